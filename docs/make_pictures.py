@@ -128,6 +128,43 @@ def nomogram_row() -> Display:
         return bb.plots.NomogramDisplay.from_model(model, ">50K", data=train, row=row, n=8, **reading)
 
 
+def weighed_census(leave_out: tuple[str, ...] = ()) -> bb.Model:
+    with datasets.adult() as (train, _, reading):
+        features = dict.fromkeys(leave_out)
+        tally = bb.count(train, datasets.INCOME, features=features or "auto", missing="category", **reading)
+        return bb.weigh(tally, train, datasets.INCOME, **reading)
+
+
+MANAGER = {
+    "age": 38.0,
+    "workclass": "Private",
+    "fnlwgt": 200_000.0,
+    "education": "Bachelors",
+    "education_num": 13.0,
+    "marital_status": "Married-civ-spouse",
+    "occupation": "Exec-managerial",
+    "relationship": "Husband",
+    "race": "White",
+    "sex": "Male",
+    "capital_gain": 0.0,
+    "capital_loss": 0.0,
+    "hours_per_week": 45.0,
+    "native_country": "United-States",
+}
+
+
+def evidence_weighed() -> Display:
+    model = weighed_census()
+    two = {"plain": model.weighed(None).explain(MANAGER), "weighed": model.explain(MANAGER)}
+    return bb.plots.ComparedEvidenceDisplay.from_explanations(two, n=14)
+
+
+def nomogram_weighed() -> Display:
+    left_out = ("fnlwgt", "capital_gain", "capital_loss", "native_country")
+    row = {name: value for name, value in MANAGER.items() if name not in left_out}
+    return bb.plots.NomogramDisplay.from_model(weighed_census(left_out), ">50K", row=row, n=13)
+
+
 def confusion() -> Display:
     train, train_groups = newsgroups()
     test, test_groups = newsgroups(train=False)
@@ -239,6 +276,8 @@ WITH_DATA = {
     bars: "adult",
     evidence: "adult",
     nomogram_row: "adult",
+    evidence_weighed: "adult",
+    nomogram_weighed: "adult",
     calibration: "adult",
     learning: "sms-spam",
     words: "20news-bydate",

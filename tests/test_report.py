@@ -174,7 +174,7 @@ def test_families_chosen_for_the_model_are_those_of_its_folds() -> None:
     made = bb.report(model, wine)
     expected = bb.cross_validate(wine, "cultivar", schema=model.schema)
     assert np.array_equal(made.findings.cross_validation.posteriors, expected.posteriors)
-    assert "10 quantile tree, 1 histogram, 1 kernel density" in check(made).text
+    assert "10 quantile tree columns, 1 histogram column, 1 kernel density column" in check(made).text
 
 
 def test_a_tally_is_taken_as_estimate_makes_a_model_of_it() -> None:

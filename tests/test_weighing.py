@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from itertools import product
@@ -19,9 +20,9 @@ import banbury as bb
 import naive_trees
 from banbury import errors
 from banbury.distributions.trees import halved, tree_of
+from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms, correction_terms, folded
 from banbury.weighing.learning import Weights
-from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.rows import WeighedRows
 
 RNG = np.random.default_rng(5)
@@ -405,7 +406,7 @@ def test_cross_validation_weighs_within_each_fold() -> None:
     fold = weighed.folds == 0
     clf = bb.EvidenceClassifier().fit(X[~fold], y[~fold])
     np.testing.assert_allclose(clf.predict_proba(X[fold]), weighed.posteriors[fold], atol=1e-9)
-    with pytest.raises(errors.BadSetting, match="weigh must be False"):
+    with pytest.raises(errors.BadSetting, match="weigh must be left out"):
         bb.cross_validate(X, y, weigh=True, how="mle")
 
 
@@ -426,7 +427,7 @@ def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> 
 
 
 def test_pictures_and_samples_of_a_weighed_model(fitted: Any) -> None:
-    data, labels, clf = fitted
+    _, _, clf = fitted
     model = clf.model_
     drawn, plain = model.sample(50), bb.estimate(model.tally).sample(50)
     assert all(np.array_equal(drawn[name], plain[name]) for name in drawn)
@@ -434,14 +435,85 @@ def test_pictures_and_samples_of_a_weighed_model(fitted: Any) -> None:
         shown = bb.plots.LikelihoodDisplay.from_model(model, feature)
         same = bb.plots.LikelihoodDisplay.from_model(bb.estimate(model.tally), feature)
         assert np.array_equal(shown.likelihood, same.likelihood)
-    with pytest.raises(errors.BadSetting, match="pairs=False"):
-        bb.plots.NomogramDisplay.from_model(model, "yes")
-    alone = bb.EvidenceClassifier(pairs=False).fit(data, labels).model_
-    sheet = bb.plots.NomogramDisplay.from_model(alone, "yes")
-    for i in range(0, 300, 50):
+
+
+def read_off(scale: Any, *values: Any) -> float:
+    """The decibans of a row's values as the picture has them: of numbers the step they are on, of pairs the cell's name."""
+    if scale.shown is not None:
+        (at,) = [
+            k
+            for k, cell in enumerate(scale.values)
+            if all(map(is_in, values, cell)) and bb.plots.scales.OTHER not in cell
+        ]
+        return float(scale.decibans[at])
+    value = values[0]
+    if scale.numeric:
+        step = max(int(np.searchsorted(scale.values, value, side="right")) - 1, 0)
+        return scale.otherwise if np.isnan(value) else float(scale.decibans[step])
+    return float(scale.decibans[scale.values.index(value)]) if value in scale.values else scale.otherwise
+
+
+def is_in(value: Any, cell: Any) -> bool:
+    """Whether a value is in the cell of this name."""
+    if not isinstance(value, float) or cell is None:
+        return bool(value == cell or (cell is None and value != value))
+    numbers = [float(word) for word in re.findall(r"[-+.e\d]*\d", cell)]
+    low, high = numbers if len(numbers) == 2 else (-np.inf, *numbers) if cell[0] == "<" else (*numbers, np.inf)
+    return bool(low <= value < high)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_points_read_off_a_nomogram_add_up_to_the_log_odds(fitted: Any, pairs: bool) -> None:
+    data, labels, clf = fitted
+    model = clf.model_ if pairs else bb.EvidenceClassifier(pairs=False).fit(data, labels).model_
+    sheet = bb.plots.NomogramDisplay.from_model(model, "yes", row=data.iloc[[0]])
+    assert any(scale.shown is not None for scale in sheet.scales.values()) == pairs
+    for i in range(300):
         row = data.iloc[[i]]
-        log_odds = np.subtract(*alone.log_posterior(row)[0][::-1])
-        assert sheet.decibans(row) == pytest.approx(10.0 / np.log(10.0) * log_odds, abs=1e-9)
+        values = {"b": float(data.b[i]), "a": float(data.a[i]), **{c: data[c][i] for c in ("word", "other", "flag")}}
+        points = {
+            name: read_off(scale, *(values[c] for c in name.split(" with "))) for name, scale in sheet.scales.items()
+        }
+        assert points == pytest.approx(sheet.points(row), abs=1e-9)
+        log_odds = np.subtract(*model.log_posterior(row)[0][::-1])
+        assert sheet.prior + sum(points.values()) == pytest.approx(10.0 / np.log(10.0) * log_odds, abs=1e-9)
+    if pairs:
+        labels = [label.get_text() for label in sheet.ax_.get_yticklabels()]
+        (pair,) = (label for label in labels if label.startswith("other with\nflag"))
+        assert "4 of 9 cells" in pair
+        assert any("x with True" in text.get_text() for text in sheet.ax_.texts)
+
+
+def test_a_column_that_repeats_another_has_no_scale_and_is_told() -> None:
+    rows, labels = table()
+    data = frame({**rows, "twin": [2.0 * b for b in rows["b"]]})
+    model = bb.EvidenceClassifier().fit(data, labels).model_
+    assert "twin" not in bb.plots.NomogramDisplay.from_model(model, "yes").scales
+    with pytest.raises(errors.BadSetting, match="column 'twin' says what another column says"):
+        model.log_likelihood(data, "twin")
+    assert bb.plots.LikelihoodDisplay.from_model(model, "twin").likelihood.shape[1] == 2
+
+
+def test_two_explanations_stand_side_by_side(fitted: Any) -> None:
+    data, _, clf = fitted
+    row, model = data.iloc[[0]], clf.model_
+    plain, weighed = model.weighed(None).explain(row), model.explain(row)
+    shown = bb.plots.ComparedEvidenceDisplay.from_explanations({"plain": plain, "weighed": weighed}, n=3)
+    assert shown.labels[0] == "prior" and shown.labels[-1] == "sum" and "more" in shown.labels[-2]
+    np.testing.assert_allclose(np.nansum(shown.weights[:-1], axis=0), shown.weights[-1], atol=1e-9)
+    sign = 1.0 if weighed.winner == plain.winner else -1.0
+    assert shown.weights[-1].tolist() == [plain.decibans, sign * weighed.decibans]
+    pairs = bb.plots.ComparedEvidenceDisplay({"plain": plain, "weighed": weighed})
+    at = [k for k, label in enumerate(pairs.labels) if label.startswith("other with flag")]
+    assert np.isnan(pairs.weights[at, 0]).all() and np.isfinite(pairs.weights[at, 1]).all()
+    swapped = bb.plots.ComparedEvidenceDisplay({"plain": plain, "other": model.explain(data.iloc[[1]])})
+    assert np.isfinite(swapped.weights[-1]).all()
+    with pytest.raises(errors.BadSetting, match="two of them by name"):
+        bb.plots.ComparedEvidenceDisplay({"plain": plain})
+    X, y = load_wine(return_X_y=True)
+    wine = bb.NaiveBayesClassifier().fit(X, y).model_
+    with pytest.raises(errors.BadSetting, match="of the same two classes"):
+        bb.plots.ComparedEvidenceDisplay({"plain": plain, "wine": wine.explain(X[0])})
 
 
 def test_weights_are_told(fitted: Any) -> None:

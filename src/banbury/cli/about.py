@@ -16,6 +16,7 @@ from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.sums import rows_of
 from banbury.tally import Tally
+from banbury.weighing import Weighing
 
 Kept: TypeAlias = Model | Tally | BeliefNetwork
 
@@ -39,7 +40,18 @@ def summary(thing: Kept) -> dict[str, Any]:
     if isinstance(thing, Tally):
         return _of_tally(thing)
     calibration = None if thing.calibration is None else str(thing.calibration)
-    return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration}
+    return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing)}
+
+
+def weighed(model: Model) -> dict[str, Any]:
+    """What its evidence is worth, where it is weighed."""
+    weighing = model.weighing
+    if not isinstance(weighing, Weighing):
+        return {}
+    looked_at, every = weighing.pairs_looked_at()
+    facts = {"weights": weighing.worth(), "pairs_looked_at": looked_at, "pairs": every}
+    facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
+    return {"weighing": {**facts, "stale": weighing.is_stale(model.tally)}}
 
 
 def _of_tally(tally: Tally) -> dict[str, Any]:
@@ -118,6 +130,17 @@ def columns(facts: Mapping[str, Any]) -> str:
             lines.append((each["name"], each["family"], each["why"], *[missing] * some))
     more = [("…", f"{len(lines) - SHOWN:,} more", *[""] * (len(header) - 2))] if len(lines) > SHOWN else []
     return output.table(header, [*lines[:SHOWN], *more], right=[right])
+
+
+def weights(facts: Mapping[str, Any]) -> list[str]:
+    """What the evidence of columns and pairs is worth, the most first; and whether rows came or went since."""
+    if "weighing" not in facts:
+        return []
+    each = sorted(facts["weighing"]["weights"].items(), key=lambda pair: -pair[1])
+    lines = [(name, f"{weight:.2f}") for name, weight in each[:SHOWN]]
+    more = [("…", f"{len(each) - SHOWN:,} more")] if len(each) > SHOWN else []
+    stale = ["rows were learned or forgotten since these weights were learned"] if facts["weighing"]["stale"] else []
+    return ["", output.table(["evidence", "weight"], [*lines, *more], right=[1]), *stale]
 
 
 def left_out(facts: Mapping[str, Any]) -> list[str]:

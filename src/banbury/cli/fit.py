@@ -120,7 +120,8 @@ def _better(args: Namespace, data: Any, counting: Mapping[str, Any], plain: Fitt
     rows = weighed_rows(data, args.target, **_weighable(counting))
     if not args.weigh and not can_be_weighed(rows.schema):
         return plain
-    model, other = weighed_and_validated(rows, len(validation.fold_accuracies), args.seed)
+    other, _ = weighed_and_validated(rows, len(validation.fold_accuracies), seed=args.seed, weigh=True)
+    model = weighed(rows, args.seed)
     said = (
         f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}",
         f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}",

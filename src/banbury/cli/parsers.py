@@ -312,6 +312,7 @@ $ banbury cross-validate adult.csv --target income --folds 10
 {INPUTS}
 --folds K =10 | how many folds (10), or loo to leave out one row at a time
 --groups COLUMN | rows that share this column's value are never in different folds
+--weigh | weigh the evidence of columns and pairs of them, anew within each fold
 {HOLD}
 {COUNTED_OR_CHOSEN}
 {TUNED}"""),
@@ -324,6 +325,7 @@ $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
 --repeats N int =5 | withhold so many times other rows (5)
 --test SHARE float ={1 / 3} | the share of rows to withhold (a third)
 --beside LEARNER | have logistic_regression try the same rows
+--weigh | weigh the evidence of columns and pairs of them, on the rows of each size
 {COUNTED}
 {ESTIMATED}"""),
     _verb(f"""

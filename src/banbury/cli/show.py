@@ -44,7 +44,7 @@ def _show_contents(args: Namespace) -> None:
         output.result(args, facts, f"{thing}{target}", rows)
         return
     tally = thing.tally if isinstance(thing, Model) else thing
-    text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
+    text = "\n".join([str(thing), *about.weights(facts), "", str(tally)]) if isinstance(thing, Model) else str(tally)
     output.result(args, {**facts, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", facts["features"])
 
 

@@ -15,6 +15,7 @@ from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
+from banbury.weighing import Weighing
 
 COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv --like {} -o part.banbury"
 
@@ -66,13 +67,33 @@ def _combined(args: Namespace, operation: Any) -> Kept:
         return sums
     if first.calibration is not None:
         errors.warn(errors.not_calibrated(args.verb))
-    return models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
+    model = models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
+    return _weighed_as(first, model, args)
+
+
+def _weighed_as(first: Model, model: Model, args: Namespace) -> Model:
+    """A model of other rows with the weights of the first, which are stale then."""
+    if not isinstance(first.weighing, Weighing):
+        return model
+    again = "Learn them again from all rows: banbury fit --weigh."
+    if not set(model.classes).issubset(first.weighing.classes):
+        text = f"the weights of {args.files[0]} are of other classes, so what comes out is not weighed. {again}"
+        errors.warn(errors.BanburyWarning(text))
+        return model
+    errors.warn(
+        errors.BanburyWarning(f"the weights of {args.files[0]} are kept, and of other rows than these. {again}")
+    )
+    return model.weighed(first.weighing.kept(model.tally))
 
 
 def estimate(args: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
     inputs.check_output(args)
-    sums = about.sums(inputs.kept(args.tally))
+    kept = inputs.kept(args.tally)
+    sums = about.sums(kept)
+    if isinstance(kept, Model) and kept.weighing is not None:
+        text = f"the weights of {args.tally} are left out of what is estimated anew; banbury fit --weigh learns others."
+        errors.warn(errors.BanburyWarning(text))
     if isinstance(sums, Tally):
         chosen = settings.estimating_from(args, sums.classes)
         _keep(args, models.estimate(sums, features=settings.estimated_features(args, sums.schema), **chosen))

@@ -24,15 +24,16 @@ def cross_validate(args: Namespace) -> None:
     folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
     with inputs.labelled(args) as data:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
-        large = inputs.size(args) > args.hold and isinstance(folds, int) and not settings.tunes(chosen)
+        at_once = args.weigh or settings.tunes(chosen) or not isinstance(folds, int)
+        large = inputs.size(args) > args.hold and not at_once
         validate: Any = selection.cross_validate_stream if large else selection.cross_validate
-        dealt: dict[str, Any] = {"folds": folds}
+        dealt: dict[str, Any] = {"folds": folds, **({"weigh": True} if args.weigh else {})}
         if args.groups is not None:
             from sklearn.model_selection import GroupKFold
 
             if not isinstance(folds, int):
                 raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
-            dealt = {"folds": GroupKFold(folds), "groups": args.groups}
+            dealt |= {"folds": GroupKFold(folds), "groups": args.groups}
         validation = validate(data, args.target, **dealt, **chosen)
     output.result(args, validation.to_dict(), str(validation))
 
@@ -41,7 +42,7 @@ def learning_curve(args: Namespace) -> None:
     """How good a model is after so many rows."""
     with inputs.labelled(args) as data:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
-        chosen |= {"repeats": args.repeats, "test": args.test, "beside": args.beside}
+        chosen |= {"repeats": args.repeats, "test": args.test, "beside": args.beside, "weigh": args.weigh}
         curve = selection.learning_curve(data, args.target, sizes=settings.sizes(args.sizes), **chosen)
     facts = curve.to_dict()
     curves = {"": facts} | ({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})

@@ -8,7 +8,7 @@ from argparse import Namespace
 
 OPTIONS = (
     "against alpha beside bins class_prior costs delimiter features folds format groups headers how missing missing_values names "
-    "repeats seed sizes target threads weights"
+    "repeats seed sizes target threads weigh weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.

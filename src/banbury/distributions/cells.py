@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.evidence import stretch
-from banbury.distributions.family import ColumnReader, Feature
+from banbury.distributions.family import ColumnReader, Feature, named
 from banbury.distributions.trees import Tree
 from banbury.sums import Keys
 
@@ -89,7 +89,10 @@ class NumberCells(Cells):
     cuts: Real
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        codes = _core.steps(rows.numbers([self.feature.name]), [self.cuts], threads)[:, 0]
+        try:
+            codes = _core.steps(rows.numbers([self.feature.name]), [self.cuts], threads)[:, 0]
+        except _core.BadValue as bad:
+            raise named(bad, [self.feature.name], rows) from None  # type: ignore[arg-type]
         return np.minimum(codes.astype(np.int64), self.n_cells)
 
     def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:

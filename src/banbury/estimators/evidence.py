@@ -105,7 +105,10 @@ class EvidenceClassifier(NaiveBayesClassifier):
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""
-        weigh = False if self.weigh is False else {"pairs": bool(self.pairs), "correct": bool(self.correct)}
+        weigh: Any = False
+        if self.weigh is not False:
+            weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}
+            weigh |= {"fewest": 0} if self.weigh is True else {}
         settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
         return one_batch(X), settings
 

@@ -28,6 +28,7 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
         "classes": list(weighing.classes),
         "digest": weighing.digest,
+        "paired": weighing.paired,
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
@@ -98,8 +99,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
         tuple(learned for _, learned in of_texts),
     )
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
-    words = tuple(words for words, _ in of_texts)
-    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored)
+    words, paired = tuple(words for words, _ in of_texts), bool(about.get("paired", True))
+    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired)
     if set(state_of(weighing)) != set(arrays) or not weights.temperature > 0:
         raise ValueError("there are other arrays than those of weights")
     return weighing

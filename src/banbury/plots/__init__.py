@@ -7,7 +7,7 @@ again, on ``ax`` if given; ``ax_`` and ``figure_`` are what was drawn on; ``save
 from banbury.plots.bandwidth import BandwidthDisplay
 from banbury.plots.boundary import DecisionBoundaryDisplay
 from banbury.plots.density import DensityDisplay
-from banbury.plots.evidence import EvidenceDisplay
+from banbury.plots.evidence import ComparedEvidenceDisplay, EvidenceDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
 from banbury.plots.network import NetworkDisplay
 from banbury.plots.nomogram import NomogramDisplay
@@ -22,6 +22,7 @@ from banbury.plots.results import (
 __all__ = [
     "BandwidthDisplay",
     "CalibrationDisplay",
+    "ComparedEvidenceDisplay",
     "ConfusionMatrixDisplay",
     "ConvergenceDisplay",
     "DecisionBoundaryDisplay",

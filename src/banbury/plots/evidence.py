@@ -1,13 +1,15 @@
-"""EvidenceDisplay: why a row got its class, as bars of decibans."""
+"""EvidenceDisplay: why a row got its class, as bars of decibans; ComparedEvidenceDisplay: two answers to the same row."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from banbury import errors
-from banbury.explain import Explanation
+from banbury.arrays import Real
+from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
@@ -38,9 +40,7 @@ class EvidenceDisplay(Display):
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
         self.labels = ["prior"]
-        for e in shown:
-            value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
-            self.labels.append(value if alone else f"{name(e.feature)} = {value}")
+        self.labels += [_label(e, alone) for e in shown]
         self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
         if rest:
             self.labels.append(f"{len(rest):,} more")
@@ -64,27 +64,120 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
-        weights = np.array(self.weights)  # infinite ones have bars that reach a little farther than the rest
-        reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
-        lengths = np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach)
+        weights = np.array(self.weights)
+        lengths = _lengths(weights)
         places = np.arange(len(weights), dtype=np.float64)
         places[-1] += 0.35  # the sum stands a little apart
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        ax.barh(places, lengths, 0.72, color=[*colours, SUM])
-        for place, length, weight in zip(places, lengths, weights, strict=True):
-            side = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
-            beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **side}
-            ax.annotate(signed(weight), (length, place), **beside)
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
-        ax.set_yticks(places, self.labels)
-        low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
-        room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
-        ax.set(xlim=(low - room, high + room), ylim=(places[-1] + 0.6, -0.6))
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
+        _bars(ax, places, lengths, weights, 0.72, [*colours, SUM])
+        _frame(ax, places, self.labels, lengths)
         told = self.explanation
         winner, other = name(told.winner), name(told.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
         self._title(f"Weight of evidence: {sides}")
+
+
+class ComparedEvidenceDisplay(Display):
+    """Two explanations of one row, such as plain and weighed, bar beside bar; ``explanations`` has the numbers, by name.
+
+    ``labels`` are the prior, what tells most in either, what the rest says together, and the sum; ``weights`` the decibans of
+    each, (labels, 2), for the first one's winner. What one of the two does not have, such as a pair of columns, has no bar there.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> plain = bb.estimate(bb.count(weather, target="play"))
+    >>> weighed = bb.weigh(plain, weather, "play", pairs=False)
+    >>> row = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+    >>> two = {"plain": plain.explain(row), "weighed": weighed.explain(row)}
+    >>> shown = bb.plots.ComparedEvidenceDisplay.from_explanations(two)
+    >>> shown.labels[1], shown.weights[1].round(2).tolist()
+    ('outlook = sunny', [3.01, 2.56])
+    """
+
+    def __init__(self, explanations: Mapping[str, Explanation], *, n: int = 15) -> None:
+        if not isinstance(explanations, Mapping) or len(explanations) != 2:
+            raise errors.bad_setting("explanations", explanations, "two of them by name, as {'plain': …, 'weighed': …}")
+        for each in explanations.values():
+            check_type("an explanation", each, Explanation, "an Explanation, as model.explain makes it")
+        errors.check_whole("n", n, 1, 10**6)
+        self.explanations = dict(explanations)
+        first, second = self.explanations.values()
+        if {first.winner, first.against} != {second.winner, second.against}:
+            told = f"{second.winner!r} against {second.against!r}"
+            wanted = f"of the same two classes, {first.winner!r} and {first.against!r}: name one with explain(row, against=...)"
+            raise errors.bad_setting("the second explanation", told, wanted)
+        sign = 1.0 if first.winner == second.winner else -1.0
+        says: dict[tuple[str, str], tuple[Evidence, list[float]]] = {}
+        for k, (each, factor) in enumerate(((first, 1.0), (second, sign))):
+            for e in each.evidence:
+                says.setdefault((e.feature, str(e.value)), (e, [np.nan, np.nan]))[1][k] = factor * e.decibans
+        ranked = sorted(says.values(), key=lambda entry: -np.nanmax(np.abs(entry[1])))
+        self.labels = ["prior", *(_label(e, False) for e, _ in ranked[:n])]
+        weights = [[first.prior, sign * second.prior], *(each for _, each in ranked[:n])]
+        if len(ranked) > n:
+            self.labels.append(f"{len(ranked) - n:,} more")
+            weights.append(np.nansum([each for _, each in ranked[n:]], axis=0).tolist())
+        self.labels.append("sum")
+        self.weights = np.array([*weights, [first.decibans, sign * second.decibans]])
+
+    @classmethod
+    def from_explanations(cls, explanations: Mapping[str, Explanation], *, n: int = 15, ax: Any = None) -> Self:
+        """Draws two explanations of the same two classes: the ``n`` strongest features or words, and all others together."""
+        return cls(explanations, n=n).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._begin(ax, 6.8, 1.5 + 0.36 * len(self.labels))
+        places = np.arange(len(self.labels), dtype=np.float64)
+        places[-1] += 0.35
+        lengths = _lengths(self.weights)
+        for k, colour in enumerate((AGAINST, FOR)):
+            there = ~np.isnan(self.weights[:, k])
+            at = places[there] + (k - 0.5) * 0.38
+            bars = _bars(ax, at, lengths[there, k], self.weights[there, k], 0.36, colour)
+            bars.set_label(name(list(self.explanations)[k]))
+        _frame(ax, places, self.labels, lengths)
+        first, second = self.explanations.values()
+        winner, other = name(first.winner), name(first.against)
+        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
+        ax.legend(loc="best")
+        shares = [
+            first.probability,
+            second.probability if first.winner == second.winner else second.probability_against,
+        ]
+        sides = ", ".join(f"{name(how)} {percent(p)}" for how, p in zip(self.explanations, shares, strict=True))
+        ax.set_title(f"{winner} against {other}\n{sides}")
+
+
+# What both have -------------------------------------------------------------------------------------------------------
+
+
+def _label(e: Evidence, alone: bool) -> str:
+    value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
+    return value if alone else f"{name(e.feature, 40)} = {value}"
+
+
+def _lengths(weights: Real) -> Real:
+    """Infinite ones have bars that reach a little farther than the rest."""
+    reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
+    return np.asarray(np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach))
+
+
+def _bars(ax: Any, places: Real, lengths: Real, weights: Real, height: float, colours: Any) -> Any:
+    bars = ax.barh(places, lengths, height, color=colours)
+    for place, length, weight in zip(places, lengths, weights, strict=True):
+        side = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
+        beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **side}
+        ax.annotate(signed(weight), (length, place), **beside)
+    return bars
+
+
+def _frame(ax: Any, places: Real, labels: Sequence[str], lengths: Real) -> None:
+    ax.axvline(0.0, color="black", linewidth=0.8)
+    ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
+    ax.set_yticks(places, labels)
+    low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
+    room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
+    ax.set(xlim=(low - room, high + room), ylim=(places[-1] + 0.6, -0.6))
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)

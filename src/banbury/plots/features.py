@@ -79,8 +79,8 @@ class FeatureParts(NamedTuple):
 
 
 def parts_of(model: Model, feature: Any) -> FeatureParts:
-    """A feature by its name, or a block by its columns."""
-    wanted = model.schema[feature]
+    """A feature by its name, or a block by its columns; of a weighed model as it was counted."""
+    wanted, model = model.schema[feature], model.weighed(None)
     for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
         if wanted in features:
             return FeatureParts(wanted, group, features.index(wanted), sums)

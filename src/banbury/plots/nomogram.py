@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,24 +14,15 @@ from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.explain.page import printable
 from banbury.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, percent, signed
-from banbury.plots.features import (
-    ClassedRows,
-    check_model,
-    grid,
-    log_likelihood,
-    named_values,
-    number_of,
-    parts_of,
-)
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, percent, signed
+from banbury.plots.features import ClassedRows, check_model, number_of
+from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
 from banbury.readers import Batch
 from banbury.renamed import takes_old
 
-STEPS = 200  # points of a numeric feature's curve
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
 WIDTH, LETTER = 7.6, 0.062  # of the sheet and of a letter, in inches
-LANE, CURVE = 1.0, 1.7  # heights of the lanes of categories and of numbers
 SMALL = 7.5  # points of a letter
 
 
@@ -109,35 +100,26 @@ class NomogramDisplay(Display):
         errors.check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
-        pairs = [f.name for group in model.parameters for f in group.features if f.name not in model.schema.index]
-        if pairs:
-            raise errors.BadSetting(
-                f"pairs of columns ({errors.listed(pairs, 3)}) have no line on the sheet. Weigh with pairs=False to draw it, or "
-                "draw what one row says with bb.plots.EvidenceDisplay.",
-                pairs=pairs,
-            )
         rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [], row=row, n=n, limit=float(limit))
-        sheet.scales = {f.name: sheet._scale(f, rows) for f in model.schema.features}
+        sheet.scales = {scale.feature: scale for scale in sheet._scales(rows)}
         return sheet.plot(ax)
 
     # The numbers
 
-    def _scale(self, feature: Feature, rows: ClassedRows | None) -> Scale:
-        plain, column = self.model.weighed(None), feature.inputs[0]
-        parts = parts_of(plain, feature.name)
-        if parts.is_numeric:
-            seen = None if rows is None else rows.numbers(column)
-            seen = None if seen is None else seen[np.isfinite(seen)]
-            values: Any = grid(plain, feature, column, seen if seen is not None and len(seen) else None, STEPS)
-            called, counted = list[str](), np.empty(0)
-        else:
-            values, called, counted, *_ = named_values(plain, parts)
-        likelihoods = log_likelihood(self.model, feature, values)
-        told = self._weighed([Term(feature.name, k, each) for k, each in enumerate(likelihoods)])
-        decibans = np.zeros(len(values))
+    def _scales(self, rows: ClassedRows | None) -> Iterator[Scale]:
+        if self.model.weighing is not None:
+            yield from weighed_scales(self.model, self._apart, rows)
+            return
+        for feature in self.model.schema.features:
+            yield plain_scale(self.model, feature, self._apart, rows)
+
+    def _apart(self, log_likelihoods: Real) -> Real:
+        """For how many decibans values speak, from what they say of each class, (values, classes)."""
+        told = self._weighed([Term("", k, each) for k, each in enumerate(log_likelihoods)])
+        decibans = np.zeros(len(log_likelihoods))
         decibans[[e.value for e in told.evidence]] = [e.decibans for e in told.evidence]
-        return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
+        return decibans
 
     def _weighed(self, terms: Sequence[Term]) -> Explanation:
         """What ``explain`` makes of these terms, with the label in the winner's place."""
@@ -154,10 +136,9 @@ class NomogramDisplay(Display):
         return self._weighed(list(self._terms(row).values())).decibans
 
     def _terms(self, row: Any) -> dict[str, Term]:
-        batch = self._read(row)
-        inputs = {feature: self.model.schema[feature].inputs for feature in self.scales}
-        there = [feature for feature, columns in inputs.items() if set(columns).issubset(batch.names)]
-        each = {feature: self.model.log_likelihood(batch, feature)[0] for feature in there}
+        batch, parameters = self.model._fitting(self._read(row), {"absent", "extra"})
+        names = [feature.name for group in parameters for feature in group.features]
+        each = dict(zip(names, self.model._kernel(batch, parameters, "parts")[0][0], strict=True))
         nothing = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, each.get(feature, nothing)) for feature in self.scales}
 
@@ -183,7 +164,8 @@ class NomogramDisplay(Display):
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
         points = {} if batch is None else self.points(batch)
-        every = np.concatenate([[0.0, self.prior], *(scale.decibans for scale in shown), list(points.values())])
+        otherwise = [scale.otherwise for scale in shown]
+        every = np.concatenate([[0.0, self.prior], otherwise, *(s.decibans for s in shown), list(points.values())])
         every = np.clip(every, -self.limit, self.limit)
         room = 0.06 * float(np.ptp(every)) or 1.0
         sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
@@ -193,10 +175,10 @@ class NomogramDisplay(Display):
             if scale.numeric:
                 sheet.curve(scale, middle)
             else:
-                sheet.line(scale.decibans, scale.names, scale.rows, middle)
+                sheet.line(*scale.drawn(), middle, 1 if scale.shown is None else 2)
         sheet.sums(self.probability, middles[-1])
-        schema = self.model.schema
-        values = {} if batch is None else {scale.feature: _value(batch, schema[scale.feature]) for scale in shown}
+        features = {feature.name: feature for group in self.model.parameters for feature in group.features}
+        values = {} if batch is None else {scale.feature: _value(batch, features[scale.feature]) for scale in shown}
         said = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             total = self.decibans(batch)
@@ -208,11 +190,12 @@ class NomogramDisplay(Display):
             sheet.sum_mark(total, middles[-1])
             said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, said, ha="center", va="top", fontsize=8)
-        labels = [name(s.feature) + (f" = {name(values[s.feature], 18)}" if values else "") for s in shown]
+        labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
         curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
         n_all = len(self.scales)
-        fewer = f"; {len(shown)} features of {n_all}, those that tell most" if len(shown) < n_all else ""
+        what = "features" if all(scale.shown is None for scale in self.scales.values()) else "columns and pairs"
+        fewer = f"; {len(shown)} {what} of {n_all}, those that tell most" if len(shown) < n_all else ""
         self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
@@ -246,33 +229,6 @@ def _value(batch: Batch, feature: Feature) -> Any:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """The values of a feature that are drawn, and for how many decibans each speaks."""
-
-    feature: str
-    values: Any
-    decibans: Real
-    names: list[str]
-    rows: Real  # how many have each value, where values are counted
-    numeric: bool
-
-    @property
-    def range(self) -> float:
-        """How much the feature can tell, in decibans."""
-        return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
-
-    @property
-    def height(self) -> float:
-        return CURVE if self.numeric else LANE
-
-    def heights(self, values: Any, middle: float) -> Any:
-        """How high numbers lie in their lane."""
-        low, high = self.values[0], self.values[-1]
-        share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
-        return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
-
-
-@dataclass(frozen=True)
 class Sheet:
     """Axes whose breadth is ``low`` to ``high`` decibans."""
 
@@ -294,22 +250,26 @@ class Sheet:
         self.ax.set(xlim=(self.low, self.high), ylim=(edges[-1], 0.0))
         return np.asarray(edges + np.array(heights) / 2)
 
-    def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float) -> None:
+    def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
         places = np.clip(decibans, self.low, self.high)
         self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
         self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)
         ends = {int(places.argmin()), int(places.argmax())}
-        taken: dict[int, list[tuple[float, float]]] = {1: [], -1: []}
+        taken: dict[float, list[tuple[float, float]]] = {
+            side * (0.12 + 0.34 * level): [] for level in range(levels) for side in (1, -1)
+        }
         for k in sorted(range(len(places)), key=lambda k: (k not in ends, -rows[k])):
             text = names[k] if np.isfinite(decibans[k]) else f"{names[k]} (∞)"
             half = self._letter * (len(text) + 1) / 2
             centre = float(np.clip(places[k], self.low + half, self.high - half))
-            free = [s for s, spans in taken.items() if all(centre + half <= a or b <= centre - half for a, b in spans)]
+            free = [y for y, spans in taken.items() if all(centre + half <= a or b <= centre - half for a, b in spans)]
             if free:
                 taken[free[0]].append((centre - half, centre + half))
                 above = "bottom" if free[0] > 0 else "top"
-                self.ax.text(centre, middle + 0.12 * free[0], text, ha="center", va=above, fontsize=SMALL)
+                if levels > 1:
+                    self.ax.plot([places[k], centre], [middle, middle + free[0]], color=FAINT, linewidth=0.6, zorder=1)
+                self.ax.text(centre, middle + free[0], text, ha="center", va=above, fontsize=SMALL)
 
     def curve(self, scale: Scale, middle: float) -> None:
         """Decibans across, the value itself upwards, with some of the values beside the curve, where it does not go."""
@@ -325,6 +285,10 @@ class Sheet:
                 self.ax.plot([x], [y], ".", color=FOR, markersize=4)
                 side = {"va": "top", "xytext": (2, -1)} if onward >= x else {"va": "bottom", "xytext": (2, 1)}
                 self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
+        if scale.otherwise:
+            place, low = float(np.clip(scale.otherwise, self.low, self.high)), float(scale.heights(values[0], middle))
+            self.ax.plot([place], [low], "|", color="black", markersize=6)
+            self.ax.annotate("missing", (place, low), textcoords="offset points", xytext=(3, -3), fontsize=SMALL)
 
     def mark(self, decibans: float, height: float) -> None:
         """A row's own value; an arrow where it lies outside."""

@@ -14,12 +14,19 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Source
-from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
+from banbury.selection import (
+    CrossValidation,
+    LearningCurve,
+    cross_validate,
+    learning_curve,
+    weighed_and_validated,
+)
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
 from banbury.selection.scoring import answer, fitting_prior
 from banbury.tally import Label
+from banbury.weighing import FEWEST_ROWS, Weighing
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named
@@ -98,7 +105,13 @@ def measure(
     choice, prior = model.choice, _prior_over(model, rows.classes)
     settings: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior, "seed": seed}
     n_rows = int(np.count_nonzero(rows.labels >= 0))
-    validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
+    weighed: list[Model] | None = None
+    if isinstance(model.weighing, Weighing):
+        few = {"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {}  # the model was weighed, few as its rows are
+        settings = {"class_prior": prior, "seed": seed, "weigh": {**model.weighing.settings, **few}}
+        validated, weighed = weighed_and_validated(rows, min(folds, n_rows), **settings)
+    else:
+        validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
     by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
     by_fold[validated.rows] = validated.folds
     groups = Groups.of(rows, by_fold, int(validated.folds.max()) + 1)
@@ -106,7 +119,7 @@ def measure(
     some = rows  # of very many some of each class alike
     if n_rows > MOST_ROWS:
         some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
-    why_no_curve, repeats = _why_no_curve(rows), 3 if n_rows > SMOOTH else 5
+    why_no_curve, repeats = _why_no_curve(rows), 5 if n_rows <= SMOOTH else 3 if weighed is None else 2
     names = np.array([*some.classes, None], dtype=object)[some.labels]
     source = Source(lambda: iter(some.batches), some.name)
     shown = list(model.classes)  # or the most frequent of very many
@@ -124,7 +137,7 @@ def measure(
         reliabilities=_reliabilities(model, validated),
         learning_curve=None if why_no_curve else learning_curve(some, repeats=repeats, **settings),
         informative=model.informative(telling, shown),
-        mistakes=tuple(_mistakes(rows, groups, validated, settings, mistakes)),
+        mistakes=tuple(_mistakes(rows, validated, _FoldModels(rows, groups, settings, weighed), mistakes)),
         diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
@@ -146,7 +159,7 @@ def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
     if prior is None or isinstance(prior, (str, int, float)):
         return prior
     known = [name for name in model.classes if name in classes]
-    by_name = dict(zip(model.classes, np.exp(model.log_prior).tolist(), strict=True))
+    by_name = dict(zip(model.classes, np.exp(model.weighed(None).log_prior).tolist(), strict=True))
     unknown = [name for name in classes if name not in by_name]
     if unknown:
         raise errors.unknown_class(unknown[0], model.classes)
@@ -183,11 +196,8 @@ def _why_no_curve(rows: Dataset) -> str:
 # The worst mistakes ---------------------------------------------------------------------------------------------------
 
 
-def _mistakes(
-    rows: Dataset, groups: Groups, validated: CrossValidation, settings: dict[str, Any], most: int
-) -> list[Mistake]:
+def _mistakes(rows: Dataset, validated: CrossValidation, models: _FoldModels, most: int) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
-    models = _FoldModels(rows, groups, settings)
     worst = _worst(rows, validated, models, most)
     by_fold = sorted(worst, key=lambda place: int(validated.folds[place]))
     explained = {place: _explained(rows, validated, models, place) for place in by_fold}
@@ -195,13 +205,18 @@ def _mistakes(
 
 
 class _FoldModels:
-    """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other."""
+    """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
 
-    def __init__(self, rows: Dataset, groups: Groups, settings: dict[str, Any]) -> None:
-        self._rows, self._groups, self._settings = rows, groups, settings
+    Those whose evidence was ``weighed`` on the fold's rows are given.
+    """
+
+    def __init__(self, rows: Dataset, groups: Groups, settings: dict[str, Any], weighed: list[Model] | None) -> None:
+        self._rows, self._groups, self._settings, self._weighed = rows, groups, settings, weighed
         self._last: tuple[int, Model] | None = None
 
     def __getitem__(self, fold: int) -> Model:
+        if self._weighed is not None:
+            return self._weighed[fold]
         if self._last is None or self._last[0] != fold:
             rest = self._groups.total - self._groups.only(np.arange(self._groups.n_groups) == fold)
             settings = fitting_prior(self._settings, self._rows.classes, rest.classes)

@@ -18,6 +18,7 @@ from banbury.explain.page import printable, safe, stated
 from banbury.reports import charts
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
 from banbury.reports.style import STYLE
+from banbury.weighing import Weighing
 
 MATRIX = 30  # classes up to which a confusion matrix can be read
 MANY = 8  # classes from which it is set small
@@ -143,8 +144,9 @@ def _summary(findings: Findings) -> str:
     often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
     target = findings.model.schema.target
     about = f" for {_named(target)}" if target else ""
+    what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
     lead = (
-        f"Naive Bayes{about}: {many(len(result.classes), 'class')} told apart by "
+        f"{what}{about}: {many(len(result.classes), 'class')} told apart by "
         f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, each judged by a model "
         f"that had not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
@@ -184,7 +186,23 @@ def _model(findings: Findings) -> str:
         rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_cut(text, 160)), "long")))
     head, n_columns = ["column", "family", "counted"], len(tally.schema.features)
     columns = _long_table(head, rows, "column", shown=COLUMNS, n=n_columns)
-    return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}"
+    return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}{_worth(findings)}"
+
+
+def _worth(findings: Findings) -> str:
+    """What the evidence of each column and pair is worth, where it is weighed."""
+    weighing = findings.model.weighing
+    if not isinstance(weighing, Weighing):
+        return ""
+    note = "1: as it was counted; less where others say the same; 0: nothing. A pair is worth what it says beyond both columns."
+    text, n = "", len(weighing.columns)
+    worth = list(weighing.worth().items())
+    most = max((weight for _, weight in worth), default=0.0) or 1.0
+    for what, some in (("column", worth[:n]), ("pair", worth[n:])):
+        some.sort(key=lambda each: -each[1])
+        rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
+        text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
+    return f"<h3>What the evidence is worth</h3>{_paragraph(note, 'soft')}{text}"
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
@@ -192,13 +210,14 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    families = Counter(f.family.in_words() + " block" * bool(f.columns) for f in model.schema.features)
-    yield "columns", safe(", ".join(f"{n:,} {name}" for name, n in families.most_common()))
+    each = (f"{f.family.in_words()} {'block' if f.columns else 'column'}" for f in model.schema.features)
+    yield "counted as", safe(", ".join(many(n, name) for name, n in Counter(each).most_common()))
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
-    yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
-    yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
+    if model.weighing is None:
+        yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
+        yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
     prior = model.class_prior
     if prior is None or isinstance(prior, (int, float)):
         added = "" if prior is None else f", with α = {prior:g} added to each"
@@ -206,6 +225,22 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     else:
         yield "class prior", "uniform: every class alike" if isinstance(prior, str) else "given"
     yield "parameters", f"{tally.n_parameters():,}"
+    if isinstance(weighing := model.weighing, Weighing):
+        yield "weighed", safe(weighing)
+        if not weighing.weights.strength:
+            yield (
+                "corrections",
+                "none (C = 0)" + ": rows held out are not better off with them" * bool(weighing.weights.losses),
+            )
+        temperature = weighing.weights.temperature
+        yield "temperature", f"{temperature:.3g}" + ": scores are taken as they are" * (temperature == 1.0)
+        if twins := [f.name for f in model.schema.features if f.name not in weighing.worth()]:
+            yield "left out of it", safe(f"{errors.listed(twins, 20)}: another column says the same")
+        if weighing.is_stale(tally):
+            yield (
+                "stale",
+                "rows were learned or forgotten since the evidence was weighed: refit learns the weights again",
+            )
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
 
@@ -218,8 +253,9 @@ def _figures(findings: Findings) -> str:
     folds = len(result.fold_accuracies)
     how = (
         f"{folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of all rows minus "
-        "its own, which is exactly what counting the others alone would give, under the model’s own schema and settings."
+        "its own, which is exactly what counting the others alone would give, under the model’s own schema and settings"
     )
+    how += "." if findings.model.weighing is None else "; its evidence was weighed anew on those rows."
     notes = [how, "These are the very rows that the model has counted."]
     if not findings.own_rows:
         notes[1] = (

@@ -6,14 +6,13 @@ from banbury.selection.cross_validation import (
     cross_validate_stream,
     left_out,
     scored_and_validated,
-    weighed,
     weighed_and_validated,
-    weighed_rows,
 )
 from banbury.selection.dataset import held, streamed
 from banbury.selection.learning import LearningCurve, learning_curve
 from banbury.selection.results import CrossValidation, Evaluation, Streamed, evaluate
 from banbury.selection.tuning import Tuning, tune
+from banbury.selection.weighing import weighed, weighed_rows
 
 __all__ = [
     "CrossValidation",

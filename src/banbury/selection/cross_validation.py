@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
-from banbury.readers import Batch, Codes
+from banbury.readers import Batch
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.dataset import Dataset, chooses, held, streamed
 from banbury.selection.folds import MOST_FOLDS, Round, Split, n_folds, refuse_groups, rounds
@@ -22,10 +22,9 @@ from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
 from banbury.selection.tuning import several, tune
+from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
-from banbury.table import Held, Labels, Table
 from banbury.tally import Tally, sums_of_rows
-from banbury.weighing import FEWEST_ROWS, learn
 
 INNER_FOLDS = 10
 MOST_MODELS = 100  # of folds that are not held: all are in memory at once
@@ -91,14 +90,12 @@ def cross_validate(
         own = {"seed": seed, "threads": threads, **own}
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
     if weigh is not False:
-        if several(alpha) or chooses(features) or how != "mean" or class_prior is not None or isinstance(folds, str):
-            raise errors.bad_setting(
-                "weigh", weigh, "False where how, alpha or class_prior are given, or one row is left out"
-            )
-        data = weighed_rows(data, target, groups=groups, features=features, weights=weights, threads=threads, **reading)
-        settings = {"how": how, "seed": seed, "weigh": {} if weigh is True else dict(weigh)}
-        splits = rounds(folds, data.labels, seed, data.groups)
-        return _validated(data, splits, settings, f"{n_folds(splits)}-fold cross-validation, weighed within each fold")
+        check_weighing(weigh, how, alpha, features)
+        if isinstance(folds, str):
+            raise errors.bad_setting("folds", folds, "a number of folds where evidence is weighed within each")
+        counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+        rows = weighed_rows(data, target, groups=groups, **counting, **reading)
+        return weighed_and_validated(rows, folds, seed=seed, class_prior=class_prior, weigh=weigh)[0]
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
@@ -179,10 +176,25 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
     return groups.total, scores if len(tested) == rows.n_rows else scores[tested], tested
 
 
+def weighed_and_validated(rows: Dataset, folds: Any, **settings: Any) -> tuple[CrossValidation, list[Model]]:
+    """The cross-validation of models that are weighed anew for each fold, and these models."""
+    splits, models = rounds(folds, rows.labels, int(settings["seed"]), rows.groups), list[Model]()
+    what = f"{n_folds(splits)}-fold cross-validation, weighed within each fold"
+    return _validated(rows, splits, {"how": "mean", **settings}, what, models=models), models
+
+
 def _validated(
-    rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str, groups: Groups | None = None
+    rows: Dataset,
+    splits: Sequence[Round],
+    settings: Mapping[str, Any],
+    what: str,
+    groups: Groups | None = None,
+    models: list[Model] | None = None,
 ) -> CrossValidation:
-    """What models say of rows that they have not seen, round by round; ``groups``: those of the one round, if counted."""
+    """What models say of rows that they have not seen, round by round; ``groups``: those of the one round, if counted.
+
+    Models that are made of each split's rows anew are added to ``models``, if given.
+    """
     answers: list[tuple[Int, NDArray[np.int32], Real]] = []
     told, start = PendingWarnings(), 0
     for each in splits:
@@ -190,8 +202,9 @@ def _validated(
         if "features" in settings or "weigh" in settings:
             for split in each.splits:
                 chosen = rows.only(_learned_from(split, each))
-                made = _weighed(chosen, settings) if "weigh" in settings else _tuned(chosen, settings)
-                model = replace(made, threads=rows.threads)
+                model = replace(_made(chosen, settings), threads=rows.threads)
+                if models is not None:
+                    models.append(model)
                 posteriors[split.test], impossible = answer(rows, split.test, model, "posterior")
                 told.impossible += impossible
         else:
@@ -228,44 +241,11 @@ def _learned_from(split: Split, each: Round) -> Int:
     return chosen
 
 
-def _tuned(rows: Dataset, settings: Mapping[str, Any]) -> Model:
-    """The model of the settings that are best for these rows, by folds of them."""
-    return tune(rows, folds=min(INNER_FOLDS, rows.n_rows), **settings).model
-
-
-# Weighing ---------------------------------------------------------------------------------------------------------------
-
-
-def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
-    """Rows as evidence is weighed: numbers are quantile trees, and what is missing is a value."""
-    return held(data, target, **settings, missing="category", trees="all")
-
-
-def _weighed(rows: Dataset, settings: Mapping[str, Any]) -> Model:
-    """The model of these rows, its evidence weighed on them."""
-    groups = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
-    tally = replace(Groups.of(rows, groups, 1).total, skipped=rows.skipped)
-    labels = Labels(None, None, Codes(rows.labels, 0, list(rows.classes)), None, rows.weights, None, rows.threads)
-    table = Table(Held(rows.batches, rows.name), labels, tally.schema)
-    model = estimate(tally)
-    if len(tally.classes) < 2 or float(tally.n_rows) < FEWEST_ROWS:
-        return model
-    return model.weighed(learn(tally, table, seed=settings["seed"], **settings["weigh"]))
-
-
-def weighed(rows: Dataset, seed: int) -> Model:
-    """The weighed model of all rows."""
-    return replace(_weighed(rows, {"seed": seed, "weigh": {}}), threads=None)
-
-
-def weighed_and_validated(rows: Dataset, folds: Any, seed: int) -> tuple[Model, CrossValidation]:
-    """The weighed model of all rows, and its cross-validation: weighed anew for each fold."""
-    settings = {"how": "mean", "seed": seed, "weigh": {}}
-    splits = rounds(folds, rows.labels, seed, None)
-    validation = _validated(
-        rows, splits, settings, f"{n_folds(splits)}-fold cross-validation, weighed within each fold"
-    )
-    return weighed(rows, seed), validation
+def _made(rows: Dataset, settings: Mapping[str, Any]) -> Model:
+    """The weighed model of these rows; or that of the settings that are best for them, by folds of them."""
+    if "weigh" in settings:
+        return weighed(rows, **{name: value for name, value in settings.items() if name != "how"})
+    return tune(replace(rows, groups=None), folds=min(INNER_FOLDS, rows.n_rows), **settings).model
 
 
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------

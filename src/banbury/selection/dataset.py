@@ -115,7 +115,8 @@ class Dataset:
             batches.append(part)
             first += part.n_rows
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, batches=tuple(batches), labels=self.labels[rows], weights=weights, groups=None)
+        groups = None if self.groups is None else np.asarray(self.groups)[rows]
+        return replace(self, batches=tuple(batches), labels=self.labels[rows], weights=weights, groups=groups)
 
     def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""

@@ -21,6 +21,7 @@ from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.results import Evaluation, Mean
 from banbury.selection.scoring import PendingWarnings, answer
+from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.tally import Tally
 
 N_SIZES = 10  # of a curve, if not given
@@ -47,6 +48,7 @@ def learning_curve(
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing = "skip",
+    weigh: bool | Mapping[str, Any] = False,
     seed: int = 0,
     threads: int | None = None,
     **reading: Any,
@@ -64,6 +66,8 @@ def learning_curve(
 
     ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. What is counted
     (families, origins, units, bins) is settled once, before any row is withheld; what is learned, by the rows of each size alone.
+    ``weigh``: the evidence is weighed on the rows of each size, as ``bb.EvidenceClassifier`` does; True, or settings of
+    ``bb.weigh``.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -81,8 +85,12 @@ def learning_curve(
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise errors.bad_setting("repeats", repeats, "a whole number from 1 up")
     peer = None if beside is None else Peer.of(beside)
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    rows = _weighing(held(data, target, **counting, **reading))
+    counting: dict[str, Any] = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    if weigh is not False:
+        check_weighing(weigh, how, alpha, features)
+        rows = _weighing(weighed_rows(data, target, **counting, **reading))
+    else:
+        rows = _weighing(held(data, target, missing=missing, **counting, **reading))
     n_rows, n_classes = int(np.count_nonzero(rows.labels >= 0)), len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
@@ -93,24 +101,29 @@ def learning_curve(
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
         validations.append([])
-        for tally in tallies:
-            model = replace(estimate(tally, **settings), threads=rows.threads)  # type: ignore[arg-type]
-            told.note(model)
+        for k, tally in enumerate(tallies):
+            if weigh is not False:
+                model = weighed(rows.only(growth.rows_of(k)), int(seed), weigh, class_prior)
+            else:
+                model = estimate(tally, **settings)  # type: ignore[arg-type]
+                told.note(model)
+            model = replace(model, threads=rows.threads)
             validations[-1].append(_answered(rows, tested, answer(rows, tested, model, "posterior")[0]))
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
             others.append([])
             for k, tally in enumerate(tallies):
                 learned = growth.rows_of(k)
-                weighed = None if rows.weights is None else rows.weights[learned]
+                own_weights = None if rows.weights is None else rows.weights[learned]
                 matrices = table.matrices(learned, tested, tally)
-                posteriors = peer.posteriors(*matrices, rows.labels[learned], weighed, n_classes)
+                posteriors = peer.posteriors(*matrices, rows.labels[learned], own_weights, n_classes)
                 others[-1].append(_answered(rows, tested, posteriors))
     told.warn(how)
     majority = float(np.mean([each[0].majority for each in validations]))
     scores, at = _measures(validations), np.array(ends, dtype=np.int64)
     side = None if peer is None else CurveScores(peer.name, *_measures(others))
-    return LearningCurve("naive Bayes", *scores, at, n_rows, n_test, n_classes, majority, side)
+    name = "naive Bayes" if weigh is False else "weighed evidence"
+    return LearningCurve(name, *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------

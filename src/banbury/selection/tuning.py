@@ -80,6 +80,9 @@ def tune(
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     if isinstance(folds, str):
         raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
+    for name in {"weigh", "estimator"}.intersection(reading):
+        wanted = "left out: weighing chooses its own settings within the rows; bb.cross_validate says how good it is"
+        raise errors.bad_setting(name, reading[name], wanted)
     alphas, hows = _alphas(alpha), _hows(how)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)

@@ -174,11 +174,9 @@ def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: 
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
     nodes, n = evidence.nodes, len(evidence.columns)
     usable = [j for j in range(n) if nodes[j].n_fine > 2]
-    n_paired = len(usable)
-    if n_paired * (n_paired - 1) // 2 > MOST_PAIRS:
-        n_paired = int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0)
+    if n_paired(len(usable)) < len(usable):
         gains = [evidence.columns[j].tree.chosen(evidence.counts[j], evidence.prior)[1] for j in usable]
-        best = np.argsort(-np.array(gains), kind="stable")[:n_paired]
+        best = np.argsort(-np.array(gains), kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
     every = [(a, b) for a, b in combinations(usable, 2) if nodes[a].n_fine * nodes[b].n_fine <= MOST_PAIR_CELLS]
     if not every:
@@ -189,6 +187,11 @@ def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: 
     kept = np.flatnonzero((gain > 0) & (told > np.log(len(every))))
     kept = kept[np.argsort(-told[kept], kind="stable")][: 2 * n]
     return [Pair(*every[k], float(strength[k])) for k in kept.tolist()]
+
+
+def n_paired(n_columns: int) -> int:
+    """How many columns are paired with each other, of so many: of many those that gain most."""
+    return min(n_columns, int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0))
 
 
 def _softmax(scores: Real) -> Real:

@@ -15,14 +15,14 @@ from banbury.distributions.bags import Lexicon
 from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, check_seed, estimate
 from banbury.schema import Schema
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MANY_NODES, Evidence, Nodes, Pair, Terms, cell_terms
-from banbury.weighing.learning import Weights, learned
+from banbury.weighing.evidence import MANY_NODES, MOST_PAIR_CELLS, Evidence, Nodes, Pair, Terms, cell_terms
+from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import WeighedRows
 from banbury.weighing.texts import COMMON, LearnedTexts
 from banbury.weighing.words import ScaledParameters, text_parameters
@@ -47,6 +47,7 @@ class Weighing:
     pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
     texts: tuple[WeighedWords, ...] = ()
     scored: tuple[str, ...] = ()  # columns that are scored by their family
+    paired: bool = True  # whether pairs were looked for
 
     @property
     def columns(self) -> tuple[Cells, ...]:
@@ -55,7 +56,9 @@ class Weighing:
     def __str__(self) -> str:
         weights = self.weights
         parts = [errors.many(len(weights.columns) + len(self.scored), "column")] * bool(weights.columns or self.scored)
-        parts += [errors.many(len(weights.pairs), "pair")] * bool(weights.pairs)
+        looked_at, every = self.pairs_looked_at()
+        said = f" (looked at {looked_at:,} of {every:,} pairs)" if self.paired and looked_at < every else ""
+        parts += [errors.many(len(weights.pairs), "pair") + said] * bool(weights.pairs or said)
         parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
         strengths = [weights.strength, *(text.strength for text in weights.texts)]
         parts += [f"corrected with C = {', '.join(f'{c:g}' for c in strengths if c)}"] * any(strengths)
@@ -68,6 +71,24 @@ class Weighing:
         names = [*(cells.feature.name for cells in self.columns), *self._pair_names()]
         names += [*(text.column for text in self.texts), *self.scored]
         return dict(zip(names, self.weights.weights.tolist(), strict=True))
+
+    def pairs_looked_at(self) -> tuple[int, int]:
+        """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
+        nodes = [n for n in (Nodes(cells).n_fine for cells in self.columns) if n > 2]
+        every = len(nodes) * (len(nodes) - 1) // 2
+        if not self.paired or every > MOST_PAIRS:
+            n = n_paired(len(nodes)) if self.paired else 0
+            return n * (n - 1) // 2, every
+        sizes = np.array(nodes, dtype=np.int64)
+        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= MOST_PAIR_CELLS, 1))), every
+
+    @property
+    def settings(self) -> dict[str, bool]:
+        """What ``bb.weigh`` was told, to learn the same of other rows."""
+        return {
+            "pairs": self.paired,
+            "correct": bool(self.weights.losses or any(text.losses for text in self.weights.texts)),
+        }
 
     def _pair_names(self) -> list[str]:
         names = [cells.feature.name for cells in self.columns]
@@ -270,6 +291,7 @@ def weigh(
     >>> model.posterior(weather).shape
     (14, 2)
     """
+    check_seed(seed)
     model = estimate(model) if isinstance(model, Tally) else model
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
@@ -284,13 +306,22 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
         )
     weighed, threads = WeighedColumns.of(tally), table.labels.threads
-    rows, at = WeighedRows.of(table, tally, weighed).without_twins()
+    rows = WeighedRows.of(table, tally, weighed)
+    there = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
+    if len(there) < 2:
+        of = (
+            f"rows of {tally.classes[there[0]]!r} alone"
+            if there
+            else "no row that has a weight and a class of the tally"
+        )
+        raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
+    rows, at = rows.without_twins()
     columns = [weighed.cells[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
-    tables = Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)
+    tables = [plain for plain, _ in Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)]
     texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
-    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables), texts, scored)
+    return Weighing(weights, tally.classes, tally.digest(), tuple(tables), texts, scored, bool(pairs))
 
 
 def can_be_weighed(schema: Schema) -> bool:

@@ -1,0 +1,153 @@
+"""Scale: the values of a column, or the cells of a pair of them, as a nomogram has them, each with its decibans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banbury.arrays import Real
+from banbury.distributions.cells import Cells, NamedCells, NumberCells
+from banbury.distributions.family import Feature
+from banbury.naive_bayes import Model
+from banbury.plots.display import name, names
+from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
+from banbury.weighing.evidence import Nodes
+from banbury.weighing.model import WeighedParameters
+
+Apart = Callable[[Real], Real]  # what values say of each class → for how many decibans they speak
+STEPS = 200  # points of a numeric feature's curve
+LANE, CURVE = 1.0, 1.7  # heights of the lanes of categories and of numbers
+PAIR_LANE = 2.2  # and of pairs, whose names are long
+CELLS = 8  # of a pair that are shown: those that tell most
+OTHER = "any other"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The values of a feature that are drawn, and for how many decibans each speaks.
+
+    Numbers that are weighed have a step for each cell: each place where one ends is there twice. The values of a pair are the
+    names of its cells; ``shown`` are those that are drawn.
+    """
+
+    feature: str
+    values: Any
+    decibans: Real
+    names: list[str]
+    rows: Real  # how many have each value, where values are counted
+    numeric: bool
+    otherwise: float = 0.0  # for how many decibans a value speaks that is missing, or none of these
+    shown: list[int] | None = None  # None: all
+
+    @property
+    def range(self) -> float:
+        """How much the feature can tell, in decibans."""
+        return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
+
+    def label(self, *value: Any) -> str:
+        """What stands beside the lane, with the value of a row, if given; of a pair also how many of its cells are drawn."""
+        if self.shown is None:
+            return " = ".join([name(self.feature), *(name(each, 18) for each in value)])
+        first, _, second = self.feature.partition(" with ")
+        cells = f"{name(first)} with\n{name(second)} ({len(self.shown)} of {len(self.values):,} cells)"
+        return "\n= ".join([cells, *(name(each, 34) for each in value)])
+
+    def drawn(self) -> tuple[Real, list[str], Real]:
+        """Decibans, names and rows of what has a tick; of a pair, the cells that tell most."""
+        if self.shown is not None:
+            return self.decibans[self.shown], [self.names[k] for k in self.shown], self.rows[self.shown]
+        if not self.otherwise:
+            return self.decibans, self.names, self.rows
+        return np.append(self.decibans, self.otherwise), [*self.names, OTHER], np.append(self.rows, 0.0)
+
+    @property
+    def height(self) -> float:
+        return CURVE if self.numeric else LANE if self.shown is None else PAIR_LANE
+
+    def heights(self, values: Any, middle: float) -> Any:
+        """How high numbers lie in their lane."""
+        low, high = self.values[0], self.values[-1]
+        share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+        return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
+
+
+def plain_scale(model: Model, feature: Feature, apart: Apart, rows: ClassedRows | None) -> Scale:
+    """The scale of a feature whose evidence is as it was counted."""
+    parts = parts_of(model, feature.name)
+    if parts.is_numeric:
+        values: Any = grid(model, feature, feature.inputs[0], _seen(rows, feature), STEPS)
+        called, counted = list[str](), np.empty(0)
+    else:
+        values, called, counted, *_ = named_values(model, parts)
+    decibans = apart(log_likelihood(model, feature, values))
+    return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
+
+
+def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None) -> Iterator[Scale]:
+    """The scales of the columns and pairs of a weighed model: the very numbers that it adds up."""
+    plain = model.weighed(None)
+    for group in model.parameters:
+        assert isinstance(group, WeighedParameters)
+        terms = group.found_by.columns.tolist(), group.found_by.others.tolist()
+        for feature, table, first, second in zip(group.features, group.tables, *terms, strict=True):
+            decibans, cells = apart(table), group.cells[first]
+            if second >= 0:
+                yield _of_pair(feature, decibans, *((group.cells[j], group.counts[j]) for j in (first, second)))
+            elif isinstance(cells, NumberCells):
+                seen = _seen(rows, feature)
+                ends = span(plain, feature.name, seen if seen is not None or not len(cells.cuts) else cells.cuts)
+                yield _of_numbers(feature, decibans, cells.cuts, *ends)
+            else:
+                assert isinstance(cells, NamedCells)
+                yield _of_names(feature, decibans, cells, group.counts[first].sum(axis=1))
+
+
+def _seen(rows: ClassedRows | None, feature: Feature) -> Real | None:
+    """The numbers of a column that rows have."""
+    seen = np.zeros(0) if rows is None else rows.numbers(feature.inputs[0])
+    seen = seen[np.isfinite(seen)]
+    return seen if len(seen) else None
+
+
+def _of_numbers(feature: Feature, decibans: Real, cuts: Real, low: float, high: float) -> Scale:
+    ends = [min(low, *cuts[:1]), *np.repeat(cuts, 2).tolist(), max(high, *cuts[-1:])]
+    steps = np.repeat(decibans[: len(cuts) + 1], 2)
+    missing = float(decibans[min(len(cuts) + 1, len(decibans) - 1)])
+    return Scale(feature.name, np.array(ends), steps, [], np.empty(0), True, missing)
+
+
+def _of_names(feature: Feature, decibans: Real, cells: NamedCells, rows: Real) -> Scale:
+    there = np.flatnonzero(rows > 0)  # a value that was forgotten has no rows
+    values = [cells.keys[k] for k in there.tolist()]
+    return Scale(feature.name, values, decibans[there], names(values), rows[there], False, float(decibans[-1]))
+
+
+def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second: tuple[Cells, Real]) -> Scale:
+    """Cells are drawn that speak most strongly on either side, and those that tell most: how much, times how often."""
+    (nodes, n_rows), (others, n_others) = _nodes(*first), _nodes(*second)
+    values, called = ([(a[k], b[k]) for a in nodes for b in others] for k in (0, 1))
+    often = np.outer(n_rows, n_others).ravel()
+    ends = {int(decibans.argmin()), int(decibans.argmax())}
+    telling = np.argsort(-often * np.abs(decibans), kind="stable").tolist()
+    shown = sorted(k for k in sorted(telling, key=lambda k: k not in ends)[:CELLS] if decibans[k])
+    together = [f"{a} with {b}" for a, b in called]
+    return Scale(feature.name, values, decibans, together, often, False, 0.0, shown)
+
+
+def _nodes(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
+    """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
+    fine = Nodes(cells).fine[:-1]
+    first, last = np.unique(fine, return_index=True)[1], np.unique(fine[::-1], return_index=True)[1]
+    each = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
+    numbers = isinstance(cells, NumberCells)
+    called = [*((value, _short(value) if numbers else name(value, 18)) for value in each), (OTHER, OTHER)]
+    return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
+
+
+def _short(stretch: str | None) -> str:
+    """Where numbers lie, with few digits."""
+    words = name(stretch, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
+    return " ".join(word if word in "<≥–" or stretch is None else f"{float(word):,.5g}" for word in words)

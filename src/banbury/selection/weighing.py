@@ -1,0 +1,54 @@
+"""Models whose evidence is weighed, of rows that are held: within each fold, and after so many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.naive_bayes import ClassPrior, Model, estimate
+from banbury.readers import Codes
+from banbury.selection.dataset import Dataset, chooses, held
+from banbury.selection.groups import Groups
+from banbury.selection.scoring import fitting_prior
+from banbury.selection.tuning import several
+from banbury.table import Held, Labels, Table
+from banbury.weighing import FEWEST_ROWS, learn
+
+SETTINGS = ("pairs", "correct", "fewest")
+
+
+def check_weighing(weigh: Any, how: Any, alpha: Any, features: Any) -> None:
+    """Raises where settings are given that weighed evidence has none of."""
+    if several(alpha) or alpha != 1.0 or chooses(features) or how != "mean":
+        raise errors.bad_setting("weigh", weigh, "left out where how or alpha are given, or families are to be chosen")
+    if weigh is not True and not isinstance(weigh, Mapping):
+        raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
+    for name in () if weigh is True else weigh:
+        if name not in SETTINGS:
+            raise errors.unknown_choice("a setting of weigh", name, SETTINGS[:2])
+
+
+def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
+    """Rows as evidence is weighed: numbers are quantile trees, and what is missing is a value."""
+    return held(data, target, **settings, missing="category", trees="all")
+
+
+def weighed(
+    rows: Dataset, seed: int = 0, weigh: bool | Mapping[str, Any] = True, class_prior: ClassPrior = None
+) -> Model:
+    """The model of these rows, its evidence weighed on them; plain below 100 rows, or ``weigh["fewest"]`` of them."""
+    settings = {} if isinstance(weigh, bool) else dict(weigh)
+    fewest = settings.pop("fewest", FEWEST_ROWS)
+    counted = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
+    tally = replace(Groups.of(rows, counted, 1).total, skipped=rows.skipped)
+    model = estimate(tally, **fitting_prior({"class_prior": class_prior}, rows.classes, tally.classes))
+    if len(tally.classes) < 2 or float(tally.n_rows) < fewest:
+        return model
+    codes = Codes(rows.labels, 0, list(rows.classes))
+    labels = Labels(None, None, codes, None, rows.weights, None, rows.threads, groups=rows.groups)
+    table = Table(Held(rows.batches, rows.name), labels, tally.schema)
+    return model.weighed(learn(tally, table, seed=seed, **settings))

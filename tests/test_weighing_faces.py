@@ -1,0 +1,155 @@
+"""Weighed models where people meet them: reports, learning curves, the command line, and what is said of pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banbury as bb
+from banbury import cli, errors
+from banbury.weighing import learning
+from banbury.weighing.evidence import Evidence
+from test_weighing_bad_input import DATA, LABELS, N, rows
+
+
+@pytest.fixture(scope="module")
+def fitted() -> bb.EvidenceClassifier:
+    return bb.EvidenceClassifier().fit(DATA, LABELS)
+
+
+# Pairs that were looked at --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("most", "cells"), [(5_000, 1 << 16), (5_000, 60), (9, 1 << 16)])
+def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(size=(N, 5)), rng.integers(0, 3, (N, 2))])
+    looked_at, gains = [], Evidence.gains
+
+    def counted(self: Evidence, pairs: Any, *rest: Any) -> Any:
+        looked_at.append(len(pairs))
+        return gains(self, pairs, *rest)
+
+    monkeypatch.setattr(Evidence, "gains", counted)
+    for module in (learning, bb.weighing.model):
+        monkeypatch.setattr(module, "MOST_PAIRS", most)
+        monkeypatch.setattr(module, "MOST_PAIR_CELLS", cells)
+    weighing = bb.EvidenceClassifier(correct=False).fit(X, LABELS).weighing_
+    assert weighing is not None
+    assert weighing.pairs_looked_at() == (looked_at[0], 21)
+    said = f"(looked at {looked_at[0]} of 21 pairs)"
+    assert (said in str(weighing)) == (looked_at[0] < 21) and (looked_at[0] < 21) == (most == 9 or cells == 60)
+    none = bb.EvidenceClassifier(pairs=False, correct=False).fit(X, LABELS).weighing_
+    assert none is not None and str(none) == "7 columns" and none.pairs_looked_at() == (0, 21)
+
+
+def test_what_was_asked_for_is_kept_in_a_file(tmp_path: Path) -> None:
+    for pairs, correct in ((True, True), (False, True), (True, False)):
+        model = bb.EvidenceClassifier(pairs=pairs, correct=correct).fit(DATA, LABELS).model_
+        bb.save(model, tmp_path / "weighed.banbury")
+        loaded: Any = bb.load(tmp_path / "weighed.banbury")
+        assert loaded.weighing.settings == {"pairs": pairs, "correct": correct}
+
+
+# Validation -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_learning_curve_weighs_on_the_rows_of_each_size() -> None:
+    curve = bb.learning_curve(DATA, LABELS, weigh=True, sizes=[50, 200], repeats=2)
+    plain = bb.learning_curve(DATA, LABELS, sizes=[50, 200], repeats=2, missing="category")
+    assert "Learning curve of weighed evidence" in str(curve)
+    assert curve.mean_accuracy[1] > 0.8 > plain.mean_accuracy[1]
+    alone = bb.learning_curve(DATA, LABELS, weigh={"pairs": False, "correct": False}, sizes=[50, 200], repeats=2)
+    assert alone.mean_accuracy[1] < 0.8  # the class is in a pair of columns
+    uniform = bb.learning_curve(DATA, LABELS, weigh=True, class_prior="uniform", sizes=[200], repeats=1)
+    assert uniform.log_loss[0, 0] != curve.log_loss[0, 1]
+    with pytest.raises(errors.BadSetting, match="weigh must be left out where how or alpha are given"):
+        bb.learning_curve(DATA, LABELS, weigh=True, alpha=2.0)
+
+
+def test_few_rows_are_weighed_in_folds_where_the_estimator_weighs_them() -> None:
+    data, labels = rows(60, seed=5)
+    auto = bb.cross_validate(data, labels, folds=3, estimator=bb.EvidenceClassifier())
+    always = bb.cross_validate(data, labels, folds=3, estimator=bb.EvidenceClassifier(weigh=True))
+    assert not np.array_equal(auto.posteriors, always.posteriors)
+    fold = always.folds == 0
+    clf = bb.EvidenceClassifier(weigh=True).fit(data[~fold], labels[~fold])
+    np.testing.assert_allclose(clf.predict_proba(data[fold]), always.posteriors[fold], atol=1e-9)
+
+
+def test_a_report_of_a_weighed_model_is_of_weighed_folds(fitted: bb.EvidenceClassifier) -> None:
+    made = bb.report(fitted.model_, DATA, LABELS, folds=3, mistakes=3)
+    found, same = made.findings.cross_validation, bb.cross_validate(DATA, LABELS, folds=3, weigh=True)
+    np.testing.assert_allclose(found.posteriors, same.posteriors, atol=1e-9)
+    assert made.findings.learning_curve is not None and made.findings.learning_curve.name == "weighed evidence"
+    for mistake in made.findings.mistakes:
+        assert mistake.explanation is not None
+        sure = max(mistake.explanation.probability, mistake.explanation.probability_against)
+        assert sure == pytest.approx(mistake.probability, abs=1e-9)
+    assert any(" with " in e.feature for m in made.findings.mistakes for e in m.explanation.evidence)  # type: ignore[union-attr]
+    assert fitted.weighing_ is not None
+    for name, weight in fitted.weighing_.worth().items():
+        assert f"<th>{name}</th>" in made.html and f"</span>{weight:.2f}</td>" in made.html
+    for said in (
+        "Weighed evidence",
+        "weighed anew on those rows",
+        "<dt>temperature</dt>",
+        f"<dd>{fitted.weighing_}</dd>",
+    ):
+        assert said in made.html
+    assert "<dt>stale</dt>" not in made.html and "<dt>left out of it</dt>" not in made.html
+    assert "What the evidence is worth" not in bb.report(fitted.model_.weighed(None), DATA, LABELS, folds=3).html
+
+
+def test_a_report_says_what_is_stale_and_what_is_left_out() -> None:
+    data = DATA.assign(twin=2.0 * DATA.a)
+    clf = bb.EvidenceClassifier(correct=False).fit(data, LABELS).forget(data[:5], LABELS[:5])
+    html = bb.report(clf.model_, data, LABELS, folds=3).html
+    assert "<dt>stale</dt><dd>rows were learned or forgotten" in html
+    assert "<dt>left out of it</dt><dd>twin: another column says the same</dd>" in html
+    assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html
+    given = clf.model_.with_class_prior({"no": 0.2, "yes": 0.8})
+    assert bb.report(given, data, LABELS, folds=3).findings.cross_validation.log_loss > 0
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, part, model, tally = (str(tmp_path / name) for name in ("rows.csv", "part.csv", "m.banbury", "t.banbury"))
+    DATA.assign(y=LABELS).to_csv(file, index=False)
+    DATA.assign(y=LABELS)[:50].to_csv(part, index=False)
+
+    def said(*words: str, warned: str = "") -> str:
+        assert cli.main(list(words)) == 0
+        output = capsys.readouterr()
+        assert warned in output.err
+        return output.out
+
+    said("fit", file, "--target", "y", "--weigh", "--no-cross-validate", "-o", model)
+    facts = json.loads(said("show", model, "--json"))["weighing"]
+    assert set(facts["weights"]) >= {"a", "b", "word", "a with b"} and facts["stale"] is False
+    assert facts["pairs_looked_at"] == facts["pairs"] == 3
+    assert "a with b" in said("show", model, "--table")
+    assert json.loads(said("evaluate", model, file, "--json"))["accuracy"] > 0.85
+    assert len(said("predict", model, file, "--csv").splitlines()) == N + 1
+    assert "a with b" in said("explain", model, file, "--row", "3", "--table")
+    assert "= " in said("show", model, "--informative", "2", "--table")
+    report = json.loads(said("report", model, file, "--folds", "3", "-o", str(tmp_path / "r.html"), "--json"))
+    weighed = json.loads(said("cross-validate", file, "--target", "y", "--weigh", "--folds", "3", "--json"))
+    assert weighed["log_loss"] == pytest.approx(report["log_loss"], abs=1e-9)
+    plain = json.loads(said("cross-validate", file, "--target", "y", "--folds", "3", "--json"))
+    assert weighed["accuracy"] > plain["accuracy"] + 0.2
+    curve = json.loads(
+        said("learning-curve", file, "--target", "y", "--weigh", "--sizes", "200", "--repeats", "1", "--json")
+    )
+    assert curve["name"] == "weighed evidence"
+    said("count", part, "--like", model, "-o", tally)
+    said("subtract", model, tally, "-o", model, warned="are kept, and of other rows than these")
+    assert json.loads(said("show", model, "--json"))["weighing"]["stale"] is True
+    said("estimate", model, "-o", model, warned="are left out of what is estimated anew")
+    assert "weighing" not in json.loads(said("show", model, "--json"))
