@@ -70,7 +70,8 @@ class WeighedRows:
     def _merged(self) -> WeighedRows:
         """Equal rows as one, in the order of a hash of what they hold."""
         hashes = _mixed(self.labels.astype(np.uint64) + np.uint64(1))
-        given = np.ascontiguousarray(self.given).view(np.uint64).reshape(len(self.labels), -1).T
+        numbers = np.ascontiguousarray(self.given).view(np.uint64)
+        given = (numbers[:, g, c] for g in range(numbers.shape[1]) for c in range(numbers.shape[2]))
         for column in (*self.codes.T, *given, *(bags.hashes for bags in self.bags)):
             hashes = _mixed(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
