@@ -365,9 +365,6 @@ def test_what_cannot_be_weighed_is_refused_by_name() -> None:
     rows, labels = table(200)
     with pytest.raises(errors.BanburyError, match="weigh must be one of"):
         bb.EvidenceClassifier(weigh="yes").fit(frame(rows), labels)
-    gaussian = {"a": bb.Gaussian()}
-    with pytest.raises(errors.BadSetting, match="column 'a' is counted as Gaussian, which is not weighed"):
-        bb.EvidenceClassifier(features=gaussian).fit(frame(rows), labels)
     with pytest.raises(errors.LengthMismatch):
         bb.EvidenceClassifier().fit(frame(rows), labels, groups=[1, 2, 3])
     with pytest.raises(errors.BadSetting, match="a Model or a Tally"):

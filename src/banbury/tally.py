@@ -733,9 +733,22 @@ def sums_of_rows(
     schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: tuple[Feature, ...]
 ) -> Any:
     """The sums of some features, every row a class of its own."""
-    numbers = tuple(range(batch.n_rows))
+    return sums_of_groups(schema, batch, np.arange(batch.n_rows), batch.n_rows, weights, threads, features)
+
+
+def sums_of_groups(
+    schema: Schema,
+    batch: Batch,
+    groups: NDArray[Any],
+    n_groups: int,
+    weights: NDArray[Any] | None,
+    threads: int,
+    features: tuple[Feature, ...],
+) -> Any:
+    """The sums of some features, every group of rows a class of its own."""
+    numbers = tuple(range(n_groups))
     growing = Growing(replace(schema, features=features), numbers)
-    labels = Codes(np.arange(batch.n_rows, dtype=np.int32), 0, numbers)
+    labels = Codes(groups.astype(np.int32), 0, numbers)
     growing.add(count_rows(batch, growing.schema, labels, weights, threads))
     [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
     return sums

@@ -27,7 +27,8 @@ from banbury.readers.lines import each_once
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
 LARGEST = 2**40  # of a dimension, or bytes
-DTYPES = {name: np.dtype(kind) for name, kind in (("U8", "u1"), ("U32", "<u4"), ("I64", "<i8"), ("F64", "<f8"))}
+KINDS = {"U8": "u1", "U32": "<u4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+DTYPES = {name: np.dtype(kind) for name, kind in KINDS.items()}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MARK = b'"checksum":"'  # quotes inside a text are escaped, so that this stands in a header once
 NOTHING = b"0" * 16  # stands for the header's checksum while it is summed

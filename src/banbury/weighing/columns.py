@@ -12,14 +12,17 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.bags import Lexicon
 from banbury.distributions.cells import Cells
-from banbury.distributions.family import Choice, Feature, HeldOutRows
+from banbury.distributions.family import UNUSED, Choice, Feature, HeldOutRows
 from banbury.readers import Batch
 from banbury.sums import Keys
-from banbury.tally import Tally, sums_of_rows
+from banbury.tally import Tally, sums_of_groups, sums_of_rows
 
 MOST_CELLS = 1 << 27  # words × classes that are weighed
 FARTHEST = 1e4  # nats that one column may be from the best class
+FOLDS = 5  # of rows whose columns cannot be left out one by one
 CHOICE = Choice()
+MIX = np.uint64(0x9E3779B97F4A7C15)
+TURN = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,32 @@ class WeighedColumns:
         sums = partial(sums_of_rows, tally.schema, rows, own, threads)
         held_out = HeldOutRows(rows, labels.astype(np.int64), own, len(tally.classes), threads, sums)
         for k, feature in enumerate(self.scored):
-            scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
+            if feature.family.can_leave_one_out((feature,), CHOICE, own is not None):
+                scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
+            else:
+                scores = _out_of_fold(tally, feature, rows, held_out)
             says[:, k] = np.maximum(scores, scores.max(axis=1, keepdims=True) - FARTHEST)
         says[~np.isfinite(says).all(axis=2)] = 0.0
         return says
+
+
+def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOutRows) -> Real:
+    """What a column says of rows when a fold of them was not counted; equal rows are in one fold."""
+    features, sums, k = (feature,), tally.of(feature.name), len(tally.classes)
+    plain = held_out.scores(feature.family.estimate(features, sums, CHOICE, UNUSED))
+    hashes = np.zeros(len(plain), dtype=np.uint64)
+    for column in np.ascontiguousarray(plain).view(np.uint64).T:
+        hashes = mixed(hashes * MIX + column)
+    folds = (hashes % np.uint64(FOLDS)).astype(np.int64)
+    groups, threads = folds * k + held_out.labels, held_out.threads
+    own = sums_of_groups(tally.schema, batch, groups, FOLDS * k, held_out.weights, threads, features)
+    scores = np.zeros_like(plain)
+    for fold in np.unique(folds).tolist():
+        mine = own.take(np.arange(fold * k, (fold + 1) * k))
+        left = feature.counter.trimmed(features, feature.counter.minus(features, sums, mine, False, range(k)))
+        rows = np.flatnonzero(folds == fold)
+        scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, left, CHOICE, UNUSED))
+    return scores
 
 
 def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
@@ -74,3 +99,9 @@ def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
     sums = tally.of(name)
     keys, rows = sums.feature(0)
     return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
+
+
+def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hashes whose bits depend on each other."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
+    return np.asarray(hashes ^ (hashes >> np.uint64(27)))

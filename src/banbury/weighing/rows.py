@@ -17,11 +17,9 @@ from banbury.readers import Batch, encode
 from banbury.schema import Schema
 from banbury.table import Table, numbered
 from banbury.tally import Tally
-from banbury.weighing.columns import WeighedColumns
+from banbury.weighing.columns import MIX, WeighedColumns, mixed
 
 MANY_ROWS = 10_000  # from which on three folds will do
-MIX = np.uint64(0x9E3779B97F4A7C15)
-TURN = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,13 @@ class WeighedRows:
 
     def _merged(self) -> WeighedRows:
         """Equal rows as one, in the order of a hash of what they hold."""
-        hashes = _mixed(self.labels.astype(np.uint64) + np.uint64(1))
+        hashes = mixed(self.labels.astype(np.uint64) + np.uint64(1))
         numbers = np.ascontiguousarray(self.given).view(np.uint64)
         given = (numbers[:, g, c] for g in range(numbers.shape[1]) for c in range(numbers.shape[2]))
         for column in (*self.codes.T, *given, *(bags.hashes for bags in self.bags)):
-            hashes = _mixed(hashes * MIX + column.astype(np.uint64))
+            hashes = mixed(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
-            hashes = _mixed(hashes * MIX + self.groups)
+            hashes = mixed(hashes * MIX + self.groups)
         order = np.lexsort((self.weights, hashes))
         hashes = hashes[order]
         first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(order) else order
@@ -137,11 +135,6 @@ def _covered(x: Real, k: int, n: int) -> Real:
     """How much of the units k, k + n, k + 2 n, … of a line lies before x."""
     whole = np.floor(x / n)
     return np.asarray(whole + np.clip(x - whole * n - k, 0.0, 1.0))
-
-
-def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
-    return np.asarray(hashes ^ (hashes >> np.uint64(27)))
 
 
 def _labels(

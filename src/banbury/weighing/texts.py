@@ -95,7 +95,7 @@ class WordEvidence:
         """log P(word | class) / P(word | other classes), each count with one added; nothing where no text has the word."""
         own, others = self._totals
         rest = self._having[:, None] - self.documents
-        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(others / own)
+        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(np.maximum(others, 1.0) / np.maximum(own, 1.0))
         return np.where(self._having[:, None] > 0, self._halved * says, 0.0).astype(np.float32)
 
     @cached_property
