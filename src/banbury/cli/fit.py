@@ -35,8 +35,10 @@ from banbury.selection import (
     weighed_rows,
 )
 from banbury.tally import count
-from banbury.weighing import FEWEST_ROWS, can_be_weighed
+from banbury.weighing import FEWEST_ROWS
 
+MANY_ROWS = 10_000  # from which on plain and weighed are compared on few folds
+FEW_FOLDS = 3
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
 ONE_ROW = "one row only, so there is nothing to validate it on"
@@ -94,7 +96,7 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     plain = _validated(args, data, counting, estimating, hold)
     if args.plain or plain.validation is None or not (args.weigh or (hold and _as_it_comes(counting, estimating))):
         return plain
-    return _better(args, data, counting, plain)
+    return _better(args, data, counting, estimating, plain)
 
 
 def _as_it_comes(counting: Mapping[str, Any], estimating: Mapping[str, Any]) -> bool:
@@ -107,24 +109,25 @@ def _weighable(counting: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in counting.items() if name != "missing"}
 
 
-def _better(args: Namespace, data: Any, counting: Mapping[str, Any], plain: Fitted) -> Fitted:
+def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], plain: Fitted) -> Fitted:
     """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
     validation = plain.validation
     assert validation is not None and isinstance(plain.model, Model)
-    tally = plain.model.tally
-    columns = tally.schema.features
-    if not args.weigh and (len(tally.classes) < 2 or any(f.columns or f.family.reads_text() for f in columns)):
+    tally, folds = plain.model.tally, len(validation.fold_accuracies)
+    if not args.weigh and (len(tally.classes) < 2 or not tally.schema.features):
         return plain
     if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
         return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
     rows = weighed_rows(data, args.target, **_weighable(counting))
-    if not args.weigh and not can_be_weighed(rows.schema):
-        return plain
-    other, _ = weighed_and_validated(rows, len(validation.fold_accuracies), seed=args.seed, weigh=True)
+    if tally.n_rows >= MANY_ROWS and folds > FEW_FOLDS:
+        few = _validated(Namespace(**{**vars(args), "folds": FEW_FOLDS}), data, counting, estimating).validation
+        assert few is not None
+        validation, folds = few, FEW_FOLDS
+    other, _ = weighed_and_validated(rows, folds, seed=args.seed, weigh=True)
     model = weighed(rows, args.seed)
     said = (
-        f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}",
-        f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}",
+        f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}, {folds} folds",
+        f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}, the same {folds}",
     )
     if args.weigh or other.log_loss < validation.log_loss:
         return Fitted(model, other, (*plain.notes, *said, "weighed is kept; --plain keeps the other"))

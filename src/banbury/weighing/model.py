@@ -16,7 +16,6 @@ from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
-from banbury.schema import Schema
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
@@ -322,8 +321,3 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
     texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
     return Weighing(weights, tally.classes, tally.digest(), tuple(tables), texts, scored, bool(pairs))
-
-
-def can_be_weighed(schema: Schema) -> bool:
-    """Whether there is a column."""
-    return bool(schema.features)
