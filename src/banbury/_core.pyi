@@ -351,7 +351,8 @@ def score(
         x_w = 1 if ``once``, else what the tokeniser makes of n_w; s_w and row_w are the word's scale and row, over the words
         that are set. Adds constant[c] + sum_w x_w s_w (row_w[c] + base[c]). With ``polya`` (C,) and base None:
         constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) - sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if once).
-        A missing text adds 0.
+        With "unit" for ``once``, x_w is the root of n_w, with "unit once" 1, over the length by which the squares of x_w s_w
+        sum to 1. A missing text adds 0.
     """
 
 # Text ----------------------------------------------------------------------------------------------------------------

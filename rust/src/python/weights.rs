@@ -7,6 +7,7 @@ use crate::score::words::{self, Counting};
 use crate::words::weights::{self, Given};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::sync::Arc;
 
 type Rows<'py> = (Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
@@ -91,12 +92,22 @@ pub(super) struct HeldWords<'py> {
     base: Option<Held<'py, f64>>,
     constant: Held<'py, f64>,
     once: bool,
+    /// Whether a text has the length 1.
+    unit: bool,
     polya: Option<Held<'py, f64>>,
 }
 
 impl<'py> HeldWords<'py> {
-    /// Texts, tokeniser, words, weights, base, constant, once and polya.
+    /// Texts, tokeniser, words, weights, base, constant, once (or "unit" and "unit once") and polya.
     pub(super) fn new(rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+        let unit =
+            rest[6].cast::<PyString>().ok().map(|name| name.to_cow().map(|s| s.into_owned()));
+        let (unit, once) = match unit.transpose()?.as_deref() {
+            Some("unit") => (true, false),
+            Some("unit once") => (true, true),
+            Some(name) => return Err(malformed(format!("there is no counting {name:?}"))),
+            None => (false, rest[6].extract()?),
+        };
         Ok(HeldWords {
             texts: HeldTexts::new(&rest[0])?,
             tokeniser: rest[1].cast::<Tokeniser>()?.get().inner().clone(),
@@ -104,7 +115,8 @@ impl<'py> HeldWords<'py> {
             weights: rest[3].cast::<Weights>()?.get().0.get(rest[3].py()),
             base: optional(&rest[4], "base")?,
             constant: Held::new(&rest[5], "constant", 1)?,
-            once: rest[6].extract()?,
+            once,
+            unit,
             polya: optional(&rest[7], "polya")?,
         })
     }
@@ -112,6 +124,7 @@ impl<'py> HeldWords<'py> {
     pub(super) fn part(&self, n_classes: usize) -> PyResult<words::Words<'_>> {
         let counting = match &self.polya {
             Some(balls) => Counting::Polya { balls: balls.slice(), once: self.once },
+            None if self.unit => Counting::Unit { once: self.once },
             None if self.once => Counting::Once,
             None => Counting::Often,
         };

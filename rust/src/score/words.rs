@@ -16,6 +16,10 @@ pub enum Counting<'a> {
     /// As the tokeniser says: n, damped or not.
     Often,
     Once,
+    /// √n times, or once, over the text's length: squares of all words that are set, each times its scale, sum to 1.
+    Unit {
+        once: bool,
+    },
     /// As n draws, or one, from an urn; `balls` are those of all words together, per class.
     Polya {
         balls: &'a [f64],
@@ -101,8 +105,9 @@ impl<'a> Words<'a> {
         }
         let mut columns = vec![];
         if let Texts::Counted(matrix) = &texts {
+            let counted = matches!(counting, Counting::Often | Counting::Unit { .. });
             demand(
-                counting == Counting::Often && matrix.n_columns() <= words.buckets(),
+                counted && matrix.n_columns() <= words.buckets(),
                 "a matrix is counted as it is, and there must be a bucket for every column",
             )?;
             let ids = &words.columns()[..matrix.n_columns()];
@@ -112,7 +117,7 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
-        if let Texts::Counted(matrix) = &self.texts {
+        if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
             return self.add_counted(matrix, sums, &mut room.totals);
         }
         for at in 0..sums.rows.len() {
@@ -133,17 +138,10 @@ impl<'a> Words<'a> {
         room: &mut Room,
         terms: &mut Terms,
     ) -> Result<(), Error> {
-        if let Texts::Counted(matrix) = &self.texts {
-            room.counted.clear();
-            let ids = self.words.columns();
-            matrix.each_of(row, |column, x| {
-                room.counted.push((ids[column as usize].wrapping_sub(1), x));
-            })?;
-        } else if !self.read(row, room)? {
+        if !self.read(row, room)? {
             return Ok(());
-        } else {
-            self.count(room);
         }
+        self.count(room);
         terms.add(self.constant.iter().copied());
         let (mut all, n_classes) = (0.0, self.constant.len());
         room.row.resize(n_classes, 0.0);
@@ -191,6 +189,14 @@ impl<'a> Words<'a> {
 
     /// The ids of a text's words; false if it is missing.
     fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
+        if let Texts::Counted(matrix) = &self.texts {
+            room.counted.clear();
+            let ids = self.words.columns();
+            matrix.each_of(row, |column, x| {
+                room.counted.push((ids[column as usize].wrapping_sub(1), x));
+            })?;
+            return Ok(true);
+        }
         if let Texts::Encoded(texts) = &self.texts {
             let Some((ids, times)) = texts.get(row) else {
                 return Ok(false);
@@ -240,11 +246,15 @@ impl<'a> Words<'a> {
 
     /// Whether a text came with how often its words occur, and these count so often.
     fn is_counted(&self, room: &Room) -> bool {
-        !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_))
+        let counted = matches!(self.texts, Texts::Counted(_));
+        counted || !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_))
     }
 
     /// The distinct words of a text that was read, and how often each counts.
     fn count(&self, room: &mut Room) {
+        if let Counting::Unit { once } = self.counting {
+            return self.count_unit(once, room);
+        }
         if self.is_counted(room) {
             return;
         }
@@ -256,6 +266,28 @@ impl<'a> Words<'a> {
         let words = room.occurrences.iter();
         room.counted.clear();
         room.counted.extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
+    }
+
+    /// Counts each word that is set so that the text has the length 1.
+    fn count_unit(&self, once: bool, room: &mut Room) {
+        if !self.is_counted(room) {
+            room.occurrences.count(&room.ids);
+            room.counted.clear();
+            room.counted.extend(room.occurrences.iter().map(|(id, n)| (id, f64::from(n))));
+        }
+        let mut squares = 0.0;
+        room.counted.retain_mut(|(id, x)| {
+            let Some(scale) = self.weights.scale(*id).filter(|_| *x > 0.0) else {
+                return false;
+            };
+            *x = if once { 1.0 } else { x.sqrt() };
+            squares += (*x * scale) * (*x * scale);
+            true
+        });
+        if squares > 0.0 {
+            let length = squares.sqrt();
+            room.counted.iter_mut().for_each(|(_, x)| *x /= length);
+        }
     }
 
     /// Counts each word log(1 + n) or n times, over the Euclidean length or not.

@@ -209,6 +209,16 @@ impl Weights {
         self.tidy();
     }
 
+    /// The scale of a word that is set.
+    #[inline(always)]
+    pub fn scale(&self, id: u32) -> Option<f64> {
+        let place = self.place(id);
+        match self.whole_row(place) {
+            Some(lines) => lines.last().map(|line| line.0[LANES - 1]),
+            None => self.pairs(place).map(|row| row.scale),
+        }
+    }
+
     /// Whether a word is set, its numbers, and its scale; zeros if it is not.
     pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
         let place = self.place(id);

@@ -65,7 +65,12 @@ class TextParameters(Parameters):
         self._make_rows_of(texts)
         base = scores.base if scores.polya is None else None
         rows = self.table, scores.weights, base, scores.constant
-        return ("words", texts, family.tokeniser, *rows, family.once, scores.polya)
+        return ("words", texts, family.tokeniser, *rows, self.counting, scores.polya)
+
+    @property
+    def counting(self) -> bool | str:
+        """Whether words count once however often they occur; or as the kernel calls another way."""
+        return self.family.once
 
     def lost_words(self, sums: Words) -> int:
         return 0 if self.n_words else sums.table.n_words

@@ -107,16 +107,6 @@ class Lexicon:
         offsets, words, often, hashes = _core.ranked_bags(bags, self.ranks, threads)
         return Bags(offsets, words, often.view(np.float32), hashes, len(self))
 
-    def tokens(self, text: str) -> tuple[list[str], list[int], list[tuple[int, int]]]:
-        """The tokens of a text in order, the place of each in the list, −1 for none, and where each stands in the text."""
-        family: Any = self.feature.family
-        given, tokens = family.one(text)
-        _, ids = self.used.table.encode(family.tokeniser, given, 1)
-        ranks = np.where(ids >= 0, self.ranks[np.maximum(ids, 0)] if len(self.ranks) else NOWHERE, NOWHERE).astype(
-            np.int64
-        )
-        return tokens, np.where(ranks == NOWHERE, -1, ranks).tolist(), family.places(text)
-
     def places(self, words: Sequence[str]) -> Int:
         """Where these words are in the list; −1 where they are not."""
         place = {word: k for k, word in enumerate(self.words)}

@@ -14,10 +14,9 @@ from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.evidence import Comparison, TellingValues, Term
 from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line
+from banbury.distributions.weighed_text import WeighedTextParameters
 from banbury.threads import n_threads
 from banbury.weighing.texts import LearnedTexts, Reals32, WordEvidence
-
-SOME_WORDS = 1 << 16  # that are looked at together
 
 
 def text_parameters(
@@ -28,25 +27,28 @@ def text_parameters(
     classes: list[int],
     weight: float,
     stale: bool,
-) -> TextScores:
+) -> Parameters:
     """What words say now, with corrections of those that were there when they were learned."""
     lexicon = Lexicon.of(feature, sums)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
     table = np.float32(learned.setting.trust) * evidence.says
     place = lexicon.places(words) if stale or len(lexicon) != len(words) else np.arange(len(words))
     table[place[place >= 0]] += learned.corrections[:-1][place >= 0][:, classes]
+    table *= np.float32(weight)
     scale = evidence.scale(learned.setting.power)
-    return TextScores((feature,), sums, lexicon, evidence, scale, learned.setting.often, np.float32(weight) * table)
+    if feature.columns:
+        return WordColumnScores((feature,), sums, lexicon, scale, learned.setting.often, table)
+    documents = evidence.documents, evidence.texts
+    return WeighedTextParameters.of(lexicon, scale, table, learned.setting.often, *documents)
 
 
 @dataclass(frozen=True)
-class TextScores(Parameters):
-    """The scores of the words of a column, (words, classes), each times what the word counts in its text."""
+class WordColumnScores(Parameters):
+    """The scores of columns of occurrences, (columns, classes), each times what its count is of the row's length."""
 
     features: tuple[Feature, ...]
     sums: Any
     lexicon: Lexicon
-    evidence: WordEvidence
     scale: Reals32
     often: bool
     table: Reals32
@@ -66,64 +68,21 @@ class TextScores(Parameters):
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
-        """What each known word of the first row's text says, in the order they first occur; the sum is its score."""
+        """What each column of the first row says that is not zero there."""
         bags, values, _ = self._bags(rows)
-        words = bags.words[: bags.offsets[1]]
-        says = dict(
-            zip(words.tolist(), (values[: len(words), None] * self.table[words]).astype(np.float64), strict=True)
-        )
-        feature, texts = self.features[0], self.texts(rows)
-        if not texts:
-            names = self.lexicon.words
-            return [Term(feature.name, names[word], each) for word, each in says.items()]
-        (text,) = texts.values()
-        tokens, ranks, places = self.lexicon.tokens(text)
-        found: dict[int, list[int]] = {}
-        for i, rank in enumerate(ranks):
-            if rank in says:
-                found.setdefault(rank, []).append(i)
-        return [
-            Term(feature.name, tokens[at[0]], says[rank], times=len(at), positions=tuple(places[i] for i in at))
-            for rank, at in found.items()
-        ]
-
-    def texts(self, rows: ColumnReader) -> dict[str, str]:
-        name = self.features[0].name
-        if not self.features[0].family.reads_text():
-            return {}
-        text = next(iter(self.features[0].family.strings(rows, name)), None)
-        return {name: text} if isinstance(text, str) else {}
-
-    def unknown_words(self, rows: ColumnReader) -> list[str]:
-        found = []
-        for text in self.texts(rows).values():
-            tokens, ranks, _ = self.lexicon.tokens(text)
-            found += [token for token, rank in zip(tokens, ranks, strict=True) if rank < 0]
-        return list(dict.fromkeys(found))
+        columns, names = bags.words[: bags.offsets[1]], self.lexicon.words
+        says = (values[: len(columns), None] * self.table[columns]).astype(np.float64)
+        each = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
+        return [Term(names[column], times, own) for column, times, own in each]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         raise NotImplementedError  # a model draws from its plain parameters
 
+    def telling(self, compared: Comparison) -> None:
+        return None
+
     def axes(self, f: int) -> tuple[str, ...]:
         return ()
-
-    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        """Words by what one of them says in a text of the usual length."""
-        having = self.evidence.documents.sum(axis=1)
-        texts = np.maximum(self.evidence.texts, 1e-300)
-        usual = self.scale / max(float(having @ self.scale.astype(np.float64) ** 2 / texts.sum()), 1e-300) ** 0.5
-        names = self.lexicon.words
-        for start in range(0, len(names), SOME_WORDS):
-            some = slice(start, start + SOME_WORDS)
-            share = (having[some] / texts.sum())[:, None] * np.exp(
-                usual[some, None] * self.table[some].astype(np.float64)
-            )
-            had = self.evidence.documents[some] / texts
-
-            def named(i: int, start: int = start) -> tuple[str, str]:
-                return self.features[0].name, names[start + i]
-
-            yield TellingValues(share, had, named, kind="word")
 
 
 @dataclass(frozen=True)
