@@ -3,7 +3,7 @@
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, Whole, each, each_whole, pair};
 use crate::error::{Error, Fault, demand};
-use crate::leading::Finder;
+use crate::leading::{Finder, READ};
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -17,6 +17,8 @@ pub struct Table<'a> {
     n_classes: usize,
 }
 
+const _: () = assert!(ROWS <= READ);
+
 /// Where the table's row of a value is found.
 #[derive(Debug)]
 enum Rows<'a> {
@@ -28,7 +30,7 @@ enum Rows<'a> {
     /// By cuts: the first row of each feature, and its cells.
     Cut {
         starts: Vec<u32>,
-        finders: Vec<Finder<'a>>,
+        finders: Vec<Finder>,
     },
 }
 
@@ -73,7 +75,7 @@ impl<'a> Table<'a> {
     /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
     pub fn of_steps(
         columns: Columns<'a>,
-        cuts: &[&'a [f64]],
+        cuts: &[&[f64]],
         table: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
@@ -90,7 +92,8 @@ impl<'a> Table<'a> {
             n_classes > 0 && table.len() == total as usize * n_classes,
             "table must have a row for every cell",
         )?;
-        let finders = cuts.iter().map(|cuts| Finder::new(cuts)).collect();
+        let rows = columns.rows().unwrap_or(0);
+        let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect();
         Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
     }
 
@@ -130,23 +133,19 @@ impl<'a> Table<'a> {
                     look_up(column, low[feature], lookups[feature], outside[feature], tile)
                 }, ()),
                 Rows::Cut { starts, finders } => {
-                    let (start, finder) = (starts[feature], &finders[feature]);
-                    let mut infinite = false;
+                    let mut values = [0.0; READ];
+                    let values = &mut values[..rows.len()];
                     each!(block, view => {
                         let mut room = None;
-                        pair(tile, rows.of(view, column, &mut room), |out, x| {
-                            let x = x.real();
-                            infinite |= x.is_infinite();
-                            let row = start + u32::from(finder.cell(x));
-                            *out = if x.is_nan() { NOTHING } else { row };
-                        });
+                        pair(values, rows.of(view, column, &mut room), |out, x| *out = x.real());
                     });
-                    let value = |at: &usize| self.columns.value(rows.row(*at), feature).real();
-                    let wrong =
-                        infinite.then(|| (0..rows.len()).find(|at| value(at).is_infinite()));
-                    if let Some(at) = wrong.flatten() {
+                    if values.iter().fold(false, |any, x| any | x.is_infinite()) {
+                        let at = values.iter().position(|x| x.is_infinite()).unwrap_or(0);
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
                     }
+                    let start = starts[feature];
+                    let missing = NOTHING - start;
+                    finders[feature].find(values, tile.iter_mut(), missing, |cell| start + cell);
                 }
             }
         }

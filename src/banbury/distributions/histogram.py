@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet, grid
 from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
 from banbury.distributions.categorical import Categorical
-from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
@@ -183,7 +182,7 @@ class Histogram(BinnedFamily):
         if self.bins != "mdl":
             return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
         there = np.flatnonzero(rows.any(axis=1))
-        begins = np.array(cuts_of(rows[there]), dtype=np.int64)
+        begins = np.array(_core.cuts_of(rows[there]), dtype=np.int64)
         cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
         starts = np.array([0, *cuts], dtype=np.int64)
         sizes = np.diff([*starts, len(rows)])
@@ -231,7 +230,7 @@ class Histogram(BinnedFamily):
         if self.width is not None:
             return self._edges_between(values, name)
         wanted = bins if self.bins == "auto" else self.bins
-        cuts = cuts_of(cells) if wanted == "mdl" else []
+        cuts = _core.cuts_of(cells) if wanted == "mdl" else []
         most = next((each for each in (wanted, bins) if isinstance(each, int)), NODE_BINS)
         group = np.arange(len(values))
         if cuts:
