@@ -262,9 +262,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
     let (n, features) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == features, "cuts must have one list per feature")?;
-    demand(cuts.iter().all(|cuts| cuts.len() < u16::MAX as usize - 1), "there are too many cuts")?;
-    demand(cuts.iter().all(|cuts| cuts.is_sorted()), "cuts must be in order")?;
-    let finders: Vec<Finder> = cuts.iter().map(|cuts| Finder::new(cuts, n)).collect();
+    let finders = cuts.iter().map(|cuts| Finder::new(cuts, n)).collect::<Result<Vec<_>, _>>()?;
     let mut codes = vec![0; n * features];
     let threads = threads::worth(threads, codes.len());
     threads::try_pieces(threads, &mut codes, BLOCK * features, |i, out| {
@@ -280,9 +278,11 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
                 if let Some(at) = values.iter().position(|x| x.is_infinite()) {
                     return Err(columns.refused(Fault::Infinite, from + at, feature));
                 }
-                let (out, missing) = (&mut out[feature..], cuts[feature].len() as u32 + 1);
-                let out = out.iter_mut().step_by(features);
-                finders[feature].find(values, out, missing, |cell| cell as u16);
+                let mut cells = [0; READ];
+                let missing = cuts[feature].len() as u32 + 1;
+                finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);
+                let out = out[feature..].iter_mut().step_by(features);
+                out.zip(cells).for_each(|(out, cell)| *out = cell as u16);
             }
         }
         Ok(())
@@ -293,17 +293,19 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
 /// Finds cells by the leading bits of a number first, and then among the few cuts that share them.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    /// With two at the end that no number reaches, so that there are always two to compare with.
+    /// With one at the end that no number reaches, so that there is always one to compare with.
     cuts: Vec<f64>,
     /// Magnitudes are shifted, and those of the places begin here.
     shift: u32,
     low: u64,
-    /// How many cuts are in lower places: of negative numbers, the largest first, then of the others.
-    first: Vec<u16>,
+    /// How many cuts are in lower places: of negative numbers, the largest first, then of the others. [`CROWDED`] where a place
+    /// has several. None if there are too few rows to be worth it.
+    first: Option<Box<[u16; 2 * PLACES]>>,
 }
 
 /// Places of either sign.
-const PLACES: u64 = 1024;
+const PLACES: usize = 2048;
+const CROWDED: u16 = 1 << 15;
 const FEW_ROWS: usize = 64;
 
 /// The bits of a number without its sign: in the order of magnitudes.
@@ -313,11 +315,10 @@ fn magnitude(x: f64) -> u64 {
 }
 
 impl Finder {
-    /// For so many rows: of few the cuts alone are searched.
-    pub(crate) fn new(cuts: &[f64], rows: usize) -> Self {
-        if rows < FEW_ROWS {
-            return Finder { cuts: cuts.to_vec(), shift: 0, low: 0, first: vec![] };
-        }
+    /// The finder of cells between cuts, which are in order, for so many rows.
+    pub(crate) fn new(cuts: &[f64], rows: usize) -> Result<Self, Error> {
+        demand(cuts.is_sorted(), "cuts must be in order")?;
+        demand(cuts.len() < CROWDED as usize, "there are too many cuts")?;
         // Most numbers lie among the middle cuts, and a few of these may be next to zero.
         let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
         let mut sizes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
@@ -326,62 +327,64 @@ impl Finder {
         let wide = sizes.last().map_or(0, |high| high - low);
         let low = low.saturating_sub(wide / 4);
         let shift = (64 - (wide + wide / 2).leading_zeros()).saturating_sub(PLACES.ilog2());
-        let mut finder = Finder {
-            cuts: [cuts, &[f64::NAN; 2]].concat(),
-            shift,
-            low: low >> shift,
-            first: vec![0; 2 * PLACES as usize + 1],
-        };
-        for &cut in cuts {
-            let place = finder.place(cut);
-            finder.first[place + 1] += 1;
+        let cuts = [cuts, &[f64::NAN]].concat();
+        let mut finder = Finder { cuts, shift, low: low >> shift, first: None };
+        if rows >= FEW_ROWS {
+            finder.first = Some(finder.counted());
         }
-        let mut total = 0;
-        for first in &mut finder.first {
-            total += *first;
-            *first = total;
+        Ok(finder)
+    }
+
+    fn counted(&self) -> Box<[u16; 2 * PLACES]> {
+        let mut first = Box::new([0; 2 * PLACES]);
+        for &cut in &self.cuts[..self.cuts.len() - 1] {
+            first[self.place(cut)] += 1;
         }
-        finder
+        let mut lower = 0;
+        for first in first.iter_mut() {
+            let own = std::mem::replace(first, lower);
+            *first |= if own > 1 { CROWDED } else { 0 };
+            lower += own;
+        }
+        first
     }
 
     /// It never falls as x rises; so cuts in lower places are below x, and those in higher ones above.
     #[inline(always)]
     fn place(&self, x: f64) -> usize {
         let x = x + 0.0; // so that both zeros are one
-        let at = (magnitude(x) >> self.shift).saturating_sub(self.low).min(PLACES - 1);
+        let places = PLACES as u64;
+        let at = (magnitude(x) >> self.shift).saturating_sub(self.low).min(places - 1);
         let sign = ((x.to_bits() as i64) >> 63) as u64;
-        PLACES.wrapping_add(at ^ sign) as usize
+        places.wrapping_add(at ^ sign) as usize
     }
 
     fn places(&self, values: &[f64], places: &mut [u16]) {
         wide!(places.iter_mut().zip(values).for_each(|(out, &x)| *out = self.place(x) as u16))
     }
 
-    /// Hands the cell of each of at most [`READ`] values to `write`: how many cuts are not above it, `missing` if it is NaN.
-    #[inline(always)]
-    pub(crate) fn find<'o, U: 'o>(
-        &self,
-        values: &[f64],
-        out: impl Iterator<Item = &'o mut U>,
-        missing: u32,
-        write: impl Fn(u32) -> U,
-    ) {
-        let mut places = [0; READ];
-        if !self.first.is_empty() {
+    /// Writes the cell of each of at most [`READ`] values, numbered from `start`: how many cuts are not above it; `missing` for NaN.
+    pub(crate) fn find(&self, values: &[f64], start: u32, missing: u32, out: &mut [u32]) {
+        let above = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
+        if let Some(first) = &self.first {
+            let mut places = [0; READ];
             self.places(values, &mut places);
+            for ((out, &x), &place) in out.iter_mut().zip(values).zip(&places) {
+                let from = first[place as usize % (2 * PLACES)];
+                *out = start
+                    + if from < CROWDED {
+                        u32::from(from) + u32::from(self.cuts[from as usize] <= x)
+                    } else {
+                        let from = from - CROWDED;
+                        u32::from(from) + above(&self.cuts[from as usize..], x)
+                    };
+            }
+        } else {
+            out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + above(&self.cuts, x));
         }
-        for ((&x, &place), out) in values.iter().zip(&places).zip(out) {
-            let from = self.first.get(place as usize).map_or(0, |&first| first as usize);
-            let rest = &self.cuts[from..];
-            // A place has one cut at most, as a rule.
-            let more = rest.get(1).is_none_or(|&second| second <= x);
-            let cell = from
-                + if more {
-                    rest.partition_point(|&cut| cut <= x)
-                } else {
-                    usize::from(rest[0] <= x)
-                };
-            *out = write(if x.is_nan() { missing } else { cell as u32 });
+        if values.iter().fold(false, |any, x| any | x.is_nan()) {
+            let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
+            gaps.for_each(|(out, _)| *out = missing);
         }
     }
 }
@@ -443,11 +446,14 @@ mod tests {
             f64::NAN,
             -f64::NAN,
         ];
-        let found = steps(&of(&numbers), &[&cuts], 1).unwrap();
-        for (x, code) in numbers.iter().zip(found) {
+        let few = steps(&of(&numbers), &[&cuts], 1).unwrap();
+        for (x, code) in numbers.iter().zip(&few) {
             let slow = cuts.iter().filter(|cut| *cut <= x).count();
-            assert_eq!(code as usize, if x.is_nan() { 8 } else { slow }, "{x}");
+            assert_eq!(*code as usize, if x.is_nan() { 8 } else { slow }, "{x}");
         }
+        let many: Vec<f64> = numbers.iter().copied().cycle().take(200).collect();
+        let indexed = steps(&of(&many), &[&cuts], 1).unwrap();
+        assert!(indexed.iter().zip(few.iter().cycle()).all(|(a, b)| a == b));
         assert!(steps(&of(&[f64::INFINITY]), &[&cuts], 1).is_err());
         assert_eq!(steps(&of(&[1.0, f64::NAN]), &[&[]], 1).unwrap(), [0, 1]);
     }

@@ -80,8 +80,6 @@ impl<'a> Table<'a> {
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(cuts.len() == columns.features(), "cuts must have one list per feature")?;
-        demand(cuts.iter().all(|cuts| cuts.is_sorted()), "cuts must be in order")?;
-        demand(cuts.iter().all(|cuts| cuts.len() < u16::MAX as usize), "there are too many cuts")?;
         let mut total = 0;
         let mut starts = vec![];
         for cuts in cuts {
@@ -93,7 +91,7 @@ impl<'a> Table<'a> {
             "table must have a row for every cell",
         )?;
         let rows = columns.rows().unwrap_or(0);
-        let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect();
+        let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect::<Result<_, _>>()?;
         Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
     }
 
@@ -143,9 +141,7 @@ impl<'a> Table<'a> {
                         let at = values.iter().position(|x| x.is_infinite()).unwrap_or(0);
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
                     }
-                    let start = starts[feature];
-                    let missing = NOTHING - start;
-                    finders[feature].find(values, tile.iter_mut(), missing, |cell| start + cell);
+                    finders[feature].find(values, starts[feature], NOTHING, tile);
                 }
             }
         }

@@ -91,7 +91,8 @@ def grouped(cells: Real, nodes: Int) -> Real:
     """Rows per class of nodes, from those of cells; added in order."""
     n, n_classes = int(nodes.max(initial=-1)) + 1, cells.shape[1]
     places = nodes[:, None] * n_classes + np.arange(n_classes)
-    return np.bincount(places.ravel(), cells.ravel(), n * n_classes).reshape(n, n_classes)
+    sums = np.bincount(places.ravel(), cells.ravel(), n * n_classes)
+    return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
 
 
 def _shrunk(rows: Real, m: float, base: Real) -> Real:
