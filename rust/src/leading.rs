@@ -275,12 +275,12 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
                 each!(block, view => {
                     pair(values, view.slice(s![rows.clone(), column]), |out, x| *out = x.real());
                 });
-                if let Some(at) = values.iter().position(|x| x.is_infinite()) {
-                    return Err(columns.refused(Fault::Infinite, from + at, feature));
-                }
                 let mut cells = [0; READ];
                 let missing = cuts[feature].len() as u32 + 1;
-                finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);
+                let infinite = finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);
+                if let Some(at) = infinite {
+                    return Err(columns.refused(Fault::Infinite, from + at, feature));
+                }
                 let out = out[feature..].iter_mut().step_by(features);
                 out.zip(cells).for_each(|(out, cell)| *out = cell as u16);
             }
@@ -359,33 +359,51 @@ impl Finder {
         places.wrapping_add(at ^ sign) as usize
     }
 
-    fn places(&self, values: &[f64], places: &mut [u16]) {
-        wide!(places.iter_mut().zip(values).for_each(|(out, &x)| *out = self.place(x) as u16))
+    /// Writes places; answers whether some values are no numbers, or infinite.
+    fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
+        wide!({
+            let mut odd = false;
+            for (out, &x) in places.iter_mut().zip(values) {
+                *out = self.place(x) as u16;
+                odd |= !x.is_finite();
+            }
+            odd
+        })
     }
 
-    /// Writes the cell of each of at most [`READ`] values, numbered from `start`: how many cuts are not above it; `missing` for NaN.
-    pub(crate) fn find(&self, values: &[f64], start: u32, missing: u32, out: &mut [u32]) {
-        let above = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
+    /// Writes the cell of each of at most [`READ`] values, numbered from `start`: how many cuts are not above it; `missing` for
+    /// NaN. Answers where the first infinite one is, if there are any.
+    pub(crate) fn find(
+        &self,
+        values: &[f64],
+        start: u32,
+        missing: u32,
+        out: &mut [u32],
+    ) -> Option<usize> {
+        let below = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
+        let mut odd = true;
         if let Some(first) = &self.first {
             let mut places = [0; READ];
-            self.places(values, &mut places);
+            odd = self.places(values, &mut places);
             for ((out, &x), &place) in out.iter_mut().zip(values).zip(&places) {
                 let from = first[place as usize % (2 * PLACES)];
-                *out = start
-                    + if from < CROWDED {
-                        u32::from(from) + u32::from(self.cuts[from as usize] <= x)
-                    } else {
-                        let from = from - CROWDED;
-                        u32::from(from) + above(&self.cuts[from as usize..], x)
-                    };
+                let more = if from < CROWDED {
+                    u32::from(from) + u32::from(self.cuts[from as usize] <= x)
+                } else {
+                    let from = from - CROWDED;
+                    u32::from(from) + below(&self.cuts[from as usize..], x)
+                };
+                *out = start + more;
             }
         } else {
-            out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + above(&self.cuts, x));
+            out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + below(&self.cuts, x));
         }
-        if values.iter().fold(false, |any, x| any | x.is_nan()) {
-            let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
-            gaps.for_each(|(out, _)| *out = missing);
+        if !odd {
+            return None;
         }
+        let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
+        gaps.for_each(|(out, _)| *out = missing);
+        values.iter().position(|x| x.is_infinite())
     }
 }
 

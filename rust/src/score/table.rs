@@ -137,11 +137,10 @@ impl<'a> Table<'a> {
                         let mut room = None;
                         pair(values, rows.of(view, column, &mut room), |out, x| *out = x.real());
                     });
-                    if values.iter().fold(false, |any, x| any | x.is_infinite()) {
-                        let at = values.iter().position(|x| x.is_infinite()).unwrap_or(0);
+                    let found = finders[feature].find(values, starts[feature], NOTHING, tile);
+                    if let Some(at) = found {
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
                     }
-                    finders[feature].find(values, starts[feature], NOTHING, tile);
                 }
             }
         }
