@@ -319,17 +319,18 @@ impl Finder {
     pub(crate) fn new(cuts: &[f64], rows: usize) -> Result<Self, Error> {
         demand(cuts.is_sorted(), "cuts must be in order")?;
         demand(cuts.len() < CROWDED as usize, "there are too many cuts")?;
-        // Most numbers lie among the middle cuts, and a few of these may be next to zero.
-        let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
-        let mut sizes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
-        sizes.sort_unstable();
-        let low = sizes.get(sizes.len() / 16).copied().unwrap_or(0);
-        let wide = sizes.last().map_or(0, |high| high - low);
-        let low = low.saturating_sub(wide / 4);
-        let shift = (64 - (wide + wide / 2).leading_zeros()).saturating_sub(PLACES.ilog2());
-        let cuts = [cuts, &[f64::NAN]].concat();
-        let mut finder = Finder { cuts, shift, low: low >> shift, first: None };
+        let mut finder =
+            Finder { cuts: [cuts, &[f64::NAN]].concat(), shift: 0, low: 0, first: None };
         if rows >= FEW_ROWS {
+            // Most numbers lie among the middle cuts, and a few of these may be next to zero.
+            let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
+            let mut sizes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
+            sizes.sort_unstable();
+            let low = sizes.get(sizes.len() / 16).copied().unwrap_or(0);
+            let wide = sizes.last().map_or(0, |high| high - low);
+            let bits = 64 - (wide + wide / 2).leading_zeros();
+            finder.shift = bits.saturating_sub(PLACES.ilog2());
+            finder.low = low.saturating_sub(wide / 4) >> finder.shift;
             finder.first = Some(finder.counted());
         }
         Ok(finder)
