@@ -73,6 +73,20 @@ def test_weights_and_blocks_run_small_and_agree_with_their_peers(run):
     ]
 
 
+def test_trees_run_small_beside_bell_curves_and_wrong_ones_are_refused(run, monkeypatch):
+    status, printed = run("trees", "--json")
+    assert status == 0, printed.err
+    assert [(f["task"], f["peer_name"]) for f in json.loads(printed.out)] == [
+        ("fit", "our bell curves"),
+        ("predict", "our bell curves"),
+    ]
+    right = bb.NaiveBayesClassifier.predict
+    monkeypatch.setattr(bb.NaiveBayesClassifier, "predict", lambda self, X: right(self, X[::-1]))
+    status, printed = run("trees")
+    assert status == 1
+    assert "WRONG ANSWER in trees: tables looked up by NumPy agree on" in printed.err
+
+
 def test_weights_and_columns_that_are_lost_are_refused(run, monkeypatch):
     right = bb.NaiveBayesClassifier.fit
 

@@ -20,7 +20,8 @@ from scipy.special import logsumexp
 import banbury as bb
 import by_shape
 import naive
-from banbury.distributions import FAMILIES, description_length, family
+from banbury import _core
+from banbury.distributions import FAMILIES, family
 from banbury.distributions.family import HOWS
 from banbury.distributions.kernel_density import DEVIATION, kernel_height
 from banbury.errors import BadSetting, BadValue
@@ -587,8 +588,8 @@ def test_densities_between_cuts_sum_to_one(how: str, iris: Any) -> None:
 
 def test_of_equally_good_cuts_the_lower_is_taken() -> None:
     """Before and after the mixed bin: by symmetry both leave the same entropy, and neither side is cut again."""
-    assert description_length.cuts_of(np.array([[12.0, 0.0], [2.0, 2.0], [0.0, 12.0]])) == [1]
-    assert description_length.cuts_of(np.array([[0.0, 12.0], [2.0, 2.0], [12.0, 0.0]])) == [1]
+    assert _core.cuts_of(np.array([[12.0, 0.0], [2.0, 2.0], [0.0, 12.0]])) == [1]
+    assert _core.cuts_of(np.array([[0.0, 12.0], [2.0, 2.0], [12.0, 0.0]])) == [1]
 
 
 @hypothesis.given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=9))
@@ -596,13 +597,13 @@ def test_cuts_are_those_of_the_slow_twin(cells: list[list[int]]) -> None:
     cells = [row for row in cells if any(row)]
     rows = [(i, {c: n for c, n in enumerate(row) if n}) for i, row in enumerate(cells)]
     wanted = [right for _, right in naive.fayyad_irani(rows)]
-    assert description_length.cuts_of(np.array(cells, dtype=float).reshape(-1, 3)) == wanted
+    assert _core.cuts_of(np.array(cells, dtype=float).reshape(-1, 3)) == wanted
 
 
 def test_many_bins_of_many_classes_are_cut_where_the_classes_change() -> None:
     cells = np.zeros((4000, 200))
     cells[np.arange(4000), np.arange(4000) // 20] = 50.0
-    assert description_length.cuts_of(cells) == list(range(20, 4000, 20))
+    assert _core.cuts_of(cells) == list(range(20, 4000, 20))
 
 
 def test_settings_are_tuned_and_pictures_drawn_of_what_is_cut(iris: Any) -> None:

@@ -67,7 +67,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
     prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
-    tree, strengths = tree_of(cells, prior)
+    (tree, strengths), _ = tree_of(cells, prior)
     slow = [dict(enumerate(row)) for row in cells.tolist()]
     levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
     if not tree.told_apart:

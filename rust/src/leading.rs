@@ -5,9 +5,10 @@
 //! their order.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Columns, Value, along, each};
+use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
+use crate::simd::wide;
 use crate::threads;
 use ndarray::s;
 use std::ops::{AddAssign, Range};
@@ -16,7 +17,9 @@ use std::ops::{AddAssign, Range};
 pub const MOST: usize = 1 << 14;
 /// Columns that are read together, and rows of them at a time.
 const TOGETHER: usize = 32;
-const BLOCK: usize = 1 << 11;
+const BLOCK: usize = 1 << 10;
+/// Rows whose values are copied at a time, while all columns of them are in the first cache.
+pub(crate) const READ: usize = 128;
 
 /// Whole numbers in the order of the numbers; both zeros have the same.
 #[inline(always)]
@@ -52,6 +55,9 @@ pub fn count_leading(
     let groups = threads::try_map(threads, features.div_ceil(group), |i| {
         let some = i * group..features.min((i + 1) * group);
         match rows.weights {
+            Weights::Ones if u32::try_from(n).is_ok() => {
+                count(columns, some, shifts, most, rows, |_| 1_u32)
+            }
             Weights::Ones => count(columns, some, shifts, most, rows, |_| 1_i64),
             Weights::Whole(weights) => count(columns, some, shifts, most, rows, |row| weights[row]),
             Weights::Parts(_) => {
@@ -75,80 +81,136 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
         .iter()
         .map(|&shift| Found::new(shift as u32, most, rows.n_classes))
         .collect();
+    let mut tile = vec![[NONE; BLOCK]; features.len()];
     for from in (0..n).step_by(BLOCK) {
         let classes = &rows.classes[from..n.min(from + BLOCK)];
-        for (feature, block, column) in columns.each_of(features.clone()) {
-            let found = &mut each[feature - features.start];
-            let mut infinite = None;
-            each!(block, view => {
-                let values = view.slice(s![from..from + classes.len(), column]);
-                along(values, classes.iter().enumerate(), |x, (at, &class)| {
-                    let x = x.real();
-                    if class < 0 {
-                    } else if x.is_finite() {
-                        found.add(key(x), class as usize, weight(from + at));
-                    } else if !x.is_nan() && infinite.is_none() {
-                        infinite = Some(from + at);
-                    }
+        for (i, some) in classes.chunks(READ).enumerate() {
+            let at = i * READ..i * READ + some.len();
+            for (feature, block, column) in columns.each_of(features.clone()) {
+                let own = feature - features.start;
+                let mut values = [0.0; READ];
+                each!(block, view => {
+                    let view = view.slice(s![from + at.start..from + at.end, column]);
+                    pair(&mut values[..some.len()], view, |out, x| *out = x.real());
                 });
-            });
-            if let Some(row) = infinite {
-                return Err(columns.refused(Fault::Infinite, row, feature));
+                if read_keys(&values, some, each[own].shift, &mut tile[own][at.clone()]) {
+                    let infinite = |i: &usize| some[*i] >= 0 && values[*i].is_infinite();
+                    let wrong = (0..some.len()).find(infinite).unwrap_or(0);
+                    return Err(columns.refused(Fault::Infinite, from + at.start + wrong, feature));
+                }
             }
+        }
+        for (found, keys) in each.iter_mut().zip(&mut tile) {
+            found.add(&mut keys[..classes.len()], classes, |at| weight(from + at));
         }
     }
     each.into_iter().map(|found| found.counted(rows)).collect()
 }
 
-/// The keys met so far, each in a slot of its own with a cell for each class.
+/// The key of a value that is not counted; no number has it.
+const NONE: i64 = i64::MIN;
+
+/// Writes the keys of values; answers whether some are infinite.
+fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> bool {
+    wide!({
+        let mut infinite = false;
+        for ((out, &x), &class) in keys.iter_mut().zip(values).zip(classes) {
+            infinite |= x.is_infinite() & (class >= 0);
+            *out = if x.is_finite() & (class >= 0) { key(x) >> shift } else { NONE };
+        }
+        infinite
+    })
+}
+
+/// The keys met so far, each in a slot of its own with a cell for each class. The first is [`NONE`].
 struct Found<N> {
     keys: Vec<i64>,
     cells: Vec<N>,
     n_classes: usize,
     shift: u32,
     most: usize,
-    /// By hash: a slot and one more, 0 for none. Four times as many as slots, so that few are tried.
+    /// By hash: a slot, 0 for none. Four times as many as slots, so that few are tried.
     table: Vec<u16>,
     bits: u32,
+    /// Where a key is looked for first, so that neighbours are side by side: the slot of one of those that share a place.
+    near: Vec<u16>,
 }
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+const NEAR: u32 = 12;
 
 impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
+        let n_classes = n_classes.max(1); // rows of no class have a cell too
         let bits = (4 * most + 4).next_power_of_two().trailing_zeros();
         Found {
-            keys: vec![],
-            cells: vec![],
+            keys: vec![NONE],
+            cells: vec![N::default(); n_classes],
             n_classes,
             shift,
             most,
             table: vec![0; 1 << bits],
             bits,
+            near: vec![0; 2 << NEAR],
         }
     }
 
-    #[inline(always)]
-    fn add(&mut self, key: i64, class: usize, weight: N) {
-        let slot = self.slot(key >> self.shift);
-        self.cells[slot * self.n_classes + class] += weight;
-        if slot == self.most {
+    /// Adds a block of rows by their keys, which a merge shifts.
+    fn add(&mut self, keys: &mut [i64], classes: &[i32], weight: impl Fn(usize) -> N) {
+        let mut from = 0;
+        while let Some(at) = self.add_some(from, keys, classes, &weight) {
+            let before = self.shift;
             self.merge();
+            let more = self.shift - before;
+            keys[at..].iter_mut().filter(|key| **key != NONE).for_each(|key| *key >>= more);
+            from = at;
         }
+    }
+
+    /// Adds rows until there are too many keys; answers the first that is left then.
+    #[inline(always)]
+    fn add_some(
+        &mut self,
+        from: usize,
+        keys: &[i64],
+        classes: &[i32],
+        weight: impl Fn(usize) -> N,
+    ) -> Option<usize> {
+        // Values that repeat have keys anywhere; keys that were shortened lie side by side.
+        let spread = if self.shift == 0 { GOLDEN } else { 1 << (64 - NEAR) };
+        for (at, (&key, &class)) in keys.iter().zip(classes).enumerate().skip(from) {
+            let sign = key >> 63;
+            let place = ((key ^ sign) as u64).wrapping_mul(spread) >> (64 - NEAR);
+            let place = place as usize | (sign & (1 << NEAR)) as usize;
+            let mut slot = self.near[place] as usize;
+            if self.keys[slot] != key {
+                slot = self.slot(key);
+                self.near[place] = slot as u16;
+            }
+            self.cells[slot * self.n_classes + class.max(0) as usize] += weight(at);
+            if slot > self.most + self.most / 4 {
+                return Some(at + 1);
+            }
+        }
+        None
     }
 
     /// The slot of a key, a new one if it is new.
-    #[inline(always)]
     fn slot(&mut self, key: i64) -> usize {
-        let mut at = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.bits);
+        if key == NONE {
+            return 0;
+        }
+        let mut at = (key as u64).wrapping_mul(GOLDEN) >> (64 - self.bits);
         loop {
             let slot = self.table[at as usize] as usize;
             if slot == 0 {
+                self.table[at as usize] = self.keys.len() as u16;
                 self.keys.push(key);
                 self.cells.resize(self.keys.len() * self.n_classes, N::default());
-                self.table[at as usize] = self.keys.len() as u16;
                 return self.keys.len() - 1;
             }
-            if self.keys[slot - 1] == key {
-                return slot - 1;
+            if self.keys[slot] == key {
+                return slot;
             }
             at = (at + 1) & ((1 << self.bits) - 1);
         }
@@ -157,7 +219,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
     /// Drops bits until no more keys are left than may be.
     #[cold]
     fn merge(&mut self) {
-        let mut sorted = self.keys.clone();
+        let mut sorted = self.keys[1..].to_vec();
         sorted.sort_unstable();
         // Two neighbours become one at the shift that drops the highest bit in which they differ.
         let mut kept = [0; 65];
@@ -171,8 +233,10 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
         }
         self.shift += more as u32;
         self.table.fill(0);
-        let (keys, cells) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.cells));
-        for (key, old) in keys.iter().zip(cells.chunks_exact(self.n_classes)) {
+        self.near.fill(0);
+        let keys = std::mem::replace(&mut self.keys, vec![NONE]);
+        let cells = std::mem::replace(&mut self.cells, vec![N::default(); self.n_classes]);
+        for (key, old) in keys.iter().zip(cells.chunks_exact(self.n_classes)).skip(1) {
             let from = self.slot(key >> more) * self.n_classes;
             let new = &mut self.cells[from..from + self.n_classes];
             new.iter_mut().zip(old).for_each(|(new, &old)| *new += old);
@@ -180,13 +244,16 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
     }
 
     /// The cells in the order of their keys.
-    fn counted(self, rows: &Rows) -> Result<Counted, Error> {
-        let mut order: Vec<usize> = (0..self.keys.len()).collect();
+    fn counted(mut self, rows: &Rows) -> Result<Counted, Error> {
+        if self.keys.len() - 1 > self.most {
+            self.merge();
+        }
+        let mut order: Vec<usize> = (1..self.keys.len()).collect();
         order.sort_unstable_by_key(|&slot| self.keys[slot]);
         let keys = order.iter().map(|&slot| self.keys[slot]).collect();
         let of = |&slot: &usize| &self.cells[slot * self.n_classes..(slot + 1) * self.n_classes];
         let cells: Vec<i128> = order.iter().flat_map(of).map(|&n| n.into()).collect();
-        let cells = counted(&cells, vec![order.len(), self.n_classes], rows.digits())?;
+        let cells = counted(&cells, vec![order.len(), rows.n_classes], rows.digits())?;
         Ok(Counted { keys, cells, shift: self.shift })
     }
 }
@@ -195,28 +262,27 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
     let (n, features) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == features, "cuts must have one list per feature")?;
-    demand(cuts.iter().all(|cuts| cuts.len() < u16::MAX as usize - 1), "there are too many cuts")?;
-    demand(cuts.iter().all(|cuts| cuts.is_sorted()), "cuts must be in order")?;
-    let finders: Vec<Finder> = cuts.iter().map(|cuts| Finder::new(cuts)).collect();
+    let finders = cuts.iter().map(|cuts| Finder::new(cuts, n)).collect::<Result<Vec<_>, _>>()?;
     let mut codes = vec![0; n * features];
     let threads = threads::worth(threads, codes.len());
     threads::try_pieces(threads, &mut codes, BLOCK * features, |i, out| {
-        let rows = i * BLOCK..n.min((i + 1) * BLOCK);
-        for (feature, block, column) in columns.each_of(0..features) {
-            let finder = &finders[feature];
-            let mut infinite = false;
-            each!(block, view => {
-                let out = out[feature..].iter_mut().step_by(features);
-                along(view.slice(s![rows.clone(), column]), out, |x, code| {
-                    let x = x.real();
-                    infinite |= x.is_infinite();
-                    *code = finder.cell(x);
+        for (some, out) in out.chunks_mut(READ * features).enumerate() {
+            let from = i * BLOCK + some * READ;
+            let rows = from..from + out.len() / features;
+            for (feature, block, column) in columns.each_of(0..features) {
+                let mut values = [0.0; READ];
+                let values = &mut values[..rows.len()];
+                each!(block, view => {
+                    pair(values, view.slice(s![rows.clone(), column]), |out, x| *out = x.real());
                 });
-            });
-            if infinite {
-                let wrong =
-                    rows.clone().find(|&row| columns.value(row, feature).real().is_infinite());
-                return Err(columns.refused(Fault::Infinite, wrong.unwrap_or(0), feature));
+                let mut cells = [0; READ];
+                let missing = cuts[feature].len() as u32 + 1;
+                let infinite = finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);
+                if let Some(at) = infinite {
+                    return Err(columns.refused(Fault::Infinite, from + at, feature));
+                }
+                let out = out[feature..].iter_mut().step_by(features);
+                out.zip(cells).for_each(|(out, cell)| *out = cell as u16);
             }
         }
         Ok(())
@@ -224,60 +290,121 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
     Ok(codes)
 }
 
-/// Finds cells by an even grid over the middle cuts first, and then among the cuts within one of its steps.
+/// Finds cells by the leading bits of a number first, and then among the few cuts that share them.
 #[derive(Debug)]
-pub(crate) struct Finder<'a> {
-    cuts: &'a [f64],
-    low: f64,
-    scale: f64,
-    /// How many cuts are in lower steps.
-    first: Vec<u16>,
+pub(crate) struct Finder {
+    /// With one at the end that no number reaches, so that there is always one to compare with.
+    cuts: Vec<f64>,
+    /// Magnitudes are shifted, and those of the places begin here.
+    shift: u32,
+    low: u64,
+    /// How many cuts are in lower places: of negative numbers, the largest first, then of the others. [`CROWDED`] where a place
+    /// has several. None if there are too few rows to be worth it.
+    first: Option<Box<[u16; 2 * PLACES]>>,
 }
 
-const STEPS: usize = 1024;
-const FEW: usize = 4;
+/// Places of either sign.
+const PLACES: usize = 2048;
+const CROWDED: u16 = 1 << 15;
+const FEW_ROWS: usize = 64;
 
-impl<'a> Finder<'a> {
-    pub(crate) fn new(cuts: &'a [f64]) -> Self {
-        let quarter = |k: usize| cuts.get(cuts.len() * k / 4).copied().unwrap_or(0.0);
-        let (low, high) = (quarter(1), quarter(3));
-        let width = high - low;
-        let low = low - width;
-        let scale = STEPS as f64 / (3.0 * width);
-        let usable = scale.is_finite() && low.is_finite() && width > 0.0;
-        let (low, scale) = if usable { (low, scale) } else { (0.0, 0.0) };
-        let mut finder = Finder { cuts, low, scale, first: vec![0; STEPS + 1] };
-        for &cut in cuts {
-            let step = finder.step(cut);
-            finder.first[step + 1] += 1;
+/// The bits of a number without its sign: in the order of magnitudes.
+#[inline(always)]
+fn magnitude(x: f64) -> u64 {
+    x.to_bits() & (i64::MAX as u64)
+}
+
+impl Finder {
+    /// The finder of cells between cuts, which are in order, for so many rows.
+    pub(crate) fn new(cuts: &[f64], rows: usize) -> Result<Self, Error> {
+        demand(cuts.is_sorted(), "cuts must be in order")?;
+        demand(cuts.len() < CROWDED as usize, "there are too many cuts")?;
+        let mut finder =
+            Finder { cuts: [cuts, &[f64::NAN]].concat(), shift: 0, low: 0, first: None };
+        if rows >= FEW_ROWS {
+            // Most numbers lie among the middle cuts, and a few of these may be next to zero.
+            let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
+            let mut sizes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
+            sizes.sort_unstable();
+            let low = sizes.get(sizes.len() / 16).copied().unwrap_or(0);
+            let wide = sizes.last().map_or(0, |high| high - low);
+            let bits = 64 - (wide + wide / 2).leading_zeros();
+            finder.shift = bits.saturating_sub(PLACES.ilog2());
+            finder.low = low.saturating_sub(wide / 4) >> finder.shift;
+            finder.first = Some(finder.counted());
         }
-        let mut total = 0;
-        for first in &mut finder.first {
-            total += *first;
-            *first = total;
-        }
-        finder
+        Ok(finder)
     }
 
-    /// It never falls as x rises, whatever is rounded; so cuts in lower steps are below x, and those in higher ones above.
-    #[inline(always)]
-    fn step(&self, x: f64) -> usize {
-        (((x - self.low) * self.scale) as usize).min(STEPS - 1)
+    fn counted(&self) -> Box<[u16; 2 * PLACES]> {
+        let mut first = Box::new([0; 2 * PLACES]);
+        for &cut in &self.cuts[..self.cuts.len() - 1] {
+            first[self.place(cut)] += 1;
+        }
+        let mut lower = 0;
+        for first in first.iter_mut() {
+            let own = std::mem::replace(first, lower);
+            *first |= if own > 1 { CROWDED } else { 0 };
+            lower += own;
+        }
+        first
     }
 
+    /// It never falls as x rises; so cuts in lower places are below x, and those in higher ones above.
     #[inline(always)]
-    pub(crate) fn cell(&self, x: f64) -> u16 {
-        if x.is_nan() {
-            return self.cuts.len() as u16 + 1;
-        }
-        let step = self.step(x);
-        let (from, to) = (self.first[step], self.first[step + 1]);
-        let among = &self.cuts[from as usize..to as usize];
-        if among.len() <= FEW {
-            from + among.iter().map(|&cut| u16::from(cut <= x)).sum::<u16>()
+    fn place(&self, x: f64) -> usize {
+        let x = x + 0.0; // so that both zeros are one
+        let places = PLACES as u64;
+        let at = (magnitude(x) >> self.shift).saturating_sub(self.low).min(places - 1);
+        let sign = ((x.to_bits() as i64) >> 63) as u64;
+        places.wrapping_add(at ^ sign) as usize
+    }
+
+    /// Writes places; answers whether some values are no numbers, or infinite.
+    fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
+        wide!({
+            let mut odd = false;
+            for (out, &x) in places.iter_mut().zip(values) {
+                *out = self.place(x) as u16;
+                odd |= !x.is_finite();
+            }
+            odd
+        })
+    }
+
+    /// Writes the cell of each of at most [`READ`] values, numbered from `start`: how many cuts are not above it; `missing` for
+    /// NaN. Answers where the first infinite one is, if there are any.
+    pub(crate) fn find(
+        &self,
+        values: &[f64],
+        start: u32,
+        missing: u32,
+        out: &mut [u32],
+    ) -> Option<usize> {
+        let below = |cuts: &[f64], x: f64| cuts.partition_point(|&cut| cut <= x) as u32;
+        let mut odd = true;
+        if let Some(first) = &self.first {
+            let mut places = [0; READ];
+            odd = self.places(values, &mut places);
+            for ((out, &x), &place) in out.iter_mut().zip(values).zip(&places) {
+                let from = first[place as usize % (2 * PLACES)];
+                let more = if from < CROWDED {
+                    u32::from(from) + u32::from(self.cuts[from as usize] <= x)
+                } else {
+                    let from = from - CROWDED;
+                    u32::from(from) + below(&self.cuts[from as usize..], x)
+                };
+                *out = start + more;
+            }
         } else {
-            from + among.partition_point(|&cut| cut <= x) as u16
+            out.iter_mut().zip(values).for_each(|(out, &x)| *out = start + below(&self.cuts, x));
         }
+        if !odd {
+            return None;
+        }
+        let gaps = out.iter_mut().zip(values).filter(|(_, x)| x.is_nan());
+        gaps.for_each(|(out, _)| *out = missing);
+        values.iter().position(|x| x.is_infinite())
     }
 }
 
@@ -338,11 +465,14 @@ mod tests {
             f64::NAN,
             -f64::NAN,
         ];
-        let found = steps(&of(&numbers), &[&cuts], 1).unwrap();
-        for (x, code) in numbers.iter().zip(found) {
+        let few = steps(&of(&numbers), &[&cuts], 1).unwrap();
+        for (x, code) in numbers.iter().zip(&few) {
             let slow = cuts.iter().filter(|cut| *cut <= x).count();
-            assert_eq!(code as usize, if x.is_nan() { 8 } else { slow }, "{x}");
+            assert_eq!(*code as usize, if x.is_nan() { 8 } else { slow }, "{x}");
         }
+        let many: Vec<f64> = numbers.iter().copied().cycle().take(200).collect();
+        let indexed = steps(&of(&many), &[&cuts], 1).unwrap();
+        assert!(indexed.iter().zip(few.iter().cycle()).all(|(a, b)| a == b));
         assert!(steps(&of(&[f64::INFINITY]), &[&cuts], 1).is_err());
         assert_eq!(steps(&of(&[1.0, f64::NAN]), &[&[]], 1).unwrap(), [0, 1]);
     }

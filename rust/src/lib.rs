@@ -14,6 +14,7 @@ mod exponential;
 pub mod flags;
 pub mod integers;
 pub mod leading;
+mod logarithm;
 pub mod moments;
 pub mod one_less;
 pub mod products;
@@ -22,6 +23,7 @@ pub mod score;
 pub mod simd;
 pub mod text;
 pub mod threads;
+pub mod trees;
 pub mod weighing;
 pub mod words;
 

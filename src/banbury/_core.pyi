@@ -198,6 +198,26 @@ def count_leading(
     few more as leave ``most`` keys.
     """
 
+def cuts_of(cells: Real) -> list[int]:
+    """The bins before which a cut is made, of rows per bin and class, (bins, classes), in the order of the values.
+
+    Cuts tell the classes apart: by entropy, until one costs more than it saves. U. Fayyad and K. Irani, *Multi-interval
+    discretization of continuous-valued attributes for classification learning* (1993).
+    """
+
+def tree_levels(rows: Real, first: Int | None) -> list[Int]:
+    """Of each level the node of every cell, each node halved by rows; below a first level, if there is one."""
+
+def tree_shares(
+    levels: Sequence[Int], cells: Real, strengths: tuple[float, float], prior: Real, left_out: bool
+) -> list[Real]:
+    """P(class | node) of each level, (nodes, classes); or without a row of each class, (nodes, own class, classes)."""
+
+def tree_strengths(
+    levels: Sequence[Int], cells: Real, prior: Real, told_apart: bool
+) -> tuple[tuple[float, float], float]:
+    """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
+
 def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDArray[np.uint16]:
     """How many of its column's cuts are not above each number, (n, F); one more than there can be where it is missing."""
 

@@ -36,7 +36,6 @@ Features = Any  # "auto", a family for all columns, or a mapping from column to 
 Missing = Literal["skip", "category"]
 Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: from 100 rows on, always, or never
 
-MOST_TREES = 500  # columns of numbers; of more, which take their time, each is a bell curve
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
@@ -355,8 +354,7 @@ def infer(
     few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
-    fits = batch.n_rows >= FEWEST_ROWS and len(numbers) <= MOST_TREES
-    many = trees == "all" or (trees == "many" and fits)
+    many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:

@@ -11,6 +11,7 @@ mod encode;
 mod integers;
 mod score;
 mod text;
+mod trees;
 mod weighing;
 mod weights;
 mod words;
@@ -77,6 +78,8 @@ mod _core {
     use super::score::{kernels_left_out, score, score_each};
     #[pymodule_export]
     use super::text::Tokeniser;
+    #[pymodule_export]
+    use super::trees::{cuts_of, tree_levels, tree_shares, tree_strengths};
     #[pymodule_export]
     use super::weighing::{
         correct, correct_bags, count_bags, count_leading, evidence_of_rows, left_out_bags,

@@ -3,7 +3,7 @@
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, Whole, each, each_whole, pair};
 use crate::error::{Error, Fault, demand};
-use crate::leading::Finder;
+use crate::leading::{Finder, READ};
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -17,6 +17,8 @@ pub struct Table<'a> {
     n_classes: usize,
 }
 
+const _: () = assert!(ROWS <= READ);
+
 /// Where the table's row of a value is found.
 #[derive(Debug)]
 enum Rows<'a> {
@@ -28,7 +30,7 @@ enum Rows<'a> {
     /// By cuts: the first row of each feature, and its cells.
     Cut {
         starts: Vec<u32>,
-        finders: Vec<Finder<'a>>,
+        finders: Vec<Finder>,
     },
 }
 
@@ -73,13 +75,11 @@ impl<'a> Table<'a> {
     /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
     pub fn of_steps(
         columns: Columns<'a>,
-        cuts: &[&'a [f64]],
+        cuts: &[&[f64]],
         table: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(cuts.len() == columns.features(), "cuts must have one list per feature")?;
-        demand(cuts.iter().all(|cuts| cuts.is_sorted()), "cuts must be in order")?;
-        demand(cuts.iter().all(|cuts| cuts.len() < u16::MAX as usize), "there are too many cuts")?;
         let mut total = 0;
         let mut starts = vec![];
         for cuts in cuts {
@@ -90,7 +90,8 @@ impl<'a> Table<'a> {
             n_classes > 0 && table.len() == total as usize * n_classes,
             "table must have a row for every cell",
         )?;
-        let finders = cuts.iter().map(|cuts| Finder::new(cuts)).collect();
+        let rows = columns.rows().unwrap_or(0);
+        let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect::<Result<_, _>>()?;
         Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
     }
 
@@ -130,21 +131,14 @@ impl<'a> Table<'a> {
                     look_up(column, low[feature], lookups[feature], outside[feature], tile)
                 }, ()),
                 Rows::Cut { starts, finders } => {
-                    let (start, finder) = (starts[feature], &finders[feature]);
-                    let mut infinite = false;
+                    let mut values = [0.0; READ];
+                    let values = &mut values[..rows.len()];
                     each!(block, view => {
                         let mut room = None;
-                        pair(tile, rows.of(view, column, &mut room), |out, x| {
-                            let x = x.real();
-                            infinite |= x.is_infinite();
-                            let row = start + u32::from(finder.cell(x));
-                            *out = if x.is_nan() { NOTHING } else { row };
-                        });
+                        pair(values, rows.of(view, column, &mut room), |out, x| *out = x.real());
                     });
-                    let value = |at: &usize| self.columns.value(rows.row(*at), feature).real();
-                    let wrong =
-                        infinite.then(|| (0..rows.len()).find(|at| value(at).is_infinite()));
-                    if let Some(at) = wrong.flatten() {
+                    let found = finders[feature].find(values, starts[feature], NOTHING, tile);
+                    if let Some(at) = found {
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
                     }
                 }

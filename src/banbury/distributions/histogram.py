@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet, grid
 from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
 from banbury.distributions.categorical import Categorical
-from banbury.distributions.description_length import cuts_of, cuts_of_each
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
@@ -180,39 +179,27 @@ class Histogram(BinnedFamily):
         """The bins of every column, which no prior changes."""
         made = (type(self), self.bins, self.width)
         if made not in sums.derived:
-            sums.derived[made] = self.joined_each(
-                list(zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True))
-            )
+            each = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
+            sums.derived[made] = [self.joined(keys, cells) for keys, cells in each]
         found: list[Joined] = sums.derived[made]
         return found
 
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
-        return self.joined_each([(keys, cells)], n_columns)[0]
-
-    def joined_each(self, columns: Sequence[tuple[Keys, Real]], n_columns: int = 1) -> list[Joined]:
-        """The same of several columns."""
-        joined = [self._doubled(keys, cells, n_columns) for keys, cells in columns]
-        if self.bins != "mdl":
-            return joined
-        occupied = [np.flatnonzero(bins.cells.any(axis=1)) for bins in joined]
-        each = cuts_of_each([bins.cells[there] for bins, there in zip(joined, occupied, strict=True)])
-        for b, (bins, there, begins) in enumerate(zip(joined, occupied, each, strict=True)):
-            cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
-            starts = np.concatenate([[0], cuts])
-            sizes = np.diff(starts, append=len(bins.cells))
-            joined[b] = bins._replace(cells=np.add.reduceat(bins.cells, starts, axis=0), sizes=sizes)
-        return joined
-
-    def _doubled(self, keys: Keys, cells: Real, n_columns: int) -> Joined:
-        """The fine bins, doubled as often as they are; with one more on each side."""
         codes = np.array(keys, dtype=np.int64)
         times = self.doublings(codes, cells.sum(axis=1), n_columns)
         coarse = codes >> times
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
         rows = np.zeros((high - low + 3, cells.shape[1]))
         np.add.at(rows, coarse - low + 1, cells)
-        return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
+        if self.bins != "mdl":
+            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
+        there = np.flatnonzero(rows.any(axis=1))
+        begins = np.array(_core.cuts_of(rows[there]), dtype=np.int64)
+        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+        starts = np.array([0, *cuts], dtype=np.int64)
+        sizes = np.diff([*starts, len(rows)])
+        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         told_apart = Histogram(bins="mdl")
@@ -260,7 +247,7 @@ class Histogram(BinnedFamily):
         if self.width is not None:
             return self._edges_between(values, name)
         wanted = bins if self.bins == "auto" else self.bins
-        cuts = cuts_of(cells) if wanted == "mdl" else []
+        cuts = _core.cuts_of(cells) if wanted == "mdl" else []
         most = next((each for each in (wanted, bins) if isinstance(each, int)), NODE_BINS)
         group = np.arange(len(values))
         if cuts:

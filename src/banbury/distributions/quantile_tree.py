@@ -31,12 +31,14 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
-from banbury.distributions.trees import HALF_ROW, SMALLEST, Tree, grouped, halved, prior_of, quantiles, tree_of
+from banbury.distributions.trees import HALF_ROW, SMALLEST, Strengths, Tree, grouped, prior_of, quantiles, tree_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Keys
 
 MOST_KEYS = 2048  # that a column may occupy
 TAILS = 30  # stretches beyond the outer leaf, each twice as wide as the last and with half its rows
+POWERS = 2.0 ** np.arange(TAILS) - 1.0
+OUTSIDE = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
 SIGN = np.int64(np.iinfo(np.int64).max)
 INFINITE = int(np.float64(np.inf).view(np.int64))
 LARGEST = float(np.finfo(np.float64).max)
@@ -153,12 +155,14 @@ class QuantileTree(BinnedFamily):
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> QuantileTreeParameters:
         leaves = self.leaves(features, sums)
-        tables, edges = [], []
-        for each in leaves:
-            table = dirichlet.log(each.shares(choice, rng))[each.leaf] - each.log_widths[:, None]
-            tables.append(table + each.log_tails[:, None])
-            edges.append(each.edges)
-        return QuantileTreeParameters(features, tuple(edges), tuple(tables), tuple(each.cuts for each in leaves))
+        logs = dirichlet.log(np.concatenate([each.shares(choice, rng) for each in leaves]))
+        starts = np.cumsum([0, *(len(each.cells) for each in leaves)])
+        tables = tuple(
+            logs[start + each.leaf] - each.log_widths[:, None] + each.log_tails[:, None]
+            for start, each in zip(starts[:-1], leaves, strict=True)
+        )
+        edges, cuts = tuple(each.edges for each in leaves), tuple(each.cuts for each in leaves)
+        return QuantileTreeParameters(features, edges, tables, cuts)
 
     def leaves(self, features: tuple[Feature, ...], sums: Counts) -> list[Leaves]:
         """The leaves of every column, and the rows of each class in them; no prior changes them."""
@@ -197,17 +201,18 @@ class QuantileTree(BinnedFamily):
 
     def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NumberCells:
         leaves = Leaves.of(np.array(keys, dtype=np.int64), rows, feature.unit, self.m)
-        counts, tree, strengths = leaves.cells, leaves.tree, leaves.strengths
-        plain, plain_strengths = tree, strengths
+        trees = [(leaves.tree, leaves.strengths), (leaves.plain, leaves.plain_strengths)]
         if missing.any():
-            counts, tree = np.vstack([counts, missing]), tree.with_missing()
-            strengths = strengths if self.m is not None else tree.chosen(counts, prior_of(counts))[0]
-            plain, plain_strengths = tree, strengths
-        if tree.told_apart:
-            plain = halved(leaves.cells.sum(axis=1))
-            plain = plain.with_missing() if missing.any() else plain
-            plain_strengths = strengths if self.m is not None else plain.chosen(counts, prior_of(counts))[0]
+            counts = np.vstack([leaves.cells, missing])
+            trees = [
+                self._with_missing(tree, counts) for tree, _ in (trees if leaves.tree.told_apart else trees[:1] * 2)
+            ]
+        (tree, strengths), (plain, plain_strengths) = trees
         return NumberCells(feature, tree, strengths, plain, plain_strengths, leaves.cuts)
+
+    def _with_missing(self, tree: Tree, counts: Real) -> tuple[Tree, Strengths]:
+        tree = tree.with_missing()
+        return tree, tree.chosen(counts, prior_of(counts))[0] if self.m is None else (self.m, self.m)
 
     def middles(self, feature: Feature, keys: Keys) -> Real:
         bins = np.array(keys, dtype=np.int64)
@@ -242,7 +247,9 @@ class Leaves:
 
     cells: Real
     tree: Tree
-    strengths: tuple[float, float]
+    strengths: Strengths
+    plain: Tree
+    plain_strengths: Strengths
     cuts: Real
     edges: Real
     leaf: Int
@@ -255,14 +262,16 @@ class Leaves:
         if not len(keys):
             keys, rows = np.zeros(1, dtype=np.int64), np.zeros((1, n_classes))
         leaf = quantiles(rows.sum(axis=1))
+        begins = np.flatnonzero(np.diff(leaf, prepend=-1))
         cells = grouped(rows, leaf)
-        begins = np.flatnonzero(np.diff(leaf)) + 1
-        cuts = _between(_edges(keys[begins - 1] + 1, unit), _edges(keys[begins], unit))
-        tree, strengths = tree_of(cells, prior_of(cells))
+        ends = _edges(np.concatenate([keys[begins[1:] - 1] + 1, keys[begins], keys[-1:] + 1]), unit)
+        lower, upper = ends[: len(begins) - 1], ends[len(begins) : -1]
+        cuts = _between(lower, upper)
+        (tree, strengths), (plain, plain_strengths) = tree_of(cells, prior_of(cells))
         if m is not None:
-            strengths = m, m
-        low, high = _edges(keys[[0, -1]] + np.array([0, 1]), unit)
-        return cls(cells, tree, strengths, cuts, *_stretches(cuts, low, high))
+            strengths = plain_strengths = m, m
+        low, high = float(ends[len(begins) - 1]), float(ends[-1])
+        return cls(cells, tree, strengths, plain, plain_strengths, cuts, *_stretches(cuts, low, high))
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
@@ -284,8 +293,7 @@ class Leaves:
         Leaves have few rows each, so that their own densities would be mostly chance.
         """
         rows = self.cells.sum(axis=1)
-        plain = halved(rows)
-        node = plain.levels[plain.up_to(max(2, int(2.0 * float(rows.sum()) ** (1.0 / 3.0))))]
+        node = self.plain.levels[self.plain.up_to(max(2, int(2.0 * float(rows.sum()) ** (1.0 / 3.0))))]
         widths = np.exp(self.log_widths[TAILS : len(self.log_widths) - TAILS] - self.log_widths[TAILS:-TAILS].max())
         widths = np.maximum(widths, SMALLEST)
         return node, np.asarray(widths / np.bincount(node, widths)[node])
@@ -332,24 +340,21 @@ def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Re
     """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the rows."""
     first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, low)
     least = max(abs(low), abs(high)) * 2.0**-40 or 2.0**-1000
-    wide = (max(first - low, least), max(high - last, least))
-    powers = 2.0 ** np.arange(TAILS) - 1.0
+    below, above = max(first - low, least), max(high - last, least)
     with np.errstate(over="ignore"):
-        left = np.clip(low - wide[0] * powers[::-1], -LARGEST, LARGEST)
-        right = np.clip(high + wide[1] * powers, -LARGEST, LARGEST)
-        outer = wide[0] * 2.0 ** (TAILS - 1), wide[1] * 2.0 ** (TAILS - 1)
-    edges = np.concatenate([left, cuts, right])
-    leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(len(cuts) + 1), np.full(TAILS, len(cuts), np.int64)])
-    widths = np.concatenate([edges[:1], edges, edges[-1:]])
-    widths = np.diff(widths)
-    widths[0], widths[-1] = outer
+        left = np.maximum(low - below * POWERS[::-1], -LARGEST)
+        right = np.minimum(high + above * POWERS, LARGEST)
+        edges = np.concatenate([left, cuts, right])
+        widths = np.concatenate([[below * 2.0 ** (TAILS - 1)], np.diff(edges), [above * 2.0 ** (TAILS - 1)]])
+    n = len(cuts) + 1
+    leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(n), np.full(TAILS, n - 1, np.int64)])
     part = np.zeros(len(leaf))
-    outside = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
-    part[:TAILS], part[-TAILS:] = outside[::-1], outside
-    part[[TAILS, -TAILS - 1]] = -np.log(2.0) if len(cuts) else 0.0
-    if not len(cuts):  # one leaf has both tails
-        part[TAILS], part[:TAILS], part[-TAILS:] = -np.log(2.0), part[:TAILS] - np.log(2.0), part[-TAILS:] - np.log(2.0)
-    return edges, leaf, np.log(np.clip(widths, 2.0**-1060, LARGEST)), part
+    part[:TAILS], part[-TAILS:] = OUTSIDE[::-1], OUTSIDE
+    part[[TAILS, -TAILS - 1]] = -np.log(2.0)
+    if n == 1:  # one leaf has both tails
+        part[:TAILS] -= np.log(2.0)
+        part[-TAILS:] -= np.log(2.0)
+    return edges, leaf, np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST)), part
 
 
 @dataclass(frozen=True)

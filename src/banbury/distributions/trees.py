@@ -11,13 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.description_length import cuts_of
 
 MOST_LEAVES = 128  # of a column of numbers
-DEPTH = 9  # levels of halves; what is left then is split into its cells
-STRENGTHS = 2.0 ** np.arange(-1, 11)  # m: ½ to 1,024
-FIRST_STRENGTHS = np.array([0.5, 2.0, 8.0, 32.0])  # of a first level whose cuts tell the classes apart
 SMALLEST = 1e-300
 HALF_ROW = 0.5  # of each class, and of each leaf, that was never seen
 
@@ -42,22 +39,11 @@ class Tree:
 
     def shares(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
         """P(class | node) of each level, (nodes, classes)."""
-        share, shares = prior[None, :], []
-        for depth, (rows, parent) in enumerate(zip(self.sums(cells), self._parents(), strict=True)):
-            share = _shrunk(rows, self.strength(strengths, depth), share[parent])
-            shares.append(share)
-        return shares
+        return _core.tree_shares(self.levels, cells, strengths, prior, False)
 
     def left_out(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
         """The same without one row of each class in turn, (nodes, own class, classes)."""
-        n_classes = cells.shape[1]
-        own = np.eye(n_classes)
-        share, shares = np.broadcast_to(prior, (1, n_classes, n_classes)), []
-        for depth, (rows, parent) in enumerate(zip(self.sums(cells), self._parents(), strict=True)):
-            less = np.maximum(rows[:, None, :] - own, 0.0)
-            share = _shrunk(less, self.strength(strengths, depth), share[parent])
-            shares.append(share)
-        return shares
+        return _core.tree_shares(self.levels, cells, strengths, prior, True)
 
     def of_rows(
         self, cells: Real, strengths: tuple[float, float], prior: Real, at: Int, own: Int, weights: Real
@@ -73,22 +59,7 @@ class Tree:
 
     def chosen(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
         """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
-        rows, parents = self.sums(cells), self._parents()
-        less = [np.maximum(each - 1.0, 0.0) for each in rows]
-        totals = [each.sum(axis=1, keepdims=True) - (each - left) for each, left in zip(rows, less, strict=True)]
-        best: tuple[tuple[float, float], float] = ((1.0, 1.0), -np.inf)
-        for first in FIRST_STRENGTHS if self.told_apart else (None,):
-            m = STRENGTHS[:, None, None]
-            share = np.broadcast_to(prior, (len(STRENGTHS), 1, len(prior)))
-            for depth, (left, total, parent) in enumerate(zip(less, totals, parents, strict=True)):
-                strength = first if depth == 0 and first is not None else m
-                share = (left + strength * share[:, parent]) / (total + strength)
-            likelihood = (cells * np.log(np.maximum(share, SMALLEST))).sum(axis=(1, 2))
-            k = int(np.argmax(likelihood))
-            if likelihood[k] > best[1]:
-                strengths = (float(STRENGTHS[k]) if first is None else float(first), float(STRENGTHS[k]))
-                best = strengths, float(likelihood[k])
-        return best[0], best[1] - float((cells.sum(axis=0) * np.log(prior)).sum())
+        return _core.tree_strengths(self.levels, cells, prior, self.told_apart)
 
     def _parents(self) -> list[Int]:
         """Of each level's nodes the node of the level above."""
@@ -101,7 +72,8 @@ class Tree:
 
     def up_to(self, n: int) -> int:
         """The finest level of no more nodes than these; the widest if all have more."""
-        return max([0, *(k for k, level in enumerate(self.levels) if level.max(initial=-1) < n)])
+        finer = (k for k, level in enumerate(self.levels) if level.max(initial=-1) >= n)
+        return max(next(finer, len(self.levels)) - 1, 0)
 
     def with_missing(self) -> Tree:
         """The tree with a cell more, of missing values, on every level."""
@@ -116,9 +88,11 @@ def prior_of(cells: Real) -> Real:
 
 
 def grouped(cells: Real, nodes: Int) -> Real:
-    sums = np.zeros((int(nodes.max(initial=-1)) + 1, cells.shape[1]))
-    np.add.at(sums, nodes, cells)
-    return sums
+    """Rows per class of nodes, from those of cells; added in order."""
+    n, n_classes = int(nodes.max(initial=-1)) + 1, cells.shape[1]
+    places = nodes[:, None] * n_classes + np.arange(n_classes)
+    sums = np.bincount(places.ravel(), cells.ravel(), n * n_classes)
+    return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
 
 
 def _shrunk(rows: Real, m: float, base: Real) -> Real:
@@ -136,7 +110,7 @@ def quantiles(rows: Real, most: int = MOST_LEAVES) -> Int:
     if len(rows) <= most:
         return np.arange(len(rows))
     below = np.cumsum(rows)
-    ends = np.unique(np.searchsorted(below, below[-1] * np.arange(1, most) / most))
+    ends = np.searchsorted(below, below[-1] * np.arange(1, most) / most)
     begins = np.zeros(len(rows), dtype=np.int64)
     begins[ends[ends < len(rows) - 1] + 1] = 1
     return np.cumsum(begins)
@@ -144,47 +118,26 @@ def quantiles(rows: Real, most: int = MOST_LEAVES) -> Int:
 
 def halved(rows: Real, first: Int | None = None) -> Tree:
     """A tree over leaves of so many rows, each node halved by count; below a first level, if there is one."""
-    n = len(rows)
-    below = np.concatenate([[0.0], np.cumsum(rows)])
-    edges, levels = np.array([0, n]), []
-    if first is not None:
-        edges = np.concatenate([[0], np.flatnonzero(np.diff(first)) + 1, [n]])
-        levels.append(first)
-    for _ in range(DEPTH):
-        wide = np.flatnonzero(np.diff(edges) > 1)
-        if not len(wide):
-            break
-        low, high = edges[wide], edges[wide + 1]
-        half = (below[low] + below[high]) / 2.0
-        right = np.clip(np.searchsorted(below, half), low + 1, high - 1)
-        left = np.maximum(right - 1, low + 1)
-        at = np.where(np.abs(below[left] - half) <= np.abs(below[right] - half), left, right)
-        edges = np.sort(np.concatenate([edges, at]))
-        levels.append(_nodes(edges, n))
-    if not levels or levels[-1].max(initial=-1) < n - 1:
-        levels.append(np.arange(n))
-    return Tree(tuple(levels), first is not None)
+    return Tree(tuple(_core.tree_levels(rows, first)), first is not None)
 
 
-def _nodes(edges: Int, n: int) -> Int:
-    starts = np.zeros(n, dtype=np.int64)
-    starts[edges[1:-1]] = 1
-    return np.cumsum(starts)
+Strengths = tuple[float, float]  # m of the first level, and of the others
 
 
-def tree_of(cells: Real, prior: Real) -> tuple[Tree, tuple[float, float]]:
-    """The tree of a column of numbers, from rows per leaf and class, and its strengths.
+def tree_of(cells: Real, prior: Real) -> tuple[tuple[Tree, Strengths], tuple[Tree, Strengths]]:
+    """The tree of a column of numbers, from rows per leaf and class, and its strengths; and the same of halves alone.
 
     Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
     """
-    plain = halved(cells.sum(axis=1))
+    rows = cells.sum(axis=1)
+    plain = halved(rows)
     strengths, gain = plain.chosen(cells, prior)
-    cuts = cuts_of(cells)
+    cuts = _core.cuts_of(cells)
     if cuts:
         first = np.zeros(len(cells), dtype=np.int64)
         first[cuts] = 1
-        told = halved(cells.sum(axis=1), np.cumsum(first))
+        told = halved(rows, np.cumsum(first))
         own, more = told.chosen(cells, prior)
         if more - gain > len(cuts) * np.log(max(len(cells) - 1, 2)):
-            return told, own
-    return plain, strengths
+            return (told, own), (plain, strengths)
+    return (plain, strengths), (plain, strengths)

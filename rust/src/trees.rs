@@ -1,0 +1,341 @@
+//! Cells within wider cells: trees over them, the strengths of their priors, and the shares of classes in every node.
+//!
+//! A tree has levels, from the widest to the finest; each has the node of every cell, and the nodes of the last are the cells.
+
+use crate::error::{Error, demand};
+use crate::logarithm::ln;
+use crate::simd::wide;
+
+/// Levels of halves; what is left then is split into its cells.
+const DEPTH: usize = 9;
+/// m: ½ to 1,024.
+const STRENGTHS: [f64; 12] =
+    [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+/// Of a first level whose cuts tell the classes apart.
+const FIRST_STRENGTHS: [f64; 4] = [0.5, 2.0, 8.0, 32.0];
+const SMALLEST: f64 = 1e-300;
+/// Bits per row within which two cuts are equally good.
+const EQUAL: f64 = 1e-12;
+
+/// Rows per cell and class, `[cell][class]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a> {
+    rows: &'a [f64],
+    n_classes: usize,
+}
+
+impl<'a> Cells<'a> {
+    pub fn new(rows: &'a [f64], n_classes: usize) -> Result<Self, Error> {
+        demand(
+            n_classes > 0 && rows.len().is_multiple_of(n_classes),
+            "cells must have one column per class",
+        )?;
+        Ok(Cells { rows, n_classes })
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len() / self.n_classes
+    }
+}
+
+/// The node of each cell on every level, halved by count; below a first level, if there is one.
+pub fn halved(rows: &[f64], first: Option<&[i64]>) -> Result<Vec<Vec<i64>>, Error> {
+    let n = rows.len();
+    demand(first.is_none_or(|first| first.len() == n), "the first level must have every cell")?;
+    let mut below = vec![0.0];
+    below.extend(rows.iter().scan(0.0, |sum, rows| {
+        *sum += rows;
+        Some(*sum)
+    }));
+    let mut edges = vec![0, n];
+    let mut levels = vec![];
+    if let Some(first) = first {
+        let begins = (1..n).filter(|&i| first[i] != first[i - 1]);
+        edges = std::iter::once(0).chain(begins).chain([n]).collect();
+        levels.push(first.to_vec());
+    }
+    for _ in 0..DEPTH {
+        let mut finer = vec![0];
+        for pair in edges.windows(2) {
+            finer.extend(half(&below, pair[0], pair[1]));
+            finer.push(pair[1]);
+        }
+        if finer.len() == edges.len() {
+            break;
+        }
+        edges = finer;
+        levels.push(nodes(&edges));
+    }
+    if levels.last().is_none_or(|_| edges.len() <= n) {
+        levels.push((0..n as i64).collect());
+    }
+    Ok(levels)
+}
+
+/// The cell that half the rows between two are nearest to being before; none if there are fewer than two.
+fn half(below: &[f64], low: usize, high: usize) -> Option<usize> {
+    if high - low < 2 {
+        return None;
+    }
+    let half = (below[low] + below[high]) / 2.0;
+    let right = below.partition_point(|&sum| sum < half).clamp(low + 1, high - 1);
+    let left = (right - 1).max(low + 1);
+    let away = |at: usize| (below[at] - half).abs();
+    Some(if away(left) <= away(right) { left } else { right })
+}
+
+/// The node of each cell between these edges.
+fn nodes(edges: &[usize]) -> Vec<i64> {
+    let each = edges.windows(2).zip(0..);
+    each.flat_map(|(pair, node)| std::iter::repeat_n(node, pair[1] - pair[0])).collect()
+}
+
+/// A level with the rows of its nodes, `[node][class]`.
+struct Level {
+    parents: Vec<usize>,
+    rows: Vec<f64>,
+}
+
+fn summed(levels: &[&[i64]], cells: Cells) -> Result<Vec<Level>, Error> {
+    let (n, k) = (cells.len(), cells.n_classes);
+    let one = vec![0; n];
+    let mut above: &[i64] = &one;
+    let mut found = vec![];
+    for &level in levels {
+        demand(level.len() == n, "a level must have every cell")?;
+        demand(level.iter().all(|node| (0..n as i64).contains(node)), "a level has wrong nodes")?;
+        let size = level.iter().max().map_or(0, |&node| node as usize + 1);
+        let (mut parents, mut rows) = (vec![0; size], vec![0.0; size * k]);
+        for (cell, (&node, &wide)) in level.iter().zip(above).enumerate() {
+            let node = node as usize;
+            parents[node] = wide as usize;
+            let own = &cells.rows[cell * k..(cell + 1) * k];
+            rows[node * k..(node + 1) * k].iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+        }
+        found.push(Level { parents, rows });
+        above = level;
+    }
+    demand(found.last().is_some_and(|last| last.parents.len() == n), "each cell must be a node")?;
+    Ok(found)
+}
+
+/// P(class | node) of each level, `[node][class]`; or without one row of each class in turn, `[node][own class][class]`.
+pub fn shares(
+    levels: &[&[i64]],
+    cells: Cells,
+    strengths: [f64; 2],
+    prior: &[f64],
+    left_out: bool,
+) -> Result<Vec<Vec<f64>>, Error> {
+    let k = cells.n_classes;
+    demand(prior.len() == k, "prior must have every class")?;
+    let turns = if left_out { k } else { 1 };
+    let mut shares: Vec<Vec<f64>> = vec![];
+    let whole = prior.repeat(turns);
+    for (depth, level) in summed(levels, cells)?.iter().enumerate() {
+        let m = strengths[depth.min(1)];
+        let above = shares.last().unwrap_or(&whole);
+        let mut share = Vec::with_capacity(level.rows.len() * turns);
+        for (rows, &parent) in level.rows.chunks_exact(k).zip(&level.parents) {
+            let above = above[parent * turns * k..(parent + 1) * turns * k].chunks_exact(k);
+            for (own, base) in above.enumerate() {
+                let less = |class: usize| {
+                    let own = if left_out && class == own { 1.0 } else { 0.0 };
+                    (rows[class] - own).max(0.0)
+                };
+                let total = (0..k).map(less).sum::<f64>() + m;
+                share.extend(base.iter().enumerate().map(|(class, &base)| {
+                    if total > 0.0 { (less(class) + m * base) / total } else { base }
+                }));
+            }
+        }
+        shares.push(share);
+    }
+    Ok(shares)
+}
+
+type Lanes = [f64; STRENGTHS.len()];
+
+/// The strengths, of the first level and of the others, under which rows, each left out, are likeliest; and how much likelier
+/// than by the prior alone.
+pub fn strengths(
+    levels: &[&[i64]],
+    cells: Cells,
+    prior: &[f64],
+    told_apart: bool,
+) -> Result<([f64; 2], f64), Error> {
+    let k = cells.n_classes;
+    demand(prior.len() == k, "prior must have every class")?;
+    let levels = summed(levels, cells)?;
+    let alone: f64 = (0..cells.rows.len()).map(|at| cells.rows[at] * prior[at % k].ln()).sum();
+    let firsts: &[f64] = if told_apart { &FIRST_STRENGTHS } else { &[0.0] };
+    let mut best = ([1.0; 2], f64::NEG_INFINITY);
+    let total = |rows: &[f64]| rows.iter().sum();
+    let sizes = |level: &Level| level.rows.chunks_exact(k).map(total).collect();
+    let sizes: Vec<Vec<f64>> = levels.iter().map(sizes).collect();
+    for &first in firsts {
+        let mut above: Vec<Lanes> = prior.iter().map(|&p| [p; STRENGTHS.len()]).collect();
+        for (depth, (level, sizes)) in levels.iter().zip(&sizes).enumerate() {
+            let m = if depth == 0 && told_apart { [first; STRENGTHS.len()] } else { STRENGTHS };
+            above = below(level, sizes, &m, &above, k);
+        }
+        let likelihood = likelihoods(cells.rows, &above);
+        for (m, &likelihood) in STRENGTHS.iter().zip(&likelihood) {
+            if likelihood > best.1 {
+                best = ([if told_apart { first } else { *m }, *m], likelihood);
+            }
+        }
+    }
+    Ok((best.0, best.1 - alone))
+}
+
+/// The shares of a level's nodes without a row of each class, under all strengths at once.
+fn below(level: &Level, sizes: &[f64], m: &Lanes, above: &[Lanes], k: usize) -> Vec<Lanes> {
+    wide!({
+        let mut shares = Vec::with_capacity(level.rows.len());
+        for ((rows, &parent), &size) in level.rows.chunks_exact(k).zip(&level.parents).zip(sizes) {
+            for (&rows, base) in rows.iter().zip(&above[parent * k..(parent + 1) * k]) {
+                let less = (rows - 1.0).max(0.0);
+                let total = size - (rows - less);
+                let mut share = *base;
+                for (share, m) in share.iter_mut().zip(m) {
+                    *share = (less + m * *share) / (total + m);
+                }
+                shares.push(share);
+            }
+        }
+        shares
+    })
+}
+
+/// Σ rows · log share, under each strength.
+fn likelihoods(rows: &[f64], shares: &[Lanes]) -> Lanes {
+    wide!({
+        let mut sums = [0.0; STRENGTHS.len()];
+        for (&rows, shares) in rows.iter().zip(shares) {
+            if rows > 0.0 {
+                for (sum, &share) in sums.iter_mut().zip(shares) {
+                    *sum += rows * ln(share.max(SMALLEST));
+                }
+            }
+        }
+        sums
+    })
+}
+
+/// The cells before which a cut is made so that they tell the classes apart: by entropy, until a cut costs more than it saves.
+///
+/// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
+pub fn cuts(cells: Cells) -> Vec<usize> {
+    let k = cells.n_classes;
+    let (mut cuts, mut parts) = (vec![], vec![(0, cells.len())]);
+    while let Some((low, high)) = parts.pop() {
+        if let Some(at) = cut(&cells.rows[low * k..high * k], k) {
+            cuts.push(low + at);
+            parts.extend([(low, low + at), (low + at, high)]);
+        }
+    }
+    cuts.sort_unstable();
+    cuts
+}
+
+/// Before which cell the cut is that leaves the least entropy, of equals the lowest; none if its description costs more.
+fn cut(rows: &[f64], k: usize) -> Option<usize> {
+    let n = rows.len() / k;
+    let left = running(rows.chunks_exact(k), k);
+    let right = running(rows.chunks_exact(k).rev(), k);
+    let whole = left.get(left.len().checked_sub(k)?..)?;
+    let there = whole.iter().filter(|&&rows| rows != 0.0).count();
+    if n < 2 || there < 2 {
+        return None;
+    }
+    let total: f64 = rows.iter().sum();
+    let (before, after) = (bits(&left, k), bits(&right, k));
+    let both: Vec<f64> = (0..n - 1).map(|i| before[i] + after[n - 2 - i]).collect();
+    let least = both.iter().copied().fold(f64::INFINITY, f64::min) + EQUAL * total;
+    let at = both.iter().position(|&bits| bits <= least)?;
+    let saved = before[n - 1] - both[at];
+    let kinds = there as f64;
+    let subsets = kinds * 3_f64.log2() + (-2.0 * 3_f64.powf(-kinds)).ln_1p() / 2_f64.ln();
+    let entropy = |rows: &[f64], bits: f64| {
+        let there = rows.iter().filter(|&&rows| rows != 0.0).count();
+        there as f64 * bits / rows.iter().sum::<f64>()
+    };
+    let (low, high) = (&left[at * k..(at + 1) * k], &right[(n - 2 - at) * k..(n - 1 - at) * k]);
+    let entropies =
+        entropy(whole, before[n - 1]) - entropy(low, before[at]) - entropy(high, after[n - 2 - at]);
+    let cost = (total - 1.0).max(1.0).log2() + subsets - entropies;
+    (saved > cost).then_some(at + 1)
+}
+
+/// Sums of rows so far.
+fn running<'a>(cells: impl Iterator<Item = &'a [f64]>, k: usize) -> Vec<f64> {
+    let mut sums: Vec<f64> = vec![];
+    for cell in cells {
+        let before = sums.len().checked_sub(k);
+        sums.extend(cell);
+        if let Some(before) = before {
+            for class in 0..k {
+                sums[before + k + class] += sums[before + class];
+            }
+        }
+    }
+    sums
+}
+
+/// How many bits tell the classes of these rows: their number times their entropy.
+fn bits(rows: &[f64], k: usize) -> Vec<f64> {
+    wide!({
+        let times_log = |x: f64| x * ln(if x > 0.0 { x } else { 1.0 });
+        let parts: Vec<f64> = rows.iter().map(|&x| times_log(x)).collect();
+        let each = rows.chunks_exact(k).zip(parts.chunks_exact(k));
+        each.map(|(rows, parts)| {
+            let own = times_log(rows.iter().sum()) - parts.iter().sum::<f64>();
+            own * std::f64::consts::LOG2_E
+        })
+        .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_have_equally_many_rows() {
+        let levels = halved(&[1.0, 1.0, 2.0, 4.0], None).unwrap();
+        assert_eq!(levels, [vec![0, 0, 0, 1], vec![0, 0, 1, 2], vec![0, 1, 2, 3]]);
+        let below = halved(&[1.0; 4], Some(&[0, 0, 0, 1])).unwrap();
+        assert_eq!(below, [vec![0, 0, 0, 1], vec![0, 1, 1, 2], vec![0, 1, 2, 3]]);
+        assert_eq!(halved(&[3.0], None).unwrap(), [[0]]);
+        assert_eq!(halved(&[], None).unwrap(), [[0; 0]]);
+    }
+
+    #[test]
+    fn shares_are_shrunk_to_those_of_the_wider_node() {
+        let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
+        let found = shares(&[&[0, 0], &[0, 1]], cells, [4.0, 2.0], &[0.5, 0.5], false).unwrap();
+        assert_eq!(found, [vec![0.75, 0.25], vec![4.5 / 5.0, 0.1, 2.5 / 3.0, 0.5 / 3.0]]);
+        let less = shares(&[&[0, 1]], cells, [0.0, 0.0], &[0.5, 0.5], true).unwrap();
+        assert_eq!(less, [[1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0]]);
+    }
+
+    #[test]
+    fn what_is_not_a_tree_is_refused() {
+        let cells = Cells::new(&[3.0, 0.0, 1.0, 0.0], 2).unwrap();
+        let prior = [0.5, 0.5];
+        for levels in [&[0_i64, 2][..], &[0, -1], &[0], &[0, 0]] {
+            assert!(shares(&[levels], cells, [1.0; 2], &prior, false).is_err(), "{levels:?}");
+        }
+        assert!(strengths(&[&[0, 1]], cells, &[1.0], false).is_err());
+        assert!(Cells::new(&[1.0], 2).is_err());
+    }
+
+    #[test]
+    fn cuts_are_where_the_classes_change() {
+        let found = |rows: &[f64]| cuts(Cells::new(rows, 2).unwrap());
+        assert_eq!(found(&[12.0, 0.0, 2.0, 2.0, 0.0, 12.0]), [1]);
+        assert_eq!(found(&[1.0, 1.0, 1.0, 1.0]), [0; 0]);
+        assert_eq!(found(&[]), [0; 0]);
+    }
+}
