@@ -315,7 +315,9 @@ class Tally:
         """
         every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
         plain = {int, str}  # which are as they should be
-        keys = [keys if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys] for keys in every]
+        keys = [
+            list(keys) if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys] for keys in every
+        ]
         digest = hashlib.sha256(json.dumps([self.schema.counted(), keys]).encode())
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
         arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
