@@ -81,7 +81,7 @@ def from_messages(values: list[Any], options: Options) -> Source:
     losses.tell_broken(None)
     if not apart:
         return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
-    losses.refuse_unknown_headers(options, None)
+    losses.check_headers(options, None)
     names = names_for((*apart, BODY), options.columns)
     return single(Batch(names, len(rows), _columns(names, rows)), options.batch_rows)
 
@@ -134,24 +134,28 @@ class Losses:
                 f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
             )
 
-    def refuse_unknown_headers(self, options: Options, source: str | None) -> None:
-        """Raises if headers are to be columns of data to learn from, and no message has one that was asked for by its name."""
+    def check_headers(self, options: Options, source: str | None) -> None:
+        """Raises if headers are to be columns and there are no messages, or none has a header that one has misspelt.
+
+        Of data to learn from, that is: a message to answer may lack anything.
+        """
+        where, headers = errors.where(source), options.headers
         if options.kinds is not None:
             return
-        where = errors.where(source)
         if not self.n_messages:
             raise errors.BadSetting(
-                f"headers={options.headers!r} makes columns of the headers of messages, and no file{where} was read as mail. "
+                f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail. "
                 "If they are messages, say so with format='mail'; else leave headers= out.",
                 setting="headers",
-                value=options.headers,
+                value=headers,
             )
-        asked = () if isinstance(options.headers, str) else header_columns(options.headers)
-        for name in asked:
-            if name not in self.headers:
-                near, there = errors.did_you_mean(name, sorted(self.headers)), errors.listed(sorted(self.headers), 20)
+        asked = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
+        for name in sorted(asked - self.headers):
+            near, there = errors.did_you_mean(name, sorted(self.headers)), errors.listed(sorted(self.headers), 20)
+            if near:
                 text = f"no message{where} has a header {name!r}.{near}\n  Headers: {there}"
                 raise errors.BadSetting(text, setting="headers", value=name)
+            errors.warn(f"no message{where} has a header {name!r}, so that its column is empty. Headers: {there}")
 
 
 def from_files(
@@ -250,11 +254,11 @@ class _Documents:
                 raise errors.bad_file(path, f"{why}.")
             several = f"not one of {len(losses.files):,} files can be read.\n  {losses.reasons()}"
             raise errors.bad_file(self.name or path, several)
-        if self.apart and n_rows:
-            losses.refuse_unknown_headers(self.options, self.name)
         if self.warned:
             return
         self.warned = True
+        if self.apart and n_rows:
+            losses.check_headers(self.options, self.name)
         where = errors.where(self.name)
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from banbury.readers.decoding import charset, declared_in_html, decode, html_text
-from banbury.readers.options import Headers
+from banbury.readers.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
 MOST_PARTS = 10_000
@@ -99,18 +99,19 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
 def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
     """The value of each of these headers, None where there is none, and the body; what headers there are; whether it is broken.
 
-    Headers of messages within the message stay in the body.
+    The subjects of messages within the message stay in the body.
 
     >>> message_cells(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["to", "subject"])
     ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
     """
-    reader = _Reader(names)
+    reader = _Reader(SUBJECT)
     fields, content = reader.opened(_lines(data), 0)
-    values: dict[str, list[str]] = {}
-    for name, value in reader.chosen(fields):
-        values.setdefault(name.lower(), []).append(value)
+    values: dict[str, list[str]] = {name.lower(): [] for name, _ in fields}
+    for name, value in fields:
+        if name.lower() in names:
+            values[name.lower()].append(reader.value(value))
     cells = ["\n".join(values[name]) if name in values else None for name in names]
-    return [*cells, content.joined()], [name.lower() for name, _ in fields], reader.broken
+    return [*cells, content.joined()], list(values), reader.broken
 
 
 def _lines(data: bytes) -> bytes:
@@ -144,7 +145,10 @@ class _Reader:
 
     def message(self, data: bytes, depth: int) -> _Content:
         fields, content = self.opened(data, depth)
-        chosen = [f"{name}: {value}" if self.keep else value for name, value in self.chosen(fields)]
+        if self.keep:
+            chosen = [f"{name}: {self.value(value)}" for name, value in fields]
+        else:
+            chosen = [self.value(value) for name, value in fields if name.lower() in self.names]
         return _Content(content.kind, chosen + content.texts, content.names)
 
     def opened(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
@@ -153,12 +157,6 @@ class _Reader:
         fields, body = self._fields(data, envelope.end() if envelope else 0)
         self.broken |= not fields and bool(body.strip())
         return fields, self._part(fields, body, depth)
-
-    def chosen(self, fields: list[tuple[str, bytes]]) -> Iterator[tuple[str, str]]:
-        """The headers that are to be read, decoded."""
-        for name, value in fields:
-            if self.keep or name.lower() in self.names:
-                yield name, self._value(value)
 
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
         """The header fields, and what follows the blank line after them."""
@@ -171,7 +169,7 @@ class _Reader:
         self.broken |= bool(fields) and start < len(data)
         return fields, data[start:]
 
-    def _value(self, value: bytes) -> str:
+    def value(self, value: bytes) -> str:
         """A header's value on one line, with its encoded words decoded."""
         return self._words(decode(value.replace(b"\n", b"")).strip())
 
