@@ -573,6 +573,35 @@ def test_json_on_stdin_is_no_line_of_text(named, here, capsys, monkeypatch):
         assert json.loads(row)["probability"] == bb.load("mail.banbury").posterior([line.decode()]).max()
 
 
+def test_headers_are_columns_where_asked(here, capsys, monkeypatch):
+    for number in range(4):
+        for kind, sender in (("ham", "boss@work"), ("spam", "shop@cheap")):
+            Path("posts", kind).mkdir(parents=True, exist_ok=True)
+            post = f"From: {sender}{number}\nSubject: {kind} again\nOrganization: none\nTo: you\n\nhello, hello\n"
+            Path("posts", kind, str(number)).write_text(post)
+    apart = ["--headers", "columns"]
+    fitted = said(capsys, "fit", "posts", *apart, "-o", "posts.banbury")
+    assert [each["name"] for each in fitted["features"]] == ["subject", "from", "to", "organization", "body"]
+    assert {each["family"] for each in fitted["features"]} == {"text"} and fitted["accuracy"] == 1
+    assert bb.load("posts.banbury").tally == bb.count("posts", headers="columns")
+    assert said(capsys, "fit", "posts", *apart, "--weigh")["accuracy"] == 1
+    assert said(capsys, "evaluate", "posts.banbury", "posts", *apart)["accuracy"] == 1
+    assert said(capsys, "cross-validate", "posts", "--headers", "columns,from", "--folds", "2")["accuracy"] == 1
+    for given in (["posts/spam/0"], ["posts/spam/0", "posts/spam/1"], ["posts/spam"], ["posts/s*/*"]):
+        assert json.loads(lines_of(capsys, "predict", "posts.banbury", *given, *apart)[0])["class"] == "spam"
+    stdin(monkeypatch, Path("posts/spam/0").read_bytes())
+    [row] = map(json.loads, lines_of(capsys, "predict", "posts.banbury", "-", *apart))
+    assert (row["class"], row["file"]) == ("spam", "stdin")
+    told = said(capsys, "explain", "posts.banbury", "posts", "--row", "8", *apart)
+    assert told["truth"] == "spam" and {"subject", "from"} <= {each["feature"] for each in told["evidence"]}
+    code, message = refused(capsys, "predict", "posts.banbury", "posts")
+    assert code == 1 and "Headers of messages are columns with --headers columns." in message
+    code, message = refused(capsys, "fit", "posts", "--headers", "columns,form")
+    assert code == 2 and "no message in posts has a header 'form'. Did you mean 'from'?" in message
+    code, message = refused(capsys, "fit", "mail", *apart)
+    assert code == 2 and "no file in mail was read as mail" in message and "--format mail" in message
+
+
 def test_mail_on_stdin_is_called_so(here, capsys, monkeypatch):
     stdin(monkeypatch, b"Subject: free\npills")
     assert main(["predict", "mail.banbury", "-", "--format", "mail"]) == 0

@@ -14,14 +14,16 @@ import tarfile
 import time
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import banbury as bb
 from banbury import errors
 from banbury.readers import documents, mail, read
 from banbury.readers.decoding import declared_in_html, decode, decode_file, html_text
-from banbury.readers.mail import begins_as_mail, message_text, messages
+from banbury.readers.mail import begins_as_mail, begins_as_post, message_cells, message_text, messages
 
 SUBJECT = ["subject"]
 
@@ -327,7 +329,10 @@ def test_compressed_documents_are_read(tmp_path):
     "options, message",
     [
         ({"format": "emails"}, "format must be one of 'auto', 'text', 'mail', 'html'. Got 'emails'"),
-        ({"headers": "subject"}, "headers must be 'keep', 'drop' or a list of headers' names. Got 'subject'"),
+        (
+            {"headers": "subject"},
+            "headers must be 'keep', 'drop', 'columns' or a list of headers' names. Got 'subject'",
+        ),
         ({"headers": [1]}, "headers must be"),
         ({"headers": None}, "headers must be"),
     ],
@@ -938,6 +943,230 @@ def test_no_bytes_are_an_error(data, declared):
     assert isinstance(decode(data, declared), str) and isinstance(decode_file(data, declared), str)
 
 
+# Headers as columns.
+
+TEXTS = ("subject", "from", "to", "organization", "body")
+
+
+def cells(source):
+    """Every row as its class, if it has one, and its texts."""
+    found = []
+    for batch in source:
+        texts = [name for name in batch.names if name != "class"]
+        assert all(map(batch.is_text, texts))
+        columns = [batch.texts(name) for name in texts]
+        if "class" in batch.names:
+            codes = batch.codes("class")
+            columns.insert(0, [codes.values[code - codes.low] for code in codes.codes.tolist()])
+        found += zip(*columns, strict=True)
+    return found
+
+
+LETTERS = {  # as bytes: subject, from, to, organization, body
+    "plain": (
+        b"From: a@b\nSubject: Lunch\nTo: c@d\nOrganization: Home\n\nat noon?",
+        ("Lunch", "a@b", "c@d", "Home", "at noon?"),
+    ),
+    "ends of lines": (b"From: a@b\r\nSubject: Lunch\r\n\r\nat\r\nnoon", ("Lunch", "a@b", None, None, "at\nnoon")),
+    "folded": (
+        b"Subject: a long\n and\n\tfolded one\nFrom:\n a@b\n\nbody",
+        ("a long and\tfolded one", "a@b", None, None, "body"),
+    ),
+    "encoded words": (
+        b"FROM: =?utf-8?q?J=C3=BCrgen?= <j@b>\nsubject: =?iso-8859-1?q?Gr=FC=DFe?=\n\nx",
+        ("Grüße", "Jürgen <j@b>", None, None, "x"),
+    ),
+    "latin-1": (
+        b"From: J\xfcrgen\nSubject: Gr\xfc\xdfe\n\nsch\xf6n",
+        ("Grüße", "Jürgen", None, None, "schön"),
+    ),
+    "no subject": (b"From: a@b\nReceived: here\n\nbody", (None, "a@b", None, None, "body")),
+    "an empty subject": (b"From: a@b\nSubject:\n\nbody", ("", "a@b", None, None, "body")),
+    "an empty body": (b"From: a@b\nSubject: x\n\n", ("x", "a@b", None, None, "")),
+    "a header twice": (b"To: a@b\nFrom: x\nTo: c@d\n\nbody", (None, "x", "a@b\nc@d", None, "body")),
+    "parts": (
+        b"Subject: two\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nplain\n--x\nContent-Type: text/html\n\n"
+        b"<p>a <b>page</b>\n--x\nContent-Disposition: attachment; filename=a.pdf\nContent-Type: a/b\n\nX\n--x--",
+        ("two", None, None, None, "plain\n\na page\na.pdf"),
+    ),
+    "a message within": (
+        b"Subject: Fwd\nContent-Type: message/rfc822\n\nSubject: old\nFrom: z\n\nwords",
+        ("Fwd", None, None, None, "old\nwords"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_headers_are_columns_beside_the_body(tmp_path, name):
+    data, expected = LETTERS[name]
+    path = write(tmp_path / "mail/1.eml", data)
+    write(tmp_path / "news/1", data)
+    assert cells(read(path, headers="columns")) == cells(read([path], headers="columns")) == [expected]
+    assert cells(read([data], headers="columns", format="mail")) == [expected]
+    [batch] = read(tmp_path, headers="columns")
+    assert batch.names == ("class", *TEXTS) and batch.row_names[1] == str(tmp_path / "news/1")
+    assert cells([batch]) == [("mail", *expected), ("news", *expected)]
+    assert cells(read(path, headers=["columns", "Content-Type"], kinds={}))[0][1] == expected[4]
+
+
+def test_a_message_without_any_header_is_a_body(tmp_path):
+    write(tmp_path / "a/1.eml", "Subject: x\n\ny")
+    write(tmp_path / "a/2", "just some\nwords: these")
+    write(tmp_path / "a/3.txt", "Subject: not read, as its name says text\n\n")
+    write(tmp_path / "a/4.html", "<p>a <b>page</b>")
+    nothing = ("a", None, None, None, None)
+    found = cells(read(tmp_path, headers="columns"))
+    assert found[0] == ("a", "x", None, None, None, "y") and found[1] == (*nothing, "just some\nwords: these")
+    assert found[2][1:5] == found[3][1:5] == nothing[1:] and found[3][5] == "\na page"
+    with pytest.warns(errors.BanburyWarning, match="2 of 4 messages .* are broken"):
+        assert cells(read(tmp_path, headers="columns", format="mail"))[1:3] == [
+            (*nothing, "just some\nwords: these"),
+            ("a", "not read, as its name says text", None, None, None, ""),
+        ]
+
+
+@pytest.mark.parametrize(
+    "begin, is_post",
+    [
+        ("From: a@b\nSubject: x\n\nx", True),
+        ("Path: a!b\nXref: c\n d:1\nsubject: x\n\nx", True),
+        ("Xref: cantaloupe alt.atheism:1\r\nFrom: a@b\r\n\r\nx", True),
+        ("Note: this is no post\n\nSubject: x", False),
+        ("http://example.org\nFrom: a", True),
+        ("some words\nFrom: a\n", False),
+        ("From here: to eternity\n", False),
+        ("", False),
+        ("X: y\n" * 100_000, False),
+        ("X:" + "\n y" * 100_000, False),
+    ],
+)
+def test_a_news_article_is_known_by_its_headers(begin, is_post):
+    assert begins_as_post(begin.encode()) is is_post
+
+
+def test_chosen_headers_are_columns_in_their_order(tmp_path):
+    path = write(tmp_path / "1.eml", "\n".join([*HEADERS, "", "body"]))
+    [batch] = read(path, headers=["columns", "X-Mailer", "subject", "Subject", "received"])
+    assert batch.names == ("x-mailer", "subject", "received", "body")
+    assert cells([batch]) == [("none", "Lunch", "one\ntwo", "body")]
+    assert cells(read(path, headers=["columns"])) == cells(read(path, headers="columns"))
+    [batch] = read(path, headers=("subject", "columns"), columns=["title", "words"])
+    assert batch.names == ("title", "words") and cells([batch]) == [("Lunch", "body")]
+    with pytest.raises(errors.DuplicateColumn, match="two columns are named 'body'"):
+        read(path, headers=["columns", "Body"])
+
+
+def test_headers_of_a_mailbox_are_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "LARGE", 100)
+    box = "".join(f"From a Wed Aug 28 10:49:2{n} 2002\nSubject: number {n}\n\n>From here\n{n}\n\n" for n in range(4))
+    path = write(tmp_path / "box.mbox", box)
+    batches = list(read(path, headers=["columns", "subject"], batch_rows=3))
+    assert [batch.n_rows for batch in batches] == [3, 1] and batches[1].first_row == 3
+    assert cells(batches) == [(f"number {n}", f"From here\n{n}\n\n") for n in range(4)]
+    assert batches[1].row_names == [f"{path}, message 4"]
+
+
+def test_misspelt_headers_are_refused_and_others_that_no_message_has_told(tmp_path):
+    for name in "12":
+        write(tmp_path / f"a/{name}.eml", "From: x@y\nSubject: a post\n\nbody")
+    with pytest.raises(
+        errors.BadSetting, match=r"no message in .* has a header 'subjct'\. Did you mean 'subject'\?\n.*from"
+    ):
+        bb.count(tmp_path, headers=["columns", "subjct"])
+    with pytest.warns(
+        errors.BanburyWarning, match=r"no message has a header 'x-mailer', so that its column is empty\."
+    ):
+        assert cells(read([b"Subject: x\n\ny"], format="mail", headers=["columns", "x-mailer"])) == [(None, "y")]
+    model = bb.estimate(bb.count(tmp_path, headers=["columns", "from"]))
+    path = write(tmp_path / "new.eml", "Subject: without From\n\nbody")
+    assert model.predict(path, headers=["columns", "from"]).tolist() == ["a"]  # a message to answer may lack it
+    assert bb.count(tmp_path / "a", classes=["a"], headers="columns").n_rows == 2  # as it may what nobody asked for
+
+
+@pytest.mark.parametrize("kind", ["csv", "frame", "array", "records", "texts", "folder", "pages", "tables"])
+def test_rows_that_are_no_messages_have_no_headers_to_make_columns_of(tmp_path, kind):
+    table = {"text": ["Subject: a b c d", "e f g h i"], "kind": ["x", "y"]}
+    write(tmp_path / "rows.csv", "text,kind\na b c d e,x\n")
+    write(tmp_path / "texts/a/1", "plain words")
+    write(tmp_path / "parts/1.csv", "text,kind\na b c d e,x\n")
+    data = {
+        "csv": tmp_path / "rows.csv",
+        "frame": table,
+        "array": np.ones((2, 2)),
+        "records": [{"text": "a b", "kind": "x"}],
+        "texts": table["text"],
+        "folder": tmp_path / "texts",
+        "pages": ["<p>a"],
+        "tables": tmp_path / "parts",
+    }[kind]
+    said = (
+        "no file in .*texts was read as mail" if kind == "folder" else "plain texts|there is a table|no file was read"
+    )
+    with pytest.raises(
+        errors.BadSetting, match=f"headers='columns' makes columns of the headers of messages, and .*({said})"
+    ):
+        list(read(data, headers="columns", format="html" if kind == "pages" else "auto"))
+
+
+def test_the_other_reading_is_refused_by_name(tmp_path):
+    write(tmp_path / "a/1.eml", "Subject: x\n\ny")
+    apart, together = (bb.estimate(bb.count(tmp_path, headers=headers)) for headers in ("columns", ["subject"]))
+    with pytest.raises(errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* columns with headers='columns'"):
+        apart.predict(tmp_path)
+    with pytest.raises(errors.UnknownColumn, match="no column 'text'"):
+        together.predict(tmp_path, headers="columns")
+
+
+@pytest.fixture
+def letters_of_two(tmp_path):
+    """A folder of spam and ham, of which the body tells nothing."""
+    for number in range(8):
+        write(
+            tmp_path / f"mail/ham/{number}", f"From: boss{number}@work\nSubject: the meeting\nTo: me\n\nhello {number}"
+        )
+        write(tmp_path / f"mail/spam/{number}", f"From: shop{number}@cheap\nOrganization: Acme Works\n\nhello {number}")
+    return tmp_path / "mail"
+
+
+def test_each_header_is_weighed_and_is_text_whatever_it_holds(letters_of_two):
+    reading = {"headers": "columns"}
+    tally = bb.count(letters_of_two, **reading)
+    assert tally.classes == ("ham", "spam") and [f.family for f in tally.schema.features] == [bb.Text()] * 5
+    model = bb.estimate(tally)
+    assert model.predict(letters_of_two, **reading).tolist() == ["ham"] * 8 + ["spam"] * 8
+    assert model.predict(letters_of_two / "spam/3", **reading).tolist() == ["spam"]
+    assert model.predict([letters_of_two / "ham/3"], **reading).tolist() == ["ham"]
+    told = {
+        (each.feature, each.value)
+        for each in model.explain({**dict.fromkeys(TEXTS), "subject": "meeting", "from": "cheap"}).evidence
+    }
+    assert told == {("subject", "meeting"), ("from", "cheap")}
+    assert bb.evaluate(model, letters_of_two, **reading).accuracy.value == 1
+    assert bb.count(letters_of_two, schema=tally.schema, **reading) == tally
+    parts = [bb.count(letters_of_two / kind, classes=[kind], schema=tally.schema, **reading) for kind in tally.classes]
+    assert parts[0] + parts[1] == tally
+    for settings in (
+        {},
+        {"weigh": True},
+        {"estimator": bb.NaiveBayesClassifier()},
+        {"estimator": bb.EvidenceClassifier()},
+    ):
+        assert bb.cross_validate(letters_of_two, folds=4, **settings, **reading).accuracy.value == 1
+    with_headers = bb.weigh(model, letters_of_two, **reading)
+    assert with_headers.predict(letters_of_two, **reading).tolist() == ["ham"] * 8 + ["spam"] * 8
+
+
+@pytest.mark.parametrize("estimator", [bb.NaiveBayesClassifier(), bb.EvidenceClassifier(weigh=True)])
+def test_estimators_take_messages_that_were_read(letters_of_two, estimator):
+    paths = sorted(letters_of_two.glob("*/*"))
+    labels = [path.parent.name for path in paths]
+    rows = read(paths, headers="columns", batch_rows=5)
+    clf = estimator.fit(rows, labels)
+    assert clf.predict(rows).tolist() == labels and list(clf.feature_names_in_) == list(TEXTS)
+    assert clf.model_.tally == bb.count(rows, labels, schema=clf.tally_.schema)
+    assert clf.predict(read(paths[:1], headers="columns")).tolist() == ["ham"]
+
+
 # Real mail and news.
 
 
@@ -980,6 +1209,8 @@ def test_mutated_messages_are_read(letters):
         for headers in ("keep", SUBJECT):
             found, broken = message_text(data, headers)
             assert isinstance(found, str) and isinstance(broken, bool)
+        *apart, body = message_cells(data, ["subject", "to"])[0]
+        assert isinstance(body, str) and all(cell is None or isinstance(cell, str) for cell in apart)
         assert all(isinstance(part, bytes) for part, _ in messages(data.splitlines(keepends=True)))
 
 
@@ -1051,6 +1282,35 @@ def test_the_spamassassin_corpus_is_one_row_per_file(unpacked):
     assert sum(batch.n_rows for batch in batches) == 6047
     found = collections.Counter(label for label, _ in rows(batches))
     assert found == {"easy_ham": 2500, "easy_ham_2": 1400, "hard_ham": 250, "spam": 500, "spam_2": 1397}
+
+
+def test_headers_of_real_messages_are_those_of_the_standard_library(letters):
+    compared = 0
+    for name, data in sorted(letters.items())[::4]:
+        (subject, body), _, broken = message_cells(data, ["subject"])
+        if not broken:
+            expected = "\n".join(subjects(email.message_from_bytes(data)))
+            assert (subject or "").split() == expected.split(), name
+            assert "\n".join(filter(None, [subject, body])) == message_text(data, SUBJECT)[0]
+            compared += 1
+    assert compared > 1400
+
+
+def test_headers_of_the_spamassassin_corpus_tell_more_than_the_text_alone(unpacked, tmp_path):
+    for part in (unpacked("spamassassin") / "spamassassin").iterdir():
+        kind = tmp_path / ("spam" if part.name.startswith("spam") else "ham")
+        kind.mkdir(exist_ok=True)
+        (kind / part.name).symlink_to(part)
+    with pytest.warns(errors.BanburyWarning, match="messages .* are broken"):
+        apart, together = (bb.cross_validate(tmp_path, folds=5, headers=how) for how in ("columns", ["subject"]))
+    assert apart.accuracy.value > 0.985 > together.accuracy.value > 0.98 and apart.log_loss < together.log_loss
+
+
+def test_headers_of_news_tell_more_than_the_text_alone(unpacked):
+    train, test = (unpacked("20news-bydate") / f"20news-bydate-{part}" for part in ("train", "test"))
+    model = bb.estimate(bb.count(train, headers="columns"), alpha=0.1)
+    assert model.tally.n_rows == 11_314 and [f.name for f in model.schema.features] == list(TEXTS)
+    assert bb.evaluate(model, test, headers="columns").accuracy.value > 0.8
 
 
 def test_news_is_plain_text(unpacked):

@@ -206,6 +206,8 @@ DELIMITED = tuple(f".{kind}{how}" for kind in "csv tsv txt data dat tab".split()
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     columns = f"  Columns: {listed(map(shortened, known))}{header_hint(source)}"
+    if name in ("subject", "body") and tuple(known) in (("text",), ("class", "text")):
+        columns += "\n  Headers of messages are columns with headers='columns'."
     text = f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n{columns}"
     return UnknownColumn(text, column=name, known=list(known))
 

@@ -18,7 +18,19 @@ from banbury.arrays import Real
 from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
-from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, n_threads, read
+from banbury.readers import (
+    Batch,
+    Codes,
+    Scalar,
+    Source,
+    Widened,
+    encode,
+    from_texts,
+    header_columns,
+    is_texts,
+    n_threads,
+    read,
+)
 from banbury.readers.batches import all_whole
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
@@ -161,7 +173,8 @@ def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Sour
     kinds = None if schema is None or isinstance(data, (Batch, Source)) else schema.kinds()
     if isinstance(data, Source):
         return data
-    if kinds and "text" in kinds.values() and is_texts(data) and reading.get("format", "auto") == "auto":
+    plain = reading.get("format", "auto") == "auto" and not header_columns(reading.get("headers", ()))
+    if plain and kinds and "text" in kinds.values() and is_texts(data):
         return from_texts(data, reading.get("columns"), None)
     return read(data, kinds=kinds, **reading)
 

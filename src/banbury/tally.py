@@ -663,8 +663,9 @@ def count(
     How it is read: ``columns`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
     if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
     ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
-    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names. ``threads``:
-    BANBURY_THREADS or all processors if not given; the answer does not depend on it.
+    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
+    "subject"], makes a column of each, beside the column "body". ``threads``: BANBURY_THREADS or all processors if not given;
+    the answer does not depend on it.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")

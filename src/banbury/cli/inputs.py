@@ -21,7 +21,7 @@ from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, NetworkClassifier
-from banbury.readers import Source, read
+from banbury.readers import Source, header_columns, read
 from banbury.readers.batches import Batch
 from banbury.readers.blocks import COMPRESSED
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
@@ -57,7 +57,7 @@ def _spooled(args: Namespace, path: str) -> str:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
     held = args.format
-    if held == "auto" and not is_document(path):
+    if held == "auto" and not is_document(path) and not header_columns(reading(args).get("headers", ())):
         held = kind_of_table(path)
     os.rename(path, path + ENDINGS.get(held, ""))
     return path + ENDINGS.get(held, "")

@@ -184,7 +184,8 @@ READING = """\
 --delimiter C | what divides columns (found out if not given); tab for a tab
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)
 --format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one
---headers NAMES | headers of mail to read: keep, drop, or names (subject)"""
+--headers NAMES | headers of mail to read with its text: keep, drop, or names (subject); columns, or columns,subject,from, \
+makes a column of each"""
 READING_AGAIN = READING.format(
     before="""
 > A model does not know how its data were read: give the same --format, --headers, --missing-values

@@ -27,7 +27,7 @@ def reading(args: Namespace) -> dict[str, Any]:
         "columns": _list(args.names),
         "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
         "missing_values": _list(args.missing_values),
-        "headers": args.headers if args.headers in ("keep", "drop") else _list(args.headers),
+        "headers": args.headers if args.headers in ("keep", "drop", "columns") else _list(args.headers),
         "format": None if args.format in ("auto", "csv", "json", "lines") else args.format,
     }
     return {name: value for name, value in settings.items() if value is not None}

@@ -15,7 +15,15 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
 from banbury.estimators.guard import Guarded, noted
-from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
+from banbury.estimators.rows import (
+    TakesTables,
+    as_array,
+    labels_of,
+    one_batch,
+    sample_weights,
+    sorted_classes,
+    to_validate,
+)
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, tell_other_columns
 from banbury.readers import Batch, n_threads
@@ -158,7 +166,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
         if self.calibrate is not None:
             raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
-        return one_batch(X), {name: getattr(self, name) for name in COUNTED_BY}
+        return to_validate(X), {name: getattr(self, name) for name in COUNTED_BY}
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""

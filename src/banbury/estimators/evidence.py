@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
-from banbury.estimators.rows import one_batch, sample_weights
+from banbury.estimators.rows import sample_weights, to_validate
 from banbury.naive_bayes import LiveModel, Model, check_seed
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
@@ -110,7 +110,7 @@ class EvidenceClassifier(NaiveBayesClassifier):
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}
             weigh |= {"fewest": 0} if self.weigh is True else {}
         settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
-        return one_batch(X), settings
+        return to_validate(X), settings
 
     # Weighing
 

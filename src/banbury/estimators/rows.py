@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from banbury import errors
 from banbury.readers import Batch, from_texts, is_texts, read
+from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
 from banbury.sums import in_order
 
@@ -69,6 +71,8 @@ def one_batch(X: Any) -> Batch:
     batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
+    if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
+        batches = [joined_texts(batches)]
     if len(batches) != 1:
         raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
@@ -81,6 +85,11 @@ def one_batch(X: Any) -> Batch:
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch
+
+
+def to_validate(X: Any) -> Any:
+    """X for ``bb.cross_validate``, which reads files itself, in the way that it is told."""
+    return X if isinstance(X, (str, os.PathLike)) else one_batch(X)
 
 
 def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:

@@ -14,15 +14,16 @@ from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
-from banbury.readers.documents import as_texts
+from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
-from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
+from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options, header_columns
 from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
 __all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "Remembering", "Scalar"]
-__all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "is_texts", "n_threads", "read", "read_row"]
+__all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts", "n_threads"]
+__all__ += ["read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
@@ -62,7 +63,8 @@ def read(
     such as "mail/*.eml". Each file is one text, or one per message (.eml, .mbox, or a file that begins as delivered mail
     does); of HTML (.html) the text is taken. ``format`` says that all of them are "text", "mail" or "html", a file of any
     other ending included. ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or
-    a list of names.
+    a list of names. "columns" makes a column of text of each of subject, from, to and organization, beside the column "body",
+    and ["columns", "subject"] of those that are named; news articles are then messages, too.
 
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
@@ -76,17 +78,44 @@ def read(
         hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    if type(data) is np.ndarray and data.ndim == 2:
+    plain = headers is SUBJECT
+    if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
-    if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:
+    if (
+        plain
+        and type(data) is list
+        and data
+        and _is_prose(data[0])
+        and format in ("auto", "text")
+        and batch_rows is None
+    ):
         return from_texts(data, columns, None)
-    if isinstance(data, Batch):
-        return Source(lambda: iter((data,)))
+    if isinstance(data, (Batch, Source)):
+        return data if isinstance(data, Source) else Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
         missing_values = (missing_values,)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    return _read(data, Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
+    options = Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers).checked()
+    source = _read(data, options)
+    return source if plain or not header_columns(headers) else _with_headers(source, headers)
+
+
+def _with_headers(source: Source, headers: Headers) -> Source:
+    """The source; an error when it comes to rows that are no messages, and so have no headers to make columns of."""
+
+    def batches() -> Iterator[Batch]:
+        for batch in source:
+            if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
+                texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
+                where, columns = errors.where(source.name), errors.listed(batch.names)
+                what = f"the rows{where} are plain texts" if texts else f"there is a table{where}, of {columns}"
+                text = f"headers={headers!r} makes columns of the headers of messages, and {what}. "
+                text += "If each text or file is a message, say so with format='mail'; else leave headers= out."
+                raise errors.BadSetting(text, setting="headers", value=headers)
+            yield batch
+
+    return Source(batches, source.name, source.again, source.target)
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -167,7 +196,7 @@ def _read_series(data: Any, options: Options) -> Source | None:
 
 def _read_texts(values: Any, options: Options) -> Source:
     if options.format in ("mail", "html"):
-        values = as_texts(np.asarray(values, dtype=object).tolist(), options)
+        return from_messages(np.asarray(values, dtype=object).tolist(), options)
     if library(values) == "pyarrow":
         name = tables.checked_names(options.columns or (tables.TEXT,), 1)
         return tables.from_arrow_table(arrow().table([values], name), options.columns, options.batch_rows, text=True)

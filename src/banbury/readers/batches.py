@@ -450,6 +450,15 @@ def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
         yield batch
 
 
+def joined_texts(batches: Sequence[Batch]) -> Batch:
+    """Batches of the same columns, all of them texts, as one."""
+    names, n_rows = batches[0].names, sum(batch.n_rows for batch in batches)
+    columns = {
+        name: Objects([text for batch in batches for text in batch.column(name).cells()], text=True) for name in names
+    }
+    return Batch(names, n_rows, columns, batches[0].named, batches[0].source)
+
+
 @lru_cache(maxsize=64)
 def positions(n_columns: int) -> tuple[str, ...]:
     """The names of columns that have none: x0, x1 and so on."""

@@ -19,12 +19,13 @@ from banbury.readers.batches import Batch, Source, numbered
 from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
 from banbury.readers.columns import Coded, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file, html_text
-from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
-from banbury.readers.options import SUBJECT, Options
-from banbury.readers.tables import TEXT, encode, names_for
+from banbury.readers.mail import begins_as_mail, begins_as_mbox, begins_as_post, message_cells, message_text, messages
+from banbury.readers.options import SUBJECT, Options, header_columns
+from banbury.readers.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
+Cells = Sequence[str | None]  # of a document: its text alone, or headers and the body
 
 MAILBOXES = (".mbox", ".mbx")
 MAIL = (".eml", *MAILBOXES)
@@ -32,7 +33,7 @@ HTML = (".html", ".htm", ".xhtml")
 TEXT_ENDINGS = (".txt", ".text", ".md", ".rst", ".log")
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".ndjson", ".jsonl")  # in a folder of nothing else
 EMPTY_FOLDER = "there is no file in it. Give a folder with a sub-folder of files per class, or a folder of files"
-CLASS = "class"
+CLASS, BODY = "class", "body"
 
 BATCH_ROWS = 4096
 BATCH_CHARACTERS = 16 << 20
@@ -51,42 +52,42 @@ _BINARY = (
 )
 
 
-def form_of(path: str, begin: bytes) -> Form:
-    """What a document is: by its ending, or for one that says nothing by what the file begins with."""
+def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
+    """What a document is: by its ending, or for one that says nothing by what the file begins with.
+
+    ``posts``: news articles are mail, too.
+    """
     last = ending(path)
     silent = last not in (*MAIL, *HTML, *TEXT_ENDINGS)
-    if last in MAIL or (silent and begins_as_mail(begin)):
+    if last in MAIL or (silent and (begins_as_mail(begin) or (posts and begins_as_post(begin)))):
         return "mail"
     page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
     return "html" if last in HTML or (silent and page) else "text"
 
 
-def text_of(data: bytes, form: Form, options: Options) -> tuple[str, bool]:
-    """The text of one document, and whether it is broken."""
-    if form == "mail":
-        return message_text(data, options.headers)
-    if form == "html":
-        return html_text(decode_file(data, declared_in_html(data))), False
-    return decode_file(data), False
-
-
-def as_texts(values: list[Any], options: Options) -> list[str | None]:
-    """Messages or pages that are in memory already, as texts."""
+def from_messages(values: list[Any], options: Options) -> Source:
+    """Messages or pages that are in memory already."""
     form: Form = "html" if options.format == "html" else "mail"
-    texts: list[str | None] = []
-    losses = Losses(n_messages=len(values))
+    losses, apart = Losses(), header_columns(options.headers)
+    rows: list[Cells] = []
     for row, value in enumerate(values):
         if missing(value):
-            texts.append(None)
+            rows.append([None] * (len(apart) + 1))
         elif isinstance(value, str) and form == "html":
-            texts.append(html_text(value))
+            rows.append([*[None] * len(apart), html_text(value)])
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-            text, broken = text_of(data, form, options)
-            losses.broken += [f"row {row:,}"] * broken
-            texts.append(text)
+            rows.append(losses.cells(data, form, options, f"row {row:,}"))
     losses.tell_broken(None)
-    return texts
+    if not apart:
+        return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
+    losses.check_headers(options, None)
+    names = names_for((*apart, BODY), options.columns)
+    return single(Batch(names, len(rows), _columns(names, rows)), options.batch_rows)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Cells]) -> dict[str, Column]:
+    return {name: Objects([cells[j] for cells in rows], text=True) for j, name in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,24 @@ class Losses:
     files: list[tuple[str, str]] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     n_messages: int = 0
+    headers: set[str] = field(default_factory=set)  # that messages have, where some are columns
+
+    def cells(self, data: bytes, form: Form, options: Options, name: str, cut_off: bool = False) -> Cells:
+        """The text of one document; of a message whose headers are columns these, and the body."""
+        apart, broken = header_columns(options.headers), False
+        cells: Cells
+        if form == "mail" and apart:
+            cells, there, broken = message_cells(data, apart)
+            self.headers.update(there)
+        elif form == "mail":
+            text, broken = message_text(data, options.headers)
+            cells = [text]
+        else:
+            text = html_text(decode_file(data, declared_in_html(data))) if form == "html" else decode_file(data)
+            cells = [*[None] * len(apart), text]
+        self.n_messages += form == "mail"
+        self.broken += [name] * (broken or cut_off)
+        return cells
 
     def reasons(self) -> str:
         return errors.listed((f"{path} ({why})" for path, why in self.files), 5)
@@ -115,13 +134,36 @@ class Losses:
                 f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
             )
 
+    def check_headers(self, options: Options, source: str | None) -> None:
+        """Raises if headers are to be columns and there are no messages, or none has a header that one has misspelt.
+
+        Of data to learn from, that is: a message to answer may lack anything.
+        """
+        where, headers = errors.where(source), options.headers
+        if options.kinds is not None:
+            return
+        if not self.n_messages:
+            raise errors.BadSetting(
+                f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail. "
+                "If they are messages, say so with format='mail'; else leave headers= out.",
+                setting="headers",
+                value=headers,
+            )
+        asked = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
+        for name in sorted(asked - self.headers):
+            near, there = errors.did_you_mean(name, sorted(self.headers)), errors.listed(sorted(self.headers), 20)
+            if near:
+                text = f"no message{where} has a header {name!r}.{near}\n  Headers: {there}"
+                raise errors.BadSetting(text, setting="headers", value=name)
+            errors.warn(f"no message{where} has a header {name!r}, so that its column is empty. Headers: {there}")
+
 
 def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
 ) -> Source:
     """The documents in some files, in their order; with a column for the class where files have labels."""
     documents = _Documents(files, name, options, unreadable)
-    return Source(documents.batches, name, target=documents.names[0] if len(documents.names) > 1 else None)
+    return Source(documents.batches, name, target=documents.names[0] if documents.labelled else None)
 
 
 class _Documents:
@@ -132,8 +174,10 @@ class _Documents:
     ) -> None:
         self.files, self.name, self.options, self.unreadable = files, name, options, unreadable
         self.warned = False
-        labelled = any(file.label is not None for file in files)
-        self.names = names_for((CLASS, TEXT) if labelled else (TEXT,), options.columns)
+        self.labelled = any(file.label is not None for file in files)
+        self.apart = header_columns(options.headers)
+        texts = (*self.apart, BODY) if self.apart else (TEXT,)
+        self.names = names_for((CLASS, *texts) if self.labelled else texts, options.columns)
 
     def batches(self) -> Iterator[Batch]:
         losses, n_rows = Losses(list(self.unreadable)), 0
@@ -147,33 +191,33 @@ class _Documents:
     def _gathered(self, losses: Losses) -> Iterator[Batch]:
         """The documents in batches of bounded size."""
         most = self.options.batch_rows or BATCH_ROWS
-        rows: list[tuple[str | None, str, str]] = []
+        rows: list[tuple[str | None, str, Cells]] = []
         size = 0
         for number, file in enumerate(self.files):
-            for name, text, within in self._documents(file, losses):
-                rows.append((file.label, name, text))
-                size += len(text)
+            for name, cells, within in self._documents(file, losses):
+                rows.append((file.label, name, cells))
+                size += sum(len(cell) for cell in cells if cell)
                 if len(rows) == most or size >= BATCH_CHARACTERS:
                     yield self._batch(rows, (number + within) / len(self.files))
                     rows, size = [], 0
         if rows:
             yield self._batch(rows, 1.0)
 
-    def _batch(self, rows: list[tuple[str | None, str, str]], share: float | None) -> Batch:
-        """The batch of some documents: the class, name and text of each."""
-        columns: dict[str, Column] = {self.names[-1]: Objects([text for _, _, text in rows], text=True)}
-        if len(self.names) == 2:
+    def _batch(self, rows: list[tuple[str | None, str, Cells]], share: float | None) -> Batch:
+        """The batch of some documents: the class, name and cells of each."""
+        columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
+        if self.labelled:
             columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
         batch = Batch(self.names, len(rows), columns, True, self.name)
         batch.row_names, batch.share = [name for _, name, _ in rows], share
         return batch
 
-    def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, str, float]]:
-        """Name and text of each document of a file, and how much of the file is read with it."""
+    def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
+        """Name and cells of each document of a file, and how much of the file is read with it."""
         path, shown, last = file.path, shown_path(file.path), ending(file.path)
         try:
             data, whole = beginning(path)
-            form = form_of(path, data) if self.options.format == "auto" else self.options.format
+            form = form_of(path, data, bool(self.apart)) if self.options.format == "auto" else self.options.format
             if form == "mail" and (last in MAILBOXES or (last not in MAIL and begins_as_mbox(data))):
                 yield from self._messages(path, shown, data if whole else None, losses)
                 return
@@ -184,17 +228,13 @@ class _Documents:
                 if data.startswith(begin):
                     losses.files.append((shown, f"it holds {what}, not text"))
                     return
-            yield shown, self._text(data, form, shown, losses), 1.0
+            yield shown, losses.cells(data, form, self.options, shown), 1.0
         except (OSError, errors.BanburyError) as problem:
             losses.files.append((shown, _why(problem, path)))
 
-    def _text(self, data: bytes, form: Form, name: str, losses: Losses, cut_off: bool = False) -> str:
-        text, broken = text_of(data, form, self.options)
-        losses.n_messages += form == "mail"
-        losses.broken += [name] * (broken or cut_off)
-        return text
-
-    def _messages(self, path: str, shown: str, data: bytes | None, losses: Losses) -> Iterator[tuple[str, str, float]]:
+    def _messages(
+        self, path: str, shown: str, data: bytes | None, losses: Losses
+    ) -> Iterator[tuple[str, Cells, float]]:
         """The messages of a mailbox: ``data``, or else the file, which is never held whole. One that is alone has no number."""
         size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
         with _stream(path) if data is None else io.BytesIO(data) as stream:
@@ -203,8 +243,8 @@ class _Documents:
             first = list(islice(mail, 2))
             for number, (message, cut_off) in enumerate(chain(first, mail), 1):
                 name = f"{shown}, message {number:,}" if len(first) > 1 else shown
-                text = self._text(message, "mail", name, losses, cut_off)
-                yield name, text, min(stream.tell() / size, 1.0) if size else 0.0
+                cells = losses.cells(message, "mail", self.options, name, cut_off)
+                yield name, cells, min(stream.tell() / size, 1.0) if size else 0.0
 
     def _tell(self, losses: Losses, n_rows: int) -> None:
         """Says once what could not be read; an error if that is all."""
@@ -217,6 +257,8 @@ class _Documents:
         if self.warned:
             return
         self.warned = True
+        if self.apart and n_rows:
+            losses.check_headers(self.options, self.name)
         where = errors.where(self.name)
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)

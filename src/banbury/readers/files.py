@@ -19,7 +19,7 @@ from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, File, beginning, form_of, from_files, from_folder
 from banbury.readers.lines import from_lines
-from banbury.readers.options import Options
+from banbury.readers.options import Options, header_columns
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
@@ -99,6 +99,8 @@ def _are_documents(path: str, options: Options) -> bool:
     if options.format != "auto" or is_document(path):
         return True
     kinds = options.kinds or {}
+    if header_columns(options.headers) and not known_ending(path):
+        return True
     if known_ending(path) or options.columns is not None or options.delimiter is not None:
         return False
     header = _begin(path).lstrip().partition(b"\n")[0]

@@ -10,11 +10,11 @@ import binascii
 import contextlib
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from banbury.readers.decoding import charset, declared_in_html, decode, html_text
-from banbury.readers.options import Headers
+from banbury.readers.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
 MOST_PARTS = 10_000
@@ -28,6 +28,9 @@ _DELIVERED = re.compile(
 )
 _POSTMARK = re.compile(rb"From [^\n]{0,320}?\b\d{1,2}:\d\d[^\n]{0,40}?\b(?:19|20)\d\d\b")
 _FIELD = re.compile(rb"([!-9;-~]++)[ \t]*+:[ \t]*+([^\n]*+(?:\n[ \t][^\n]*+)*+)(?:\n|\Z)")
+_POST = re.compile(
+    rb"""(?:(?!From:|Subject:)[!-9;-~]++[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+)*+(?:From|Subject):""", re.IGNORECASE
+)
 _AFTER_POSTMARK = re.compile(rb">From |[!-9;-~]++[ \t]*+:")
 _ENVELOPE = re.compile(rb"\xef\xbb\xbf|(?:>?From [^\n]*\n)+")
 _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
@@ -42,6 +45,11 @@ _WORD = re.compile(r"\w")
 def begins_as_mail(data: bytes) -> bool:
     """Whether a file begins as delivered mail does: with a postmark, or with a header that delivery puts first."""
     return bool(_DELIVERED.match(data)) or begins_as_mbox(data)
+
+
+def begins_as_post(data: bytes) -> bool:
+    """Whether a file begins with headers, From or Subject among them, as a news article does."""
+    return _POST.match(data) is not None
 
 
 def begins_as_mbox(data: bytes) -> bool:
@@ -84,12 +92,34 @@ def message_text(data: bytes, headers: Headers) -> tuple[str, bool]:
     >>> message_text(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["subject"])
     ('Grüße\\nBis bald.', False)
     """
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n")
-        data = data if b"\n" in data else data.replace(b"\r", b"\n")
     reader = _Reader(headers)
-    content = reader.message(data, 0)
-    return "\n".join(piece for piece in content.texts + content.names if piece), reader.broken
+    return reader.message(_lines(data), 0).joined(), reader.broken
+
+
+def message_cells(data: bytes, names: Sequence[str]) -> tuple[list[str | None], list[str], bool]:
+    """The value of each of these headers, None where there is none, and the body; what headers there are; whether it is broken.
+
+    The subjects of messages within the message stay in the body.
+
+    >>> message_cells(b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\\nFrom: a@b.org\\n\\nBis bald.", ["to", "subject"])
+    ([None, 'Grüße', 'Bis bald.'], ['subject', 'from'], False)
+    """
+    reader = _Reader(SUBJECT)
+    fields, content = reader.opened(_lines(data), 0)
+    values: dict[str, list[str]] = {name.lower(): [] for name, _ in fields}
+    for name, value in fields:
+        if name.lower() in names:
+            values[name.lower()].append(reader.value(value))
+    cells = ["\n".join(values[name]) if name in values else None for name in names]
+    return [*cells, content.joined()], list(values), reader.broken
+
+
+def _lines(data: bytes) -> bytes:
+    """The message with plain ends of lines."""
+    if b"\r" not in data:
+        return data
+    data = data.replace(b"\r\n", b"\n")
+    return data if b"\n" in data else data.replace(b"\r", b"\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +129,9 @@ class _Content:
     kind: str
     texts: list[str]
     names: list[str]
+
+    def joined(self) -> str:
+        return "\n".join(piece for piece in self.texts + self.names if piece)
 
 
 class _Reader:
@@ -111,15 +144,19 @@ class _Reader:
         self.n_parts = 0
 
     def message(self, data: bytes, depth: int) -> _Content:
+        fields, content = self.opened(data, depth)
+        if self.keep:
+            chosen = [f"{name}: {self.value(value)}" for name, value in fields]
+        else:
+            chosen = [self.value(value) for name, value in fields if name.lower() in self.names]
+        return _Content(content.kind, chosen + content.texts, content.names)
+
+    def opened(self, data: bytes, depth: int) -> tuple[list[tuple[str, bytes]], _Content]:
+        """The headers of a message, and what it holds."""
         envelope = _ENVELOPE.match(data)
         fields, body = self._fields(data, envelope.end() if envelope else 0)
         self.broken |= not fields and bool(body.strip())
-        content = self._part(fields, body, depth)
-        if self.keep:
-            chosen = [f"{name}: {self._value(value)}" for name, value in fields]
-        else:
-            chosen = [self._value(value) for name, value in fields if name.lower() in self.names]
-        return _Content(content.kind, chosen + content.texts, content.names)
+        return fields, self._part(fields, body, depth)
 
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
         """The header fields, and what follows the blank line after them."""
@@ -132,7 +169,7 @@ class _Reader:
         self.broken |= bool(fields) and start < len(data)
         return fields, data[start:]
 
-    def _value(self, value: bytes) -> str:
+    def value(self, value: bytes) -> str:
         """A header's value on one line, with its encoded words decoded."""
         return self._words(decode(value.replace(b"\n", b"")).strip())
 
