@@ -300,7 +300,6 @@ def correct_bags(
     labels: Codes,
     strengths: Real,
     offsets: Real,
-    variances: NDArray[np.float32],
     common: float,
     own: NDArray[np.float32],
     orders: Sequence[NDArray[np.uint32]],
@@ -309,7 +308,8 @@ def correct_bags(
 ) -> float:
     """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
 
-    ``table`` and ``variances`` are (W + 1, C); the last row is of no word, but of all texts, and counts ``common`` in each.
+    ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts, and counts
+    ``common`` in each.
     ``own`` is Σ variance · value² of each text, (n, C).
     """
 

@@ -488,7 +488,6 @@ pub(super) fn correct_bags<'py>(
     labels: &Bound<'py, PyAny>,
     strengths: &Bound<'py, PyAny>,
     offsets: &Bound<'py, PyAny>,
-    variances: &Bound<'py, PyAny>,
     common: f32,
     own: &Bound<'py, PyAny>,
     orders: &Bound<'py, PyAny>,
@@ -501,7 +500,6 @@ pub(super) fn correct_bags<'py>(
     let labels = Held::<i32>::new(labels, "labels", 1)?;
     let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
     let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
-    let variances = Held::<f32>::new(variances, "variances", 2)?;
     let own = Held::<f32>::new(own, "own", 2)?;
     let orders = all::<u32>(orders, "orders")?;
     let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
@@ -509,10 +507,9 @@ pub(super) fn correct_bags<'py>(
         labels: labels.slice(),
         strengths: strengths.slice(),
         offsets: offsets.slice(),
-        variances: variances.slice(),
         common,
         own: own.slice(),
-        classes: columns_of(&variances)?,
+        classes: columns_of(&own)?,
     };
     let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);
     let apart = || malformed("mu and table must lie in one piece");

@@ -6,6 +6,7 @@
 use super::{Lookups, check_labels};
 use crate::error::{Error, demand};
 use crate::exponential::exp;
+use crate::simd::wide;
 
 /// What is corrected: rows with their classes, the scores they start from, and how much a cell of each term may vary.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +42,24 @@ pub fn ascend(
     demand(table.len() == lookups.size() * k, "the table must have all cells")?;
     demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
     check_labels(task.labels, k)?;
+    Ok(if k == 2 {
+        pass_of_two(lookups, task, order, mu, table)
+    } else {
+        wide!(pass(lookups, task, order, mu, table))
+    } / (n.max(1) as f64))
+}
+
+/// What all cells of a row may vary; a row has one cell of each term, so that all rows have the same.
+fn variance(task: &Task) -> f64 {
+    task.variances.iter().sum()
+}
+
+#[inline(always)]
+fn pass(lookups: &Lookups, task: &Task, order: &[u32], mu: &mut [f64], table: &mut [f64]) -> f64 {
+    let k = task.classes;
     let mut room = Room::new(k);
     let mut cells = vec![0; lookups.terms()];
-    let mut change = 0.0;
-    // A row has one cell of each term, so that all rows weigh the same but for their strength.
-    let variance: f64 = task.variances.iter().sum();
+    let (mut change, variance) = (0.0, variance(task));
     for &row in order {
         let row = row as usize;
         let strength = task.strengths[row];
@@ -55,22 +69,62 @@ pub fn ascend(
         lookups.find(row, &mut cells);
         room.z.copy_from_slice(&task.offsets[row * k..(row + 1) * k]);
         for &cell in &cells {
-            let from = cell as usize * k;
-            room.z.iter_mut().zip(&table[from..from + k]).for_each(|(z, delta)| *z += delta);
+            let deltas = &table[cell as usize * k..(cell as usize + 1) * k];
+            room.z.iter_mut().zip(deltas).for_each(|(z, delta)| *z += delta);
         }
         let mine = &mut mu[row * k..(row + 1) * k];
         room.own.fill(strength * variance);
         room.old.copy_from_slice(mine);
         change += room.solve();
         mine.copy_from_slice(&room.new);
-        room.step(strength);
+        for c in 0..k {
+            room.steps[c] = strength * (room.old[c] - room.new[c]);
+        }
         for (&cell, &variance) in cells.iter().zip(task.variances) {
-            let from = cell as usize * k;
-            let deltas = table[from..from + k].iter_mut().zip(&room.steps);
-            deltas.for_each(|(delta, step)| *delta += variance * step);
+            let deltas = &mut table[cell as usize * k..(cell as usize + 1) * k];
+            let each = deltas.iter_mut().zip(&room.steps);
+            each.for_each(|(delta, step)| *delta += variance * step);
         }
     }
-    Ok(change / (n.max(1) as f64))
+    change
+}
+
+/// The same of two classes, whose corrections are opposites: one of them is looked up, and the other follows at the end.
+fn pass_of_two(
+    lookups: &Lookups,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [f64],
+    table: &mut [f64],
+) -> f64 {
+    let mut cells = vec![0; lookups.terms()];
+    let (mut change, variance) = (0.0, variance(task));
+    for &row in order {
+        let row = row as usize;
+        let strength = task.strengths[row];
+        if strength <= 0.0 {
+            continue;
+        }
+        lookups.find(row, &mut cells);
+        let mut margin = 0.0;
+        for &cell in &cells {
+            margin += table[2 * cell as usize];
+        }
+        let (a, old) = (strength * variance, mu[2 * row]);
+        let offset = task.offsets[2 * row] - task.offsets[2 * row + 1];
+        let up = two(offset + 2.0 * margin + 2.0 * a * old, 2.0 * a);
+        change += 2.0 * (up - old).abs();
+        mu[2 * row] = up;
+        mu[2 * row + 1] = 1.0 - up;
+        let step = strength * (old - up);
+        for (&cell, &variance) in cells.iter().zip(task.variances) {
+            table[2 * cell as usize] += variance * step;
+        }
+    }
+    for pair in table.as_chunks_mut::<2>().0 {
+        pair[1] = -pair[0];
+    }
+    change
 }
 
 /// Room for one row: its scores, what its own surprise weighs in each, μ before and after, and what it adds to its cells.
@@ -87,13 +141,6 @@ impl Room {
     pub(super) fn new(classes: usize) -> Self {
         let some = || vec![0.0; classes];
         Room { z: some(), own: some(), old: some(), new: some(), steps: some(), logs: some() }
-    }
-
-    /// What the row adds to the scores of its classes, each times what a cell may vary: C (μ_old − μ_new).
-    pub(super) fn step(&mut self, strength: f64) {
-        for (step, (new, old)) in self.steps.iter_mut().zip(self.new.iter().zip(&self.old)) {
-            *step = strength * (old - new);
-        }
     }
 
     /// The row's μ that solves its equation, into `new`; by how much it moved, over all classes.

@@ -263,37 +263,54 @@ fn piece(told: &Told, weights: &[f64], intercepts: &[f64], rows: Range<usize>) -
         let size = (classes - 1) * terms;
         let says = &told.evidence[row * size..(row + 1) * size];
         z.copy_from_slice(intercepts);
-        for (z, says) in z.iter_mut().zip(says.chunks_exact(terms.max(1))) {
-            *z += dot(says, weights);
+        for c in 0..classes - 1 {
+            z[c] += dot(&says[c * terms..(c + 1) * terms], weights);
         }
         let (label, weight) = (told.labels[row] as usize, told.row_weights[row]);
         let mine = z[label];
         let total = softmax(&mut z);
         loss += weight * (total - mine);
         z[label] -= 1.0;
-        z.iter_mut().for_each(|z| *z *= weight);
-        for (&z, says) in z.iter().zip(says.chunks_exact(terms.max(1))) {
-            let each = slopes[..terms].iter_mut().zip(says);
-            each.for_each(|(slope, &says)| *slope += z * f64::from(says));
+        for c in 0..classes {
+            let rest = weight * z[c];
+            slopes[terms + c] += rest;
+            if c < classes - 1 {
+                add(&mut slopes[..terms], &says[c * terms..(c + 1) * terms], rest);
+            }
         }
-        slopes[terms..].iter_mut().zip(&z).for_each(|(slope, z)| *slope += z);
     }
     (loss, slopes)
+}
+
+/// Adds `times` · says to the slopes.
+#[inline(always)]
+fn add(slopes: &mut [f64], says: &[f32], times: f64) {
+    let n = slopes.len().min(says.len());
+    let (slopes, says) = (&mut slopes[..n], &says[..n]);
+    for t in 0..n {
+        slopes[t] += times * f64::from(says[t]);
+    }
 }
 
 /// Σ says · weight, in eight sums side by side.
 #[inline(always)]
 fn dot(says: &[f32], weights: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (says8, says_rest) = says.as_chunks::<8>();
-    let (weights8, weights_rest) = weights.as_chunks::<8>();
-    for (says, weights) in says8.iter().zip(weights8) {
+    let n = says.len().min(weights.len());
+    let (says, weights) = (&says[..n], &weights[..n]);
+    let (mut sums, mut at) = ([0.0; 8], 0);
+    while at + 8 <= n {
+        let (x, w) = (&says[at..at + 8], &weights[at..at + 8]);
         for k in 0..8 {
-            sums[k] += f64::from(says[k]) * weights[k];
+            sums[k] += f64::from(x[k]) * w[k];
         }
+        at += 8;
     }
-    let rest = says_rest.iter().zip(weights_rest).map(|(&x, w)| f64::from(x) * w);
-    sums.iter().sum::<f64>() + rest.sum::<f64>()
+    let mut rest = 0.0;
+    while at < n {
+        rest += f64::from(says[at]) * weights[at];
+        at += 1;
+    }
+    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest
 }
 
 /// The least loss of rows whose scores, `[row][class]`, are all times one number, and that number, `most` at most.

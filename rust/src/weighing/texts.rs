@@ -242,16 +242,16 @@ pub struct Task<'a> {
     pub strengths: &'a [f64],
     /// `[text][class]`, or `[class]` for all.
     pub offsets: &'a [f64],
-    /// s² as `[word][class]`; the last is not of a word, but of what all texts have.
-    pub variances: &'a [f32],
-    /// What it counts in every text.
+    /// What the last row of the table, which is of no word but of all texts, counts in each.
     pub common: f32,
     /// Σ s² · value², of each text and class.
     pub own: &'a [f32],
     pub classes: usize,
 }
 
-/// Visits texts in this order and improves `mu`, `[text][class]`, and `table`, `[word][class]`; answers the mean change of μ.
+/// Visits texts in this order and improves `mu`, `[text][class]`, and `table`; answers the mean change of μ.
+///
+/// The table has Δ of each word and class, and beside them, since they are read together, s²: `[word][Δ or s²][class]`.
 pub fn ascend(
     texts: &Texts,
     task: &Task,
@@ -269,8 +269,8 @@ pub fn ascend(
         (each || task.offsets.len() == k) && mu.len() == n * k && task.own.len() == n * k,
         "offsets and mu must be texts × classes",
     )?;
-    let cells = (texts.bags.n_words + 1) * k;
-    demand(table.len() == cells && task.variances.len() == cells, "tables must have all words")?;
+    let cells = (texts.bags.n_words + 1) * 2 * k;
+    demand(table.len() == cells, "the table must have all words")?;
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
     check_labels(task.labels, k)?;
     Ok(match k {
@@ -302,7 +302,7 @@ fn pass<const K: usize>(
         }
         z.fill(0.0);
         for (word, value) in texts.each(text).chain([common]) {
-            let row = &table[word * k..(word + 1) * k];
+            let row = &table[2 * word * k..(2 * word + 1) * k];
             z.iter_mut().zip(row).for_each(|(z, x)| *z += value * x);
         }
         let at = if each { text * k } else { 0 };
@@ -320,10 +320,10 @@ fn pass<const K: usize>(
             mine[c] = new;
         }
         for (word, value) in texts.each(text).chain([common]) {
-            let row = &mut table[word * k..(word + 1) * k];
-            let vary = &task.variances[word * k..(word + 1) * k];
-            let each = row.iter_mut().zip(vary).zip(&steps);
-            each.for_each(|((x, vary), step)| *x += value * vary * step);
+            let (row, vary) = table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
+            for c in 0..k {
+                row[c] += value * vary[c] * steps[c];
+            }
         }
     }
     change / (texts.len().max(1) as f64)
@@ -353,17 +353,20 @@ mod tests {
                 labels: &labels,
                 strengths: &[0.7; 4],
                 offsets: &vec![0.1; k],
-                variances: &variances,
                 common: 0.3,
                 own: &own,
                 classes: k,
             };
             let mut mu = vec![0.0; 4 * k];
             labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
-            let mut table = vec![0.0; 4 * k];
+            let mut table = vec![0.0; 8 * k];
+            for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
+                row[k..].copy_from_slice(vary);
+            }
             for _ in 0..300 {
                 ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
             }
+            let table: Vec<f32> = table.chunks(2 * k).flat_map(|row| row[..k].to_vec()).collect();
             let mut scores = texts.scores(&table[..3 * k], k, 1).unwrap();
             for (i, score) in scores.iter_mut().enumerate() {
                 *score += f64::from(0.3 * table[3 * k + i % k]);

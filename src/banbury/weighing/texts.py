@@ -217,20 +217,21 @@ class _Learner:
         squares = counted.says**2
         share = np.bincount(bags.words, self.values.astype(np.float64) ** 2, bags.n_words)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-        self.variances = np.ones((bags.n_words + 1, k), dtype=np.float32)
+        self.table = np.ones((bags.n_words + 1, 2 * k), dtype=np.float32)  # corrections, and how much each may vary
+        self.table[:, :k] = 0.0
         if mean > 0:
-            self.variances[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-        own = _core.score_bags(bags.parts, self.values**2, self.variances[:-1], threads)
+            self.table[:-1, k:] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+        own = _core.score_bags(bags.parts, self.values**2, np.ascontiguousarray(self.table[:-1, k:]), threads)
         self.own = (own + COMMON**2).astype(np.float32)
         self.mu = np.zeros((n, k), dtype=np.float32)
         self.mu[np.arange(n), labels] = 1.0
-        self.table = np.zeros((bags.n_words + 1, k), dtype=np.float32)
-        self.strength = 0.0
+        self.strength, self.n_classes = 0.0, k
 
     def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
         """The corrections with this C, begun from those of the one before."""
+        corrections = self.table[:, : self.n_classes]
         if self.strength:
-            self.table *= np.float32(strength / self.strength)
+            corrections *= np.float32(strength / self.strength)
         self.strength = strength
         rng = np.random.default_rng(seed)
         for _ in range(passes):
@@ -241,7 +242,6 @@ class _Learner:
                 self.labels,
                 strength * self.weights,
                 self.offsets,
-                self.variances,
                 COMMON,
                 self.own,
                 [order],
@@ -250,7 +250,7 @@ class _Learner:
             )
             if moved < ENOUGH:
                 break
-        return self.table
+        return np.ascontiguousarray(corrections)
 
 
 class _Fold:
