@@ -222,7 +222,7 @@ impl Room {
 
 /// μ of the first of two classes: ln μ/(1 − μ) + a μ = difference.
 #[inline(always)]
-fn two(difference: f64, a: f64) -> f64 {
+pub(super) fn two(difference: f64, a: f64) -> f64 {
     let (mut low, mut high) = (difference - a, difference);
     let mut t = (difference - a / 2.0) / (1.0 + a / 4.0);
     t = t.clamp(low, high);

@@ -356,7 +356,7 @@ pub fn tempered(
         let next = (w - slope / (curve + 1e-12)).clamp(0.0, most);
         let next =
             if next > low && next < high || next == most { next } else { (low + high) / 2.0 };
-        if (next - w).abs() < 1e-4 {
+        if (next - w).abs() < 1e-3 {
             break;
         }
         w = next;
