@@ -51,6 +51,9 @@ def weighed(model: Model) -> dict[str, Any]:
     looked_at, every = weighing.pairs_looked_at()
     facts = {"weights": weighing.worth(), "pairs_looked_at": looked_at, "pairs": every}
     facts |= {"strength": weighing.weights.strength, "temperature": weighing.weights.temperature}
+    each = zip(weighing.texts, weighing.weights.texts, strict=True)
+    texts = {own.column: {"words": len(own.words), "strength": text.strength} for own, text in each}
+    facts |= {"texts": texts} if texts else {}
     return {"weighing": {**facts, "stale": weighing.is_stale(model.tally)}}
 
 
