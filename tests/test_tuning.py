@@ -102,7 +102,7 @@ def test_tables(scoring: Any, weights: str) -> None:
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_texts(scoring: Any, weights: str) -> None:
     common = {"folds": 4, "weights": WEIGHTS[weights]}
-    text = {"model": ["multinomial", "presence", "bernoulli", "complement"], "min_count": [1, 3]}
+    text = {"model": ["multinomial", "presence", "bernoulli", "complement", "log_odds"], "min_count": [1, 3]}
     with quietly():
         found = bb.tune(
             {"text": TEXTS},
@@ -113,7 +113,7 @@ def test_texts(scoring: Any, weights: str) -> None:
             scoring=scoring,
             **common,
         )
-    assert len(found.settings) == 16
+    assert len(found.settings) == 20
     assert_scores(found, {"text": TEXTS}, LABELS, None, scoring, **common)
 
 
@@ -143,7 +143,7 @@ def test_groups_by_name_and_by_value() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        {"damping": [None, "log"], "length": [False, True]},
+        {"damping": [None, "log"], "length": [False, True], "model": ["multinomial", "log_odds"]},
         {"ngrams": [(1, 1), (1, 2), 2], "model": ["presence", "complement"]},
         {"stop_words": [["one"], None], "min_share": [0.0, 0.1], "max_share": 0.7},
         {"buckets": [None, 8], "idf": [False, True]},

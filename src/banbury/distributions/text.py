@@ -37,7 +37,8 @@ class Text(TextSettings):
     counts of each text by their Euclidean length.
 
     How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
-    (absent words are evidence too) or "complement" (how little a word belongs to all other classes; Rennie et al. 2003).
+    (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
+    "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
     Presence and Bernoulli have no use for damping. The Dirichlet or Beta prior is ``alpha``, over the words of the vocabulary.
 
     The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all of
@@ -51,8 +52,8 @@ class Text(TextSettings):
     them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
     classes and are no probabilities, so that class_prior="uniform" belongs with it.
 
-    "mle" and "map" may leave zeros, except in complement, where 1e-10 is the least pseudo-count. "predictive" is Pólya's urn
-    for multinomial and presence, and the mean where counts are damped or weighted by idf.
+    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is Pólya's urn
+    for multinomial and presence, and the mean of the others and where counts are damped or weighted by idf.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
@@ -94,7 +95,7 @@ class Text(TextSettings):
         whole = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
         if whole or self.vocabulary is not None or self.pruning.any:
             return None
-        if self.model == "complement":
+        if self.weighs:
             return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
         a = event_models.pseudo_count(choice.how, self.prior(choice))
         return a if a >= 0 else None
@@ -104,9 +105,9 @@ class Text(TextSettings):
         return event_models.estimated(self.model, weighed, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
-        """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
+        """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
         a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
-        if not a or self.model == "complement" or self.idf:
+        if not a or self.weighs or self.idf:
             return 0.0
         words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
         return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
@@ -163,7 +164,7 @@ class Text(TextSettings):
             return False
         if self.model == "bernoulli":
             return a > 0 and not weighted
-        if self.model == "complement":
+        if self.weighs:
             return True
         return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
 
@@ -171,8 +172,9 @@ class Text(TextSettings):
         column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
         if self.model == "bernoulli":
             return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
-        if self.model == "complement":
-            return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
+        if self.weighs:
+            a = event_models.complement_pseudo_count(choice.how, alpha)
+            return column.complement(a) if self.model == "complement" else column.log_odds(a)
         return column.multinomial(event_models.pseudo_count(choice.how, alpha))
 
     def leave_one_out_notes(self) -> list[str]:
