@@ -929,7 +929,9 @@ def test_a_loaded_text_model_says_all_that_it_said(model: str, path: Path) -> No
         lambda m: m.informative(3).to_dict(),
         lambda m: m.explain("free lunch").to_dict(),
         lambda m: m.linear().weights.tolist(),
-        lambda m: m.log_likelihood(["free lunch", "noon"]).tolist() if model not in ("complement", "log_odds") else None,
+        lambda m: (
+            m.log_likelihood(["free lunch", "noon"]).tolist() if model not in ("complement", "log_odds") else None
+        ),
         lambda m: m.likelihood("text", "free money"),
         lambda m: m.posterior(texts).tolist(),
         lambda m: m.sample(3)["text"].tolist() if model not in ("complement", "log_odds") else None,

@@ -458,7 +458,11 @@ def test_predictive_is_the_mean_where_there_is_no_urn(family):
     assert np.array_equal(joint(tally, MEALS, how="predictive"), joint(tally, MEALS))
 
 
-@given(corpus=corpora(), how=st.sampled_from(["map", "mean"]), family=st.sampled_from([{}, {"damping": "log", "length": True}]))
+@given(
+    corpus=corpora(),
+    how=st.sampled_from(["map", "mean"]),
+    family=st.sampled_from([{}, {"damping": "log", "length": True}]),
+)
 def test_log_odds_are_what_a_class_says_less_what_all_others_say(corpus, how, family):
     """Of K classes that have texts (K − 1) / K times; of two that is the multinomial model's answer."""
     texts, labels = corpus

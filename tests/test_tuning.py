@@ -542,6 +542,26 @@ def test_a_class_that_a_fold_lacks_is_as_unlikely_as_can_be() -> None:
     assert choices(x, y, folds)["gaussian"] >= expected
 
 
+@pytest.mark.parametrize("method", [None, "temperature"])
+def test_the_model_of_a_text_is_chosen_too(method: Any) -> None:
+    with quietly():
+        found = bb.tune(TEXTS, LABELS, features="choose", alpha=[0.1, 1.0], folds=3, calibrate=method)
+    tried = {(s["text"]["model"], s["text"]["damping"], s["text"]["length"]) for s in found.settings}
+    plain = {(model, None, False) for model in ("multinomial", "presence", "bernoulli")}
+    assert tried == plain | {(model, "log", True) for model in ("multinomial", "log_odds")}
+    assert len(found.settings) == 10 and found.chosen is not None and found.chosen.names == {}
+    assert found.features == {"text": bb.Text(**found.best["text"])}
+    if method is None:
+        assert_scores(found, {"text": TEXTS}, LABELS, None, "log_loss", folds=3)
+    clf = bb.NaiveBayesClassifier(features="choose", alpha=0.1, calibrate=method).fit(TEXTS, LABELS)
+    assert clf.tuning_.best["text"] == {
+        k: getattr(clf.tally_.schema["text"].family, k) for k in clf.tuning_.best["text"]
+    }
+    with quietly():
+        own = bb.tune(TEXTS, LABELS, features="choose", alpha=1.0, text={"min_count": [1, 2]}, folds=3)
+    assert [s["text"] for s in own.settings] == [{"min_count": 1}, {"min_count": 2}]  # what is asked for, and no more
+
+
 def test_nothing_to_choose() -> None:
     found = bb.tune({"x": ["u", "v"] * 10}, ["a", "b"] * 10, features="choose", alpha=1.0, folds=4)
     assert found.chosen is not None and found.chosen.names == {} and "families" not in str(found)

@@ -291,9 +291,7 @@ def against_others_base(model: str, per_class: Real, n_words: int, a: float | Re
     return rest if model == "complement" else margin * (rest - np.log(per_class + all_words(a, n_words)))
 
 
-def log_odds_rows(
-    pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float
-) -> tuple[Real, Real]:
+def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
     own, rest = multinomial_rows(pairs, counts, a), complement_rows(pairs, counts, a)
     return margin * (own[0] + rest[0]), margin * (own[1] + rest[1])
 

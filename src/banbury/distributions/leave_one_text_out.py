@@ -246,9 +246,9 @@ class CountedTexts:
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
             scores[at, c] += own[at]
-            own = self._totals(classes, counts)
-            own[at, c] = _minus(own[at, c], mine[at])
-            total = _minus(_minus(together, mine)[:, None], own) + a * np.maximum(self.vocabulary, 1.0)[:, None]
+            here = self._totals(classes, counts)
+            here[at, c] = _minus(here[at, c], mine[at])
+            total = _minus(_minus(together, mine)[:, None], here) + a * np.maximum(self.vocabulary, 1.0)[:, None]
             result[:, classes] = scores + length[:, None] * np.log(total)
         return result
 

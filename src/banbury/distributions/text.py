@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from banbury.sums import Words
 __all__ = ["Text", "TextParameters"]
 
 NO_WORDS = np.zeros(0, dtype=np.uint32)
+PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
+CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
+    *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
+    *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,8 +58,8 @@ class Text(TextSettings):
     them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
     classes and are no probabilities, so that class_prior="uniform" belongs with it.
 
-    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is Pólya's urn
-    for multinomial and presence, and the mean of the others and where counts are damped or weighted by idf.
+    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is
+    Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
@@ -138,6 +144,9 @@ class Text(TextSettings):
 
     def text_settings(self) -> tuple[str, ...]:
         return tuple(field.name for field in fields(self))
+
+    def text_candidates(self) -> Sequence[Mapping[str, Any]]:
+        return CANDIDATES
 
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
         """How often each text has each word, by the ids of words."""
