@@ -129,12 +129,19 @@ def share_of_most(train: Part, test: Part) -> float:
 # Texts ---------------------------------------------------------------------------------------------------------------
 
 
-def of_texts(made: Callable[[], AbstractContextManager[applications.Application]], own_split: bool = False) -> Outcome:
+Made = Callable[[], AbstractContextManager[applications.Application]]
+
+
+def parts_of(made: Made, own_split: bool = False) -> tuple[str, Part, Part]:
+    """Its name, texts to learn from, and texts to test on."""
     with made() as application:
         parts = [applications.texts_of(path, application.reading) for path in (application.train, application.test)]
     train, test = (Part(*part) for part in parts)
-    if not own_split:
-        train, test = split(train, test)
+    return (application.name, train, test) if own_split else (application.name, *split(train, test))
+
+
+def of_texts(made: Made, own_split: bool = False) -> Outcome:
+    name, train, test = parts_of(made, own_split)
     peers = dict(text_peers(train, test))
     ours = bb.NaiveBayesClassifier().fit(train.rows, train.labels).predict(test.rows)
     say("tuned: ours")
@@ -146,7 +153,7 @@ def of_texts(made: Callable[[], AbstractContextManager[applications.Application]
     say("tuned: the mark")
     mark, penalty = support_vectors(train, test)
     return Outcome(
-        application.name,
+        name,
         len(train.labels),
         len(test.labels),
         share_of_most(train, test),

@@ -719,6 +719,8 @@ def _text(tally: Tally, feature: Any, value: str, label: Any, how: str, alpha: f
     }
     if family.model == "complement":
         own = _complement(words, counts, label, how, prior, family.norm)
+    elif family.model == "log_odds":
+        own = _log_odds(words, counts, label, how, prior, sum(n > 0 for n in texts.values()))
     else:
         weights = {word: weight(counts[word, label], prior, how) for word in words}
         total = sum(weights.values())
@@ -733,9 +735,20 @@ def _idf(tally: Tally, feature: Any, word: str) -> float:
     return log(sum(tally.texts[feature.name].values()) / documents) if documents else 0.0
 
 
-def _complement(words: Any, counts: Any, label: Any, how: str, prior: Fraction, norm: bool) -> dict[str, float]:
+def _at_least(how: str, prior: Fraction) -> Fraction:
     least = Fraction(1e-10)
-    a = {"mle": least, "map": max(prior - 1, least)}.get(how, max(prior, least))
+    return {"mle": least, "map": max(prior - 1, least)}.get(how, max(prior, least))
+
+
+def _log_odds(words: Any, counts: Any, label: Any, how: str, prior: Fraction, n_classes: int) -> dict[str, float]:
+    a, rest = _at_least(how, prior), _complement(words, counts, label, how, prior, False)
+    here = {word: counts[word, label] + a for word in words}
+    total = sum(here.values())
+    return {word: (log(n / total) + rest[word]) * (n_classes - 1) / max(n_classes, 1) for word, n in here.items()}
+
+
+def _complement(words: Any, counts: Any, label: Any, how: str, prior: Fraction, norm: bool) -> dict[str, float]:
+    a = _at_least(how, prior)
     elsewhere = {word: sum(n for (w, c), n in counts.items() if w == word and c != label) + a for word in words}
     total = sum(elsewhere.values())
     own = {word: -log(n / total) for word, n in elsewhere.items()}

@@ -282,6 +282,7 @@ BAGS: dict[str, dict[str, Any]] = {
     "characters": {"unit": "characters", "ngrams": (1, 3)},
     "bernoulli": {"model": "bernoulli"},
     "complement": {"model": "complement", "damping": "log", "length": True, "idf": True},
+    "log-odds": {"model": "log_odds", "damping": "log", "length": True},
     "regular expression": {"tokens": r"\w+"},
 }
 every_bag = pytest.mark.parametrize("settings", BAGS.values(), ids=BAGS)
@@ -516,7 +517,7 @@ def test_a_word_must_be_common_in_its_class_as_well_as_rare_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive", "gibbs"])
-@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement", "log_odds"])
 def test_every_model_of_text_names_its_words(model: str, how: Any) -> None:
     tally = bb.count(
         SPACE + GOD, target=["space"] * 4 + ["god"] * 4, features=bb.Text(model=model, idf=model == "presence")
@@ -779,7 +780,7 @@ def test_huge_counts_that_cancel_swallow_no_other() -> None:
         agrees(found, {"a": n, "b": n, "c": 1.0})
 
 
-@pytest.mark.parametrize("settings", [{}, {"model": "complement"}, {"model": "bernoulli"}])
+@pytest.mark.parametrize("settings", [{}, {"model": "complement"}, {"model": "log_odds"}, {"model": "bernoulli"}])
 @pytest.mark.parametrize("how", ["mean", "predictive"])
 def test_a_long_text_swallows_no_word(settings: dict[str, Any], how: Any) -> None:
     model = bb.estimate(

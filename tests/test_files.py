@@ -704,6 +704,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "presence": {"model": "presence"},
     "bernoulli": {"model": "bernoulli"},
     "complement": {"model": "complement"},
+    "log-odds": {"model": "log_odds", "damping": "log", "length": True},
     "complement, as its authors": {"model": "complement", "idf": True, "norm": True, "damping": "log", "length": True},
     "idf": {"idf": True},
     "pruned": {"min_count": 2, "max_words": 4},
@@ -760,7 +761,7 @@ def test_settings_given_to_an_estimate_come_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize("weights", [None, [0.5, 1.0, 0.1, 2.0, 1.0]], ids=["whole", "weighted"])
-@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement", "log_odds"])
 @pytest.mark.parametrize("min_count", [1, 2, 2.5, 4, 100])
 def test_saving_without_rare_words_is_pruning(min_count: float, model: Any, weights: Any, path: Path) -> None:
     tally = bb.count(TEXTS, target=CLASSES, weights=weights)
@@ -918,7 +919,7 @@ def test_a_loaded_model_does_not_need_its_file_any_more(path: Path) -> None:
     assert model.tally == hostile.model().tally
 
 
-@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement", "log_odds"])
 def test_a_loaded_text_model_says_all_that_it_said(model: str, path: Path) -> None:
     """A loaded model weighs its words when they are asked for: whatever asks for them."""
     texts, labels = ["free money now", "free offer now", "lunch at noon", "notes at noon"], ["s", "s", "h", "h"]
@@ -928,10 +929,12 @@ def test_a_loaded_text_model_says_all_that_it_said(model: str, path: Path) -> No
         lambda m: m.informative(3).to_dict(),
         lambda m: m.explain("free lunch").to_dict(),
         lambda m: m.linear().weights.tolist(),
-        lambda m: m.log_likelihood(["free lunch", "noon"]).tolist() if model != "complement" else None,
+        lambda m: (
+            m.log_likelihood(["free lunch", "noon"]).tolist() if model not in ("complement", "log_odds") else None
+        ),
         lambda m: m.likelihood("text", "free money"),
         lambda m: m.posterior(texts).tolist(),
-        lambda m: m.sample(3)["text"].tolist() if model != "complement" else None,
+        lambda m: m.sample(3)["text"].tolist() if model not in ("complement", "log_odds") else None,
     ):
         assert ask(bb.load(path)) == ask(saved)
 

@@ -63,6 +63,7 @@ MORE = {
     "text, damped": text(damping="log"),
     "text, length": text(length=True, model="presence"),
     "text, complement, norm": text(model="complement", norm=True),
+    "text, log-odds": text(model="log_odds", damping="log", length=True),
     "text, bernoulli, buckets": text(model="bernoulli", buckets=4),
     "text, best by count": text(max_words=2),
     "text, best by mutual information": text(max_words=2, choose_by="mutual_information"),
@@ -399,7 +400,7 @@ def test_bins_that_are_coarsened_are_those_of_all_rows() -> None:
 @pytest.mark.parametrize("folds, expected", [([0, 0, 1, 1, 1, 1], 0), ([0, 0, 0, 0, 1, 1], 0)])
 def test_a_column_of_text_that_is_missing_throughout_a_fold(folds: list[int], expected: int) -> None:
     data = Data({"t": [None, None, "good", "bad", "good day", "bad day"]}, {"t": bb.Text()}, ["p", "n"] * 3)
-    for model in ("multinomial", "presence", "bernoulli", "complement"):
+    for model in ("multinomial", "presence", "bernoulli", "complement", "log_odds"):
         for how in HOWS:
             data = Data(data.columns, {"t": bb.Text(model=model)}, data.labels)
             with quietly():
@@ -982,7 +983,7 @@ def test_more_folds_than_labelled_rows() -> None:
 # What went wrong once -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["multinomial", "presence", "complement"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "complement", "log_odds"])
 def test_a_text_of_weight_zero_is_scored_by_its_words(model: Any) -> None:
     data = Data(
         {"t": ["good", "bad", "good", "so"]}, {"t": bb.Text(model=model)}, ["p", "n", "p", "n"], [1.0, 1.0, 0.0, 1.0]

@@ -362,6 +362,7 @@ def test_bins_that_the_rows_widen_are_counted_as_ever() -> None:
     "family",
     [bb.Text(), bb.Text(model="presence"), bb.Text(model="bernoulli"), bb.Text(model="complement"), bb.Text(idf=True),
      bb.Text(damping="log", length=True), bb.Text(min_count=2), bb.Text(min_count=0.8, length=True), bb.Text(buckets=8),
+     bb.Text(model="log_odds", damping="log", length=True),
      bb.Text(vocabulary=["noon", "cheap", "never"]), bb.Text(tokens=r"\w+", max_words=3)],
     ids=str,
 )  # fmt: skip

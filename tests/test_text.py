@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
@@ -29,7 +29,7 @@ from banbury.sums import whole
 from test_words import same_bits
 
 WORDS = "ale bun cod dill egg fig gin ham ice jam kiwi leek mint nut oat pie".split()
-MODELS = ("multinomial", "presence", "bernoulli", "complement")
+MODELS = ("multinomial", "presence", "bernoulli", "complement", "log_odds")
 MEALS = ["egg egg ham", "ham jam egg", "fig jam", "fig fig fig nut", "", "egg oat"]
 KINDS = list("aabbab")
 
@@ -387,7 +387,7 @@ def test_no_answer_is_ever_not_a_number(family):
     for how, alpha in itertools.product(HOWS, [0.0, 0.5, 1.0, 2.0]):
         found = likelihoods(tally, texts, how=how, alpha=alpha)
         assert not np.isnan(found).any() and not np.isposinf(found).any()
-        zeros = family.model != "complement" and (how == "mle" or (how == "map" and alpha <= 1))
+        zeros = not family.weighs and (how == "mle" or (how == "map" and alpha <= 1))
         assert np.isfinite(found).all() or zeros
         bag_model = bag_of(tally, how=how, alpha=alpha)
         for text, row in zip(texts, found, strict=True):
@@ -458,6 +458,40 @@ def test_predictive_is_the_mean_where_there_is_no_urn(family):
     assert np.array_equal(joint(tally, MEALS, how="predictive"), joint(tally, MEALS))
 
 
+@given(
+    corpus=corpora(),
+    how=st.sampled_from(["map", "mean"]),
+    family=st.sampled_from([{}, {"damping": "log", "length": True}]),
+)
+def test_log_odds_are_what_a_class_says_less_what_all_others_say(corpus, how, family):
+    """Of K classes that have texts (K − 1) / K times; of two that is the multinomial model's answer."""
+    texts, labels = corpus
+    tally = count(texts, labels, bb.Text(**family))
+    each = {}
+    for model in ("multinomial", "complement", "log_odds"):
+        features = {"text": bb.Text(model=model, **family)}
+        each[model] = likelihoods(tally, texts, features=features, how=how, alpha=1.5)
+        each[model, "posterior"] = bb.estimate(tally, features=features, how=how, alpha=1.5).posterior({"text": texts})
+    n = len(tally.classes)
+    np.testing.assert_allclose(
+        each["log_odds"], (n - 1) / n * (each["multinomial"] + each["complement"]), rtol=1e-12, atol=1e-12
+    )
+    if n == 2:
+        np.testing.assert_allclose(each["log_odds", "posterior"], each["multinomial", "posterior"], rtol=0, atol=1e-12)
+
+
+def test_a_class_without_a_text_is_none_of_those_that_log_odds_tell_apart():
+    family = bb.Text(model="log_odds")
+    two = likelihoods(count(MEALS, KINDS, family), MEALS)
+    three = likelihoods(count([*MEALS, None], [*KINDS, "c"], family), MEALS)
+    np.testing.assert_allclose(three[:, :2], two, rtol=1e-12, atol=1e-12)
+    clf, meals = bb.NaiveBayesClassifier(features={"text": family}), {"text": MEALS}
+    clf.fit(meals, KINDS).partial_fit({"text": [None]}, ["c"]).predict(meals)
+    clf.partial_fit({"text": ["egg"]}, ["c"])  # the third class has a text now
+    again = bb.estimate(count([*MEALS, None, "egg"], [*KINDS, "c", "c"], family))
+    assert_close(clf.predict_joint_log_proba(meals), again.log_joint(meals))
+
+
 def test_the_likelihood_of_a_document_has_its_coefficient():
     """LECTURES row 41: equal to scipy.stats.multinomial.logpmf over the vocabulary."""
     tally = count(MEALS, KINDS)
@@ -471,7 +505,9 @@ def test_the_likelihood_of_a_document_has_its_coefficient():
     assert not of_nothing.any()
 
 
-@pytest.mark.parametrize("family", [bb.Text(model="complement"), bb.Text(idf=True), bb.Text(length=True)], ids=str)
+@pytest.mark.parametrize(
+    "family", [bb.Text(model="complement"), bb.Text(model="log_odds"), bb.Text(idf=True), bb.Text(length=True)], ids=str
+)
 def test_weights_are_no_likelihood(family):
     with pytest.raises(BadSetting, match="one that gives texts a probability, not weights"):
         whole_likelihoods(count(MEALS, KINDS, family), ["egg"])
@@ -539,6 +575,20 @@ def test_draws_have_the_mean_of_the_posterior(model):
     drawn = [np.exp(likelihoods(tally, ["jam"], how="gibbs", seed=seed)) for seed in range(600)]
     expected = np.exp(likelihoods(tally, ["jam"]))  # a product of independent means, or one
     assert_close(np.mean(drawn, axis=0), expected, rel=0.15)
+
+
+def test_draws_of_log_odds_have_the_mean_of_the_logarithms():
+    """Of the Dirichlet posteriors of a class and of all others: E log p = ψ(n + α) − ψ(N + αV)."""
+    tally = count(["egg ham", "egg", "fig jam", "jam"], list("aabc"), bb.Text(model="log_odds"))
+    drawn = [likelihoods(tally, ["jam"], how="gibbs", seed=seed) for seed in range(2000)]
+    n, total = np.array([0, 1, 1]), np.array([3, 2, 1])
+
+    def mean(n: Any, total: Any) -> Any:
+        return special.digamma(n + 1) - special.digamma(total + 4)
+
+    expected = 2 / 3 * (mean(n, total) - mean(2 - n, 6 - total))
+    np.testing.assert_allclose(np.mean(drawn, axis=0)[0], expected, atol=0.1)
+    assert (np.abs(expected) > 0.3).sum() >= 2
 
 
 def test_what_needs_a_number_for_every_pair_is_refused_when_there_are_too_many(monkeypatch):
@@ -632,7 +682,7 @@ def test_texts_of_any_weight_are_forgotten_to_the_bit(corpus, weights, settings,
 def test_bags_that_can_change_in_place_say_so():
     tally = count(MEALS, KINDS)
     live = {model: bag_of(tally, features={"text": bb.Text(model=model)}).live for model in MODELS}
-    assert live == {"multinomial": True, "presence": True, "bernoulli": False, "complement": True}
+    assert live == {"multinomial": True, "presence": True, "bernoulli": False, "complement": True, "log_odds": True}
     for settings in ({"idf": True}, {"min_count": 2}, {"vocabulary": ["egg"]}, {"max_words": 3}, {"max_share": 0.9}):
         assert not bag_of(tally, features={"text": bb.Text(**settings)}).live
     assert [how for how in HOWS if not bag_of(tally, how=how).live] == ["gibbs"]
@@ -687,10 +737,10 @@ def test_texts_drawn_from_polyas_urn_repeat_themselves():
     assert distinct["predictive"] < distinct["mean"] - 0.2
 
 
-def test_what_cannot_be_drawn_from_is_refused():
-    model = bb.estimate(count(MEALS, KINDS, bb.Text(model="complement")))
-    with pytest.raises(BadSetting, match="one to draw texts from"):
-        model.sample(3)
+@pytest.mark.parametrize("model", ["complement", "log_odds"])
+def test_what_cannot_be_drawn_from_is_refused(model):
+    with pytest.raises(BadSetting, match=f"model must be one to draw texts from, such as 'multinomial'.*{model}"):
+        bb.estimate(count(MEALS, KINDS, bb.Text(model=model))).sample(3)
 
 
 @pytest.mark.parametrize("family", [bb.Text(unit="characters"), bb.Text(buckets=16), bb.Text(ngrams=2)], ids=str)

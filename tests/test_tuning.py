@@ -102,7 +102,7 @@ def test_tables(scoring: Any, weights: str) -> None:
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_texts(scoring: Any, weights: str) -> None:
     common = {"folds": 4, "weights": WEIGHTS[weights]}
-    text = {"model": ["multinomial", "presence", "bernoulli", "complement"], "min_count": [1, 3]}
+    text = {"model": ["multinomial", "presence", "bernoulli", "complement", "log_odds"], "min_count": [1, 3]}
     with quietly():
         found = bb.tune(
             {"text": TEXTS},
@@ -113,7 +113,7 @@ def test_texts(scoring: Any, weights: str) -> None:
             scoring=scoring,
             **common,
         )
-    assert len(found.settings) == 16
+    assert len(found.settings) == 20
     assert_scores(found, {"text": TEXTS}, LABELS, None, scoring, **common)
 
 
@@ -143,7 +143,7 @@ def test_groups_by_name_and_by_value() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        {"damping": [None, "log"], "length": [False, True]},
+        {"damping": [None, "log"], "length": [False, True], "model": ["multinomial", "log_odds"]},
         {"ngrams": [(1, 1), (1, 2), 2], "model": ["presence", "complement"]},
         {"stop_words": [["one"], None], "min_share": [0.0, 0.1], "max_share": 0.7},
         {"buckets": [None, 8], "idf": [False, True]},
@@ -540,6 +540,26 @@ def test_a_class_that_a_fold_lacks_is_as_unlikely_as_can_be() -> None:
     folds = np.where(y == "b", 2, np.arange(40) % 2)
     expected = (20 * 0.0 + 20 * -np.log(np.finfo(float).eps)) / 40  # the third fold's model knows "a" alone
     assert choices(x, y, folds)["gaussian"] >= expected
+
+
+@pytest.mark.parametrize("method", [None, "temperature"])
+def test_the_model_of_a_text_is_chosen_too(method: Any) -> None:
+    with quietly():
+        found = bb.tune(TEXTS, LABELS, features="choose", alpha=[0.1, 1.0], folds=3, calibrate=method)
+    tried = {(s["text"]["model"], s["text"]["damping"], s["text"]["length"]) for s in found.settings}
+    plain = {(model, None, False) for model in ("multinomial", "presence", "bernoulli")}
+    assert tried == plain | {(model, "log", True) for model in ("multinomial", "log_odds")}
+    assert len(found.settings) == 10 and found.chosen is not None and found.chosen.names == {}
+    assert found.features == {"text": bb.Text(**found.best["text"])}
+    if method is None:
+        assert_scores(found, {"text": TEXTS}, LABELS, None, "log_loss", folds=3)
+    clf = bb.NaiveBayesClassifier(features="choose", alpha=0.1, calibrate=method).fit(TEXTS, LABELS)
+    assert clf.tuning_.best["text"] == {
+        k: getattr(clf.tally_.schema["text"].family, k) for k in clf.tuning_.best["text"]
+    }
+    with quietly():
+        own = bb.tune(TEXTS, LABELS, features="choose", alpha=1.0, text={"min_count": [1, 2]}, folds=3)
+    assert [s["text"] for s in own.settings] == [{"min_count": 1}, {"min_count": 2}]  # what is asked for, and no more
 
 
 def test_nothing_to_choose() -> None:

@@ -193,7 +193,8 @@ def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
 
 def _chosen(tuning: Tuning) -> list[str]:
     """What was chosen, and what that does to the accuracy."""
-    best = f"α = {tuning.best['alpha']:g} is the best of {len(tuning.settings)} by log loss"
+    text = "".join(f", {name}={value!r}" for name, value in tuning.best.get("text", {}).items())
+    best = f"α = {tuning.best['alpha']:g}{text} is the best of {len(tuning.settings)} by log loss"
     best += "" if tuning.calibration is None else " after calibration"
     optimistic = "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold"
     return [best, optimistic] if len(tuning.settings) > 1 else [optimistic]

@@ -138,7 +138,7 @@ class TextParameters(Parameters):
         assert self.pseudo_count is not None
         pairs, family = pairs.only(pairs.sizes > 0), self.family
         counts = pairs.documents if family.once else pairs.occurrences
-        event_models.set_rows(self.scores, pairs, counts, self.pseudo_count, family.model == "complement")
+        event_models.set_rows(self.scores, pairs, counts, self.pseudo_count, family.model)
 
     # Growing
 
@@ -154,12 +154,14 @@ class TextParameters(Parameters):
         some_empty = a == 0 and not (self.scores.full and counted.all())
         if a is None or some_empty or len(counted) != len(self.scores.base):
             return False
+        if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
+            return False
         pairs = pairs_of(table, touched[self.features[0].name])
         if not pairs.full:
             self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
             pairs = pairs.only(pairs.sizes > 0)
         counts = pairs.documents if family.once else pairs.occurrences
-        event_models.change(self.scores, pairs, counts, counted, table.n_words, a, family.model == "complement")
+        event_models.change(self.scores, pairs, counts, counted, table.n_words, a, family.model)
         self.table, self.n_words = table, table.n_words
         return True
 
@@ -237,7 +239,7 @@ class TextParameters(Parameters):
     def log_coefficient(self, rows: ColumnReader) -> Real:
         """In how many orders the known words of each text can stand, as a logarithm: the multinomial coefficient."""
         family = self.family
-        if family.model == "complement" or not (family.model == "bernoulli" or family.counts_tokens):
+        if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
             raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
         texts = self.family.strings(rows, self.features[0].name)
         return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
@@ -288,12 +290,12 @@ class TextParameters(Parameters):
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Some words at a time: their ids, P(word | class), and the share of a class's texts that have them, (words, classes).
 
-        Under Bernoulli the probability is that of a text's having the word. Complement weighs and gives no probabilities: those
-        of the multinomial model stand in. Words that weigh nothing are left out.
+        Under Bernoulli the probability is that of a text's having the word. Complement and log-odds give no probabilities:
+        those of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family, words, scores = self.family, self._vocabulary, self.scores
         self._make_all_rows()
-        if family.model == "complement":
+        if family.weighs:
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
             weighed = event_models.WeighedWords(words, False, bool(family.idf))
             scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
@@ -318,8 +320,8 @@ class TextParameters(Parameters):
 
         Presence draws different words, Bernoulli throws a coin for every word. Hashed words are the names of their buckets.
         """
-        if self.family.model == "complement":
-            raise errors.bad_setting("model", "complement", "one to draw texts from, such as 'multinomial'")
+        if self.family.weighs:
+            raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")
         words, texts = self._vocabulary, np.full(len(classes), "", dtype=object)
         names = np.array(words.table.words(words.ids), dtype=object)
         space = "" if self.family.unit == "characters" else " "

@@ -24,6 +24,7 @@ from banbury.sums import ROUNDING
 
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
+WEIGHING = ("complement", "log_odds")  # models that weigh words and give them no probability
 CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logarithm comes near it
 
 
@@ -41,6 +42,7 @@ class WordScores:
     polya: Real | None = None
     certain: Int | None = None
     full: bool = True  # whether every class has a word
+    margin: float = 1.0  # what log-odds are multiplied by
 
 
 @dataclass(frozen=True)
@@ -133,14 +135,16 @@ def estimated(
     model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
 ) -> WordScores:
     """The scores under an event model by name. ``norm``: of complement; ``urn``: of the multinomial."""
+    if model == "log_odds" and how == "gibbs":
+        return drawn_log_odds(weighed, alpha, rng)
     if model == "bernoulli":
         if how == "gibbs":
             return drawn_bernoulli(weighed.words, alpha, rng, weighed.once)
         return bernoulli(weighed.words, how, alpha, weighed.once)
-    if model == "complement":
-        if how == "gibbs":
-            return drawn_complement(weighed, alpha, norm, rng)
-        return (normalised_complement if norm else complement)(weighed, how, alpha)
+    if model == "complement" and how == "gibbs":
+        return drawn_complement(weighed, alpha, norm, rng)
+    if model in WEIGHING:
+        return normalised_complement(weighed, how, alpha) if norm else against_others(model, weighed, how, alpha)
     if how == "gibbs":
         return drawn_multinomial(weighed, alpha, rng)
     return multinomial(weighed, how, alpha, urn)
@@ -200,13 +204,13 @@ def change(
     counted: Real,
     n_words: int,
     a: float | Real,
-    complement: bool,
+    model: str,
 ) -> None:
     """Brings scores up to date, after the counts of these words changed and with them the sums of each class."""
-    set_rows(scores, pairs, counts, a, complement)
+    set_rows(scores, pairs, counts, a, model)
     scores.full = True
-    if complement:
-        scores.base = complement_base(counted, n_words, a)
+    if model in WEIGHING:
+        scores.base = against_others_base(model, counted, n_words, a, scores.margin)
         return
     total = np.maximum(counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY)
     if scores.polya is not None:  # 0 only without a word, and then of no consequence
@@ -216,17 +220,24 @@ def change(
 
 
 def set_rows(
-    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, complement: bool
+    scores: WordScores,
+    pairs: WordClassPairs,
+    counts: NDArray[Any],
+    a: float | Real,
+    model: str,
+    scale: Real | None = None,
 ) -> None:
     """Makes the rows of these words, which depend on their own counts alone; in place."""
-    if complement:
+    if model == "complement":
         common, values = complement_rows(pairs, counts, a)
+    elif model == "log_odds":
+        common, values = log_odds_rows(pairs, counts, a, scores.margin)
     elif scores.polya is not None:
         assert not isinstance(a, np.ndarray)
         common, values = np.full(len(pairs.ids), a), counts + a
     else:
         common, values = multinomial_rows(pairs, counts, a)
-    scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
+    scores.weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
 
 
 def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
@@ -258,17 +269,40 @@ def _set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale
     weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel())
 
 
-# Complement ----------------------------------------------------------------------------------------------------------
+# Complement and log-odds: a class against all others -----------------------------------------------------------------
 
 
-def complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
-    """−log P(word | all classes but this one). Without smoothing a zero would make a class certain: a is 1e-10 at least."""
-    words, a = weighed.words, complement_pseudo_count(how, alpha)
-    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+def against_others(model: str, weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
+    """Complement: −log P(word | all classes but this one). Log-odds: log P(word | class) more, times the margin.
+
+    Without smoothing a zero would make a class certain: a is 1e-10 at least.
+    """
+    words, a, margin = weighed.words, complement_pseudo_count(how, alpha), log_odds_margin(weighed.words.texts)
+    base = against_others_base(model, weighed.per_class, words.n_words, a, margin)
+    nothing = np.zeros(words.n_classes)
+    scores = WordScores(_core.Weights(words.n_classes, nothing), base, nothing, margin=margin)
     for pairs, counts, scale in weighed:
-        common, values = complement_rows(pairs, counts, a)
-        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
-    return WordScores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
+        set_rows(scores, pairs, counts, a, model, scale)
+    return scores
+
+
+def against_others_base(model: str, per_class: Real, n_words: int, a: float | Real, margin: float) -> Real:
+    rest = complement_base(per_class, n_words, a)
+    return rest if model == "complement" else margin * (rest - np.log(per_class + all_words(a, n_words)))
+
+
+def log_odds_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, margin: float) -> tuple[Real, Real]:
+    own, rest = multinomial_rows(pairs, counts, a), complement_rows(pairs, counts, a)
+    return margin * (own[0] + rest[0]), margin * (own[1] + rest[1])
+
+
+def log_odds_margin(texts: Real) -> float:
+    """(K − 1) / K for K classes that have a text: a half for two, whose log-odds r and −r would say everything twice.
+
+    Classes of equal size that differ little in p from the mean of all then differ in their scores as in log p.
+    """
+    n_classes = int(np.count_nonzero(texts))
+    return (n_classes - 1) / n_classes if n_classes else 0.0
 
 
 def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
@@ -339,6 +373,20 @@ def _elsewhere(
         cells = pairs.cells(counts, weighed.words.n_classes)
         every = cells.sum(axis=1, keepdims=True)
         yield pairs, _gamma(np.maximum(every - cells, 0.0) + per_row(alpha, pairs), rng), scale
+
+
+def drawn_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
+    """One draw of P(word | class) and one of P(word | all other classes), for all words and classes."""
+    n_classes, margin = weighed.words.n_classes, log_odds_margin(weighed.words.texts)
+    weights, totals = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros((n_classes, 2))
+    for pairs, counts, scale in weighed:
+        own, a = pairs.cells(counts, n_classes), per_row(alpha, pairs)
+        rest = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
+        drawn = _gamma(np.stack([own + a, rest + a], axis=-1), rng)
+        totals += drawn.sum(axis=0)
+        _set_cells(weights, pairs, -margin * np.diff(np.log(drawn))[..., 0], scale)
+    base = margin * np.diff(-multinomial_base(totals, weighed.words.n_words))[..., 0]
+    return WordScores(weights, base, np.zeros(n_classes), margin=margin)
 
 
 # Bernoulli -----------------------------------------------------------------------------------------------------------

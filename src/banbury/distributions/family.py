@@ -614,6 +614,10 @@ class Family:
         """The settings that ``bb.tune(text=...)`` may try."""
         return ()
 
+    def text_candidates(self) -> Sequence[Mapping[str, Any]]:
+        """What is tried of them where the model of a text is chosen."""
+        return ()
+
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
         """The features' values as another learner takes them. Here: numbers as they are, all else as categories."""
         lists = [np.asarray(numbers) for f in features if f.holds_lists for numbers in f.numbers(rows)]

@@ -195,7 +195,7 @@ class CountedTexts:
             return np.broadcast_to(base, (self.n_texts, counts.shape[1])).copy()
         comes = self._matrix(moved, moved.inside * self.scale[moved.word])
         goes = self._matrix(moved, moved.outside * self.other_scale[moved.word])
-        return np.asarray(base + (comes - goes) @ counts)
+        return _minus(base, (goes - comes) @ counts)
 
     def _labels(self, classes: slice, of: Int) -> tuple[Int, Int]:
         """Which of these labels are among the classes, and where there."""
@@ -215,9 +215,10 @@ class CountedTexts:
         for classes, counts in self._blocks():
             scaled = self.scale[:, None] * counts
             scores = matrix @ log(scaled + a)
-            total = self._totals(classes, counts) + a * self.vocabulary[:, None]
+            total = self._totals(classes, counts)
             at, c = self._labels(classes, labels)
-            total[at, c] -= mine[at]
+            total[at, c] = _minus(total[at, c], mine[at])
+            total += a * self.vocabulary[:, None]
             e, c = self._labels(classes, labels[inside.text])
             n = scaled[inside.word[e], c]
             change = inside.x[e] * (log(_minus(n, inside.mine[e]) + a) - log(n + a))
@@ -245,11 +246,18 @@ class CountedTexts:
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
             scores[at, c] += own[at]
-            total = (together - mine)[:, None] - self._totals(classes, counts)
-            total[at, c] += mine[at]
-            total = np.maximum(total, 0.0) + a * np.maximum(self.vocabulary, 1.0)[:, None]
+            here = self._totals(classes, counts)
+            here[at, c] = _minus(here[at, c], mine[at])
+            total = _minus(_minus(together, mine)[:, None], here) + a * np.maximum(self.vocabulary, 1.0)[:, None]
             result[:, classes] = scores + length[:, None] * np.log(total)
         return result
+
+    def log_odds(self, a: float) -> Real:
+        """Both together, times (K − 1) / K of the K classes that have a text when each is left out."""
+        weight, texts = np.where(self.there, self.own.weight, 0.0), self.per_class[self.own.labels]
+        last = (texts > 0) & (_minus(texts, weight) <= 0)
+        left = np.maximum(np.count_nonzero(self.per_class) - last, 1)
+        return np.asarray(((left - 1) / left)[:, None] * (self.multinomial(a) + self.complement(a)))
 
     def _together(self) -> Real:
         """The counts of all classes when each text is left out, but for the text's own."""

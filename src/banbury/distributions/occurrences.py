@@ -335,9 +335,9 @@ class OccurrencesParameters(Parameters):
         table, a = sums.table, self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
             return False
-        pairs, complement = pairs_of(table, touched[self.features[0].name]), self.family.model == "complement"
+        pairs = pairs_of(table, touched[self.features[0].name])
         counted = table.occurrences().value
-        event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, complement)
+        event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, self.family.model)
         self.table = table
         for kept in ("weights", "_finite"):
             self.__dict__.pop(kept, None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from banbury.sums import Words
 __all__ = ["Text", "TextParameters"]
 
 NO_WORDS = np.zeros(0, dtype=np.uint32)
+PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
+CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
+    *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
+    *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +43,8 @@ class Text(TextSettings):
     counts of each text by their Euclidean length.
 
     How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
-    (absent words are evidence too) or "complement" (how little a word belongs to all other classes; Rennie et al. 2003).
+    (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
+    "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
     Presence and Bernoulli have no use for damping. The Dirichlet or Beta prior is ``alpha``, over the words of the vocabulary.
 
     The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all of
@@ -51,8 +58,8 @@ class Text(TextSettings):
     them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
     classes and are no probabilities, so that class_prior="uniform" belongs with it.
 
-    "mle" and "map" may leave zeros, except in complement, where 1e-10 is the least pseudo-count. "predictive" is Pólya's urn
-    for multinomial and presence, and the mean where counts are damped or weighted by idf.
+    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is
+    Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
@@ -94,7 +101,7 @@ class Text(TextSettings):
         whole = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
         if whole or self.vocabulary is not None or self.pruning.any:
             return None
-        if self.model == "complement":
+        if self.weighs:
             return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
         a = event_models.pseudo_count(choice.how, self.prior(choice))
         return a if a >= 0 else None
@@ -104,9 +111,9 @@ class Text(TextSettings):
         return event_models.estimated(self.model, weighed, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
-        """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
+        """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
         a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
-        if not a or self.model == "complement" or self.idf:
+        if not a or self.weighs or self.idf:
             return 0.0
         words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
         return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
@@ -138,6 +145,9 @@ class Text(TextSettings):
     def text_settings(self) -> tuple[str, ...]:
         return tuple(field.name for field in fields(self))
 
+    def text_candidates(self) -> Sequence[Mapping[str, Any]]:
+        return CANDIDATES
+
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
         """How often each text has each word, by the ids of words."""
         from scipy import sparse
@@ -163,7 +173,7 @@ class Text(TextSettings):
             return False
         if self.model == "bernoulli":
             return a > 0 and not weighted
-        if self.model == "complement":
+        if self.weighs:
             return True
         return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
 
@@ -171,8 +181,9 @@ class Text(TextSettings):
         column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
         if self.model == "bernoulli":
             return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
-        if self.model == "complement":
-            return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
+        if self.weighs:
+            a = event_models.complement_pseudo_count(choice.how, alpha)
+            return column.complement(a) if self.model == "complement" else column.log_odds(a)
         return column.multinomial(event_models.pseudo_count(choice.how, alpha))
 
     def leave_one_out_notes(self) -> list[str]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
+from banbury.distributions.event_models import WEIGHING
 from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.word_families import TellingFamily
@@ -39,7 +40,7 @@ class TextSettings(TellingFamily):
     buckets: int | None = None
     damping: Literal["log"] | None = None
     length: bool = False
-    model: Literal["multinomial", "presence", "bernoulli", "complement"] = "multinomial"
+    model: Literal["multinomial", "presence", "bernoulli", "complement", "log_odds"] = "multinomial"
     alpha: float | None = None
     min_count: float = 0.0
     min_share: float = 0.0
@@ -69,7 +70,7 @@ class TextSettings(TellingFamily):
                 raise errors.bad_setting(setting, getattr(self, setting), "True or False")
         _check_choice("unit", self.unit, ("words", "characters"))
         _check_choice("damping", self.damping, (None, "log"))
-        _check_choice("model", self.model, ("multinomial", "presence", "bernoulli", "complement"))
+        _check_choice("model", self.model, ("multinomial", "presence", "bernoulli", "complement", "log_odds"))
         _check_choice("choose_by", self.choose_by, ("count", "mutual_information"))
         _pattern(self.tokens)
         object.__setattr__(self, "ngrams", _ngrams(self.ngrams))
@@ -193,6 +194,11 @@ class TextSettings(TellingFamily):
     def once(self) -> bool:
         """Whether a text has a word or not, however often."""
         return self.model in ("presence", "bernoulli")
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the model weighs words and gives them no probability."""
+        return self.model in WEIGHING
 
     @property
     def pruning(self) -> Pruning:

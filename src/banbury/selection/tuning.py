@@ -56,10 +56,11 @@ def tune(
     """The best of many settings, by exact cross-validation: all of them share one count.
 
     ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10. ``how``: one or several. ``text``: settings of
-    ``bb.Text`` for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "complement"],
+    ``bb.Text`` for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"],
     "min_count": [1, 2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every
     column of numbers the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees,
-    kernels, or one of the named densities, as far as its numbers allow them.
+    kernels, or one of the named densities, as far as its numbers allow them; and where ``text`` is left out, it tries five
+    models of texts, of plain counts and of damped ones.
 
     ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
     setting by what it says of rows it has not seen once that is calibrated, and calibrates the model.
@@ -92,7 +93,10 @@ def tune(
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [
-        {"alpha": a, "how": h, **({"text": t} if t else {})} for t in _texts(text, rows) for h in hows for a in alphas
+        {"alpha": a, "how": h, **({"text": t} if t else {})}
+        for t in _texts(text, rows, chosen is not None)
+        for h in hows
+        for a in alphas
     ]
     comparison = _Comparison(rows, splits, grid, rest, scoring, calibrate)
     scores, accuracies = comparison.run()
@@ -255,10 +259,11 @@ def _hows(how: Any) -> list[How]:
     return given
 
 
-def _texts(text: Any, rows: Dataset) -> list[dict[str, Any]]:
-    """Every combination of the settings of texts."""
+def _texts(text: Any, rows: Dataset, choosing: bool) -> list[dict[str, Any]]:
+    """Every combination of the settings of texts; those that their families propose, where they are chosen."""
     if text is None:
-        return [{}]
+        proposed = (f.family.text_candidates() for f in rows.schema.features if choosing)
+        return [dict(one) for one in next(filter(None, proposed), [{}])]
     if not isinstance(text, Mapping):
         wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
         raise errors.bad_setting("text", text, wanted)
