@@ -678,6 +678,10 @@ class Family:
         """The rows that have a text, and the row and the number of every word in them."""
         raise NotImplementedError
 
+    def weighed_words(self, lexicon: Any, scale: Any, table: Any, often: bool, documents: Real, texts: Real) -> Any:
+        """Parameters of weighed words (``WeighedTextParameters``); None where rows have no texts to score and explain."""
+        return None
+
     def bags(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Real]:
         """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
         raise NotImplementedError

@@ -18,6 +18,7 @@ from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.looked_up import LookedUpTexts
 from banbury.distributions.text_settings import TextSettings
 from banbury.distributions.vocabulary import Learned, Vocabulary, every_word
+from banbury.distributions.weighed_text import WeighedTextParameters
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -136,6 +137,11 @@ class Text(TextSettings):
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
         table = self.used_words(feature, sums).table
         return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
+
+    def weighed_words(
+        self, lexicon: Any, scale: Any, table: Any, often: bool, documents: Real, texts: Real
+    ) -> WeighedTextParameters:
+        return WeighedTextParameters.of(lexicon, scale, table, often, documents, texts)
 
     def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
         return LookedUpTexts.of(feature, rows, weights, threads)

@@ -14,7 +14,6 @@ from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.evidence import Comparison, TellingValues, Term
 from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line
-from banbury.distributions.weighed_text import WeighedTextParameters
 from banbury.threads import n_threads
 from banbury.weighing.texts import LearnedTexts, Reals32, WordEvidence
 
@@ -36,10 +35,9 @@ def text_parameters(
     table[place[place >= 0]] += learned.corrections[:-1][place >= 0][:, classes]
     table *= np.float32(weight)
     scale = evidence.scale(learned.setting.power)
-    if feature.columns:
-        return WordColumnScores((feature,), sums, lexicon, scale, learned.setting.often, table)
-    documents = evidence.documents, evidence.texts
-    return WeighedTextParameters.of(lexicon, scale, table, learned.setting.often, *documents)
+    often, documents = learned.setting.often, evidence.documents
+    own: Parameters | None = feature.family.weighed_words(lexicon, scale, table, often, documents, evidence.texts)
+    return WordColumnScores((feature,), sums, lexicon, scale, often, table) if own is None else own
 
 
 @dataclass(frozen=True)
