@@ -183,7 +183,9 @@ def test_a_long_explanation_is_abridged_but_its_sum_is_whole() -> None:
     told = bb.estimate(bb.count(X, target=np.repeat([0, 1], 10))).explain(X[0])
     lines = str(told).splitlines()
     assert len(told.evidence) == 100
-    assert any("and 70 more" in line for line in lines)
+    for side, sign in (("for", 1), ("against", -1)):
+        rest = sum(sign * each.decibans > 0 for each in told.evidence[30:])
+        assert any(f"and {rest} more {side}" in line for line in lines)
     shown: Any = sum(float(line.split()[-2 if line.split()[-1].strip("+-") == "" else -1]) for line in lines[1:-1])
     assert shown == pytest.approx(told.decibans, abs=0.5)
 

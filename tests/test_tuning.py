@@ -443,7 +443,7 @@ SHAPES = {"gaussian", "histogram", MDL, "kernel_density", "quantile_tree"}
         (np.arange(99) % 3 - 1.5, SHAPES),  # in few rows, few values show nothing
         (np.arange(10_001) % 21 - 3.5, SHAPES - {"kernel_density"}),
     ],
-    ids=str,
+    ids=["flags", "two", "whole", "below 0", "few", "counts", "positive", "numbers", "few rows", "many rows"],
 )
 def test_candidates_are_what_a_column_allows(x: np.ndarray, candidates: set[str]) -> None:
     y = np.random.default_rng(0).integers(0, 2, len(x))

@@ -125,9 +125,11 @@ def lines_of(
         f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
         for name, value, weight in rows
     ]
-    if len(evidence) > MOST:
-        rest = sum(e.decibans for e in evidence[MOST:])
-        lines.append(f"  {f'and {len(evidence) - MOST:,} more':{names + 2 + values}}  {page.signed(rest, digits):>8}")
+    for side, sign in (("for", 1.0), ("against", -1.0)):
+        rest = [e.decibans for e in evidence[MOST:] if sign * e.decibans > 0]
+        if rest:
+            said = f"and {len(rest):,} more {side}"
+            lines.append(f"  {said:{names + 2 + values}}  {page.signed(sum(rest), digits):>8}")
     return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
 
 
