@@ -289,7 +289,7 @@ def test_when_not_measures_every_learner(monkeypatch, capsys):
     texts = [" ".join([label, *rng.choice(["at", "noon", "free"], 3)]) for label in labels]
     frame = pd.DataFrame({"word": labels, "number": rng.random(60)})
     frame.loc[7, "word"] = None
-    for rows, learners, n in ((texts, when_not.of_texts, 7), (frame, when_not.of_columns, 6)):
+    for rows, learners, n in ((texts, when_not.of_texts, 8), (frame, when_not.of_columns, 6)):
         part = Part(rows, labels)
         found = [when_not.measured(*learner) for learner in learners(part, part)]
         assert [len(cells) for cells in found] == [len(when_not.HEADINGS)] * n

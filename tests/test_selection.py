@@ -1212,7 +1212,7 @@ def test_tuning_scores_texts_as_cross_validation_does_when_some_rows_are_not_lea
     words = np.random.default_rng(1)
     y = ["s", "h"] * 40
     texts = [f"{'spam' if name == 's' else 'ham'} w{words.integers(30)} w{words.integers(30)}" for name in y]
-    found = bb.tune(texts, y, alpha=[0.01, 1.0, 3.0], folds=folds)
+    found = bb.tune(texts, y, alpha=[0.01, 1.0], folds=folds)
     for i, setting in enumerate(found.settings):
         expected = bb.cross_validate(texts, y, folds=folds, alpha=setting["alpha"])
         np.testing.assert_allclose(found.scores[i], expected.log_loss, rtol=1e-12)
