@@ -6,7 +6,7 @@ of a class have it than all others. Corrections are those of tables: a text adds
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.bags import Bags
 from banbury.distributions.trees import HALF_ROW
+from banbury.progress import watched
 
 Reals32 = NDArray[np.float32]
 
@@ -29,7 +30,7 @@ COMMON = 0.3  # what all texts have in common counts so much in each
 PASSES, LAST_PASSES = 2, 5
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 RIDGE = 5.0  # of the one number that makes scores honest, towards 1
-MOST_CELLS = 1 << 27  # words × classes that are weighed
+MOST_HONEST = 10.0  # and it is this at most
 
 
 class Setting(NamedTuple):
@@ -150,10 +151,13 @@ def learned_texts(
     raced = len(labels) >= MANY_TEXTS and len(folds) > RACED
     with ThreadPoolExecutor(max(1, threads)) as pool:
 
+        def done(jobs: list[tuple[Setting, int]]) -> Iterator[_Tried]:
+            paths = pool.map(lambda job: folds[job[1]].path(job[0], strengths, seed), jobs)
+            for k, (job, path) in enumerate(zip(jobs, paths, strict=True), 1):
+                yield _Tried(len(folds[job[1]].outside), k / len(jobs), job, path)
+
         def try_out(jobs: list[tuple[Setting, int]]) -> None:
-            tried.update(
-                zip(jobs, pool.map(lambda job: folds[job[1]].path(job[0], strengths, seed), jobs), strict=True)
-            )
+            tried.update((each.job, each.path) for each in watched(done(jobs), "weighing words"))
 
         if raced:
             try_out([(setting, 0) for setting in settings])
@@ -177,6 +181,16 @@ def learned_texts(
     return LearnedTexts(setting, strength, table, curve), evidence
 
 
+@dataclass
+class _Tried:
+    """The scores of the texts of a fold under a setting, and how much of the work is done with them."""
+
+    n_rows: int
+    share: float | None
+    job: tuple[Setting, int]
+    path: list[Reals32]
+
+
 def _texts(labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
     return np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
 
@@ -193,9 +207,6 @@ def _best(folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> tuple[float
     )
     best = int(np.argmin(losses))
     return float(losses[best]), best, losses
-
-
-MOST_HONEST = 10.0
 
 
 class _Learner:
