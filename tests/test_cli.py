@@ -524,6 +524,19 @@ def test_predict_says_a_line_for_each_row(here, capsys):
     assert [row["row"] for row in rows] == [int(row.split(",")[0]) for row in table] == list(range(1, 15))
 
 
+def test_a_text_file_is_a_text_to_a_model_of_texts(here, capsys):
+    Path("letter.txt").write_text("free pills, and cheap\nwatches; click here\n")
+    Path("table.txt").write_text("text\tn\nlunch at noon\t1\nfree pills\t2\n")
+    model = bb.load("mail.banbury")
+    (row,) = map(json.loads, lines_of(capsys, "predict", "mail.banbury", "letter.txt"))
+    whole = {"text": [Path("letter.txt").read_text()]}
+    assert row["class"] == model.predict(whole)[0] and row["probability"] == model.posterior(whole).max()
+    told = json.loads("\n".join(lines_of(capsys, "explain", "mail.banbury", "letter.txt")))
+    assert told["winner"] == row["class"]
+    with pytest.warns(errors.BanburyWarning, match="column 'n'"):
+        assert bb.load("mail.banbury").predict("table.txt").shape == (2,)
+
+
 def test_predict_declines_when_unsure(here, capsys):
     rows = list(map(json.loads, lines_of(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "0.8")))
     assert [row["class"] for row in rows] == bb.load("play.banbury").predict("weather.csv", unsure=0.8).tolist()

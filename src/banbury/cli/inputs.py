@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -202,12 +203,23 @@ def are_lines(args: Namespace, to: Answering) -> bool:
 
 @contextmanager
 def rows(args: Namespace, to: Answering) -> Iterator[Any]:
-    """The input for a model to answer: lines, or as the readers take it."""
+    """The input for a model to answer: lines, or as the readers take it; files of text are texts to a model of texts."""
     if are_lines(args, to):
         yield lines_of(args)
         return
+    if args.format == "auto" and args.input and all(_is_text(path, text_column(to)) for path in args.input):
+        args.format = "text"
     with opened(args) as data:
         yield data
+
+
+def _is_text(path: str, column: str | None) -> bool:
+    """Whether a file is a text for a model of one column of text: one of .txt whose first line does not name that column."""
+    path = os.path.expanduser(path)
+    if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
+        return False
+    with _bytes_of(path) as stream:
+        return column not in re.split(r"[,;\t|]", _text(stream.readline()).replace('"', ""))
 
 
 def lines_of(args: Namespace) -> Source:
