@@ -89,11 +89,7 @@ class NumberCells(Cells):
     cuts: Real
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        try:
-            codes = _core.steps(rows.numbers([self.feature.name]), [self.cuts], threads)[:, 0]
-        except _core.BadValue as bad:
-            raise named(bad, [self.feature.name], rows) from None  # type: ignore[arg-type]
-        return np.minimum(codes.astype(np.int64), self.n_cells)
+        return _steps([self], rows, threads)[:, 0].astype(np.int64)
 
     def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         counts = np.zeros((len(self.cuts) + 2, len(missing)))
@@ -109,8 +105,24 @@ class NumberCells(Cells):
 
 
 def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
-    """The cell of each row in each column, (rows, columns)."""
+    """The cell of each row in each column, (rows, columns); columns of numbers are found together."""
+    numbers = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
+    found = _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint32)
+    if len(numbers) == len(columns):
+        return found
     codes = np.empty((rows.n_rows, len(columns)), dtype=np.uint32)
+    codes[:, list(numbers)] = found
     for j, cells in enumerate(columns):
-        codes[:, j] = cells.find(rows, threads)
+        if j not in numbers:
+            codes[:, j] = cells.find(rows, threads)
     return codes
+
+
+def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
+    """The stretches that numbers are in, (rows, columns); of what is missing, or in no cell, the number of cells at most."""
+    names = [cells.feature.name for cells in columns]
+    try:
+        codes = _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)
+    except _core.BadValue as bad:
+        raise named(bad, names, rows) from None  # type: ignore[arg-type]
+    return np.minimum(codes, [cells.n_cells for cells in columns], dtype=np.uint32, casting="unsafe")
