@@ -30,7 +30,7 @@ PAIR_RIDGE = 10.0  # of a pair's, towards nothing
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES, LAST_PASSES = 2, 10
-ENOUGH = 1e-4  # a change of μ, on average, at which passes end
+ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 
 
