@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 PIECE = 2**20
-DTYPES = {"uint8": "U8", "uint32": "U32", "int64": "I64", "float64": "F64"}
+DTYPES = {"uint8": "U8", "uint32": "U32", "int64": "I64", "float32": "F32", "float64": "F64"}
 
 
 def step(a: int, b: int) -> int:

@@ -16,6 +16,7 @@ from banbury import errors
 from banbury.distributions.bags import Lexicon
 from banbury.readers import read
 from banbury.weighing.texts import SETTINGS, WordEvidence
+from test_weighing import check_refusals
 
 WORDS = [f"w{k}" for k in range(60)]
 
@@ -206,30 +207,18 @@ def test_the_tally_stays_exact_and_words_may_come_and_go(tmp_path: Path) -> None
 
 
 def test_a_damaged_file_is_refused(fitted: Any, tmp_path: Path) -> None:
-    import json
-
     _, _, clf = fitted
     file = tmp_path / "weighed.banbury"
     bb.save(clf.model_, file)
-    content = file.read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    head = json.loads(content[8 : 8 + size])
-    about = json.loads(head["__metadata__"]["banbury"])
-    for change in (
+    changes = [
         lambda w: w["texts"][0].update(setting=[True, 1.0]),
         lambda w: w["texts"][0].update(setting=[True, 1.0, -1.0, 1.0]),
         lambda w: w["texts"][0].update(strength="far"),
         lambda w: w["texts"][0].update(column="none"),
         lambda w: w["texts"].clear(),
         lambda w: w.update(scored=["text"]),
-    ):
-        other = json.loads(json.dumps(about))
-        change(other["weighing"])
-        text = json.dumps({**head, "__metadata__": {**head["__metadata__"], "banbury": json.dumps(other)}}).encode()
-        bad = tmp_path / "bad.banbury"
-        bad.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
-        with pytest.raises(errors.BadFile):
-            bb.load(bad)
+    ]
+    check_refusals(file, changes)
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------
