@@ -24,7 +24,7 @@ from banbury.progress import watched
 Reals32 = NDArray[np.float32]
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
-MANY_TEXTS = 10_000  # from which on three folds will do, and settings are raced on one of them
+MANY_TEXTS = 10_000  # from which on settings are raced on one fold
 RACED = 2  # settings that stay after the first fold
 COMMON = 0.3  # what all texts have in common counts so much in each
 PASSES, LAST_PASSES = 2, 5
