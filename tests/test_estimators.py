@@ -46,6 +46,7 @@ CONFIGURATIONS = [
     NaiveBayesClassifier(features=bb.Gaussian(variance="shared"), how="mle"),
     NaiveBayesClassifier(features="histogram", how="map", alpha=2.0, class_prior="uniform"),
     NaiveBayesClassifier(features="kernel_density", threads=1),
+    NaiveBayesClassifier(class_weight="balanced"),
 ]
 
 

@@ -393,9 +393,9 @@ def test_groups_stay_together_and_weights_are_dealt_as_rows_are() -> None:
         assert len(np.flatnonzero(grouped[groups == group].sum(axis=0))) == 1
 
 
-@pytest.mark.parametrize("weigh", ["auto", True])
-def test_scikit_learns_checks_pass(weigh: Any) -> None:
-    check_estimator(bb.EvidenceClassifier(weigh=weigh, threads=1), on_skip=None)
+@pytest.mark.parametrize("settings", [{}, {"weigh": True}, {"class_weight": "balanced"}])
+def test_scikit_learns_checks_pass(settings: Any) -> None:
+    check_estimator(bb.EvidenceClassifier(**settings, threads=1), on_skip=None)
 
 
 # Faces ---------------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
     rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
-    log_prior = _log_prior(class_prior, tally)
+    log_prior = class_log_prior(class_prior, tally)
     for family, columns, sums in tally.groups:
         for doubt in family.doubts(columns, sums):
             errors.warn(doubt)
@@ -176,7 +176,7 @@ class Model:
 
         It is not calibrated: a calibration was learned under the old one.
         """
-        log_prior = _log_prior(class_prior, self.tally)
+        log_prior = class_log_prior(class_prior, self.tally)
         if self.weighing is not None:
             log_prior = self.weighing.log_prior(log_prior, self.tally)
         return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
@@ -588,11 +588,11 @@ class LiveModel:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def follow(self, tally: Tally, changes: Sequence[Touched]) -> None:
-        """Brings it up to date with a tally that grew or shrank since, in these keys."""
+    def follow(self, tally: Tally, changes: Sequence[Touched], class_prior: ClassPrior) -> None:
+        """Brings it up to date with a tally that grew or shrank since, in these keys, and a prior that may depend on it."""
         model, choice = self.model, self.model.choice
         if tally.classes != model.classes or choice.how == "gibbs":
-            again = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=model.class_prior, seed=choice.seed)
+            again = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
             self.model = replace(again, threads=model.threads)
             return
         touched = together(changes)
@@ -600,8 +600,8 @@ class LiveModel:
             group if group.follow(sums, touched) else family.estimate(features, sums, choice, UNUSED)
             for group, (family, features, sums) in zip(model.parameters, tally.groups, strict=True)
         )
-        prior = _log_prior(model.class_prior, tally)
-        self.model = replace(model, tally=tally, log_prior=prior, parameters=parameters)
+        prior = class_log_prior(class_prior, tally)
+        self.model = replace(model, tally=tally, class_prior=class_prior, log_prior=prior, parameters=parameters)
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:
@@ -702,7 +702,8 @@ def check_seed(seed: Any) -> None:
         raise errors.bad_setting("seed", seed, "a whole number from 0 up")
 
 
-def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
+def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
+    """log P(class) of every class of a tally, under a prior as a user says it."""
     rows, size = tally.rows.value, len(tally.classes)
     if not rows.sum() > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to nothing")

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
+from banbury.estimators.class_weights import BALANCED, check_class_weight, weighted_prior
 from banbury.estimators.guard import Guarded, noted
 from banbury.estimators.rows import (
     TakesTables,
@@ -49,6 +50,12 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     ``alpha="auto"`` and ``features="choose"`` are chosen as ``bb.tune`` does, within the rows that are given to ``fit``.
     ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
     of each row; an α that is chosen is then the one that does best once it is calibrated.
+
+    ``class_weight``: "balanced", or {class: weight}, 1 where a class has none: so many times as much does a row of the class
+    weigh, as in scikit-learn. It multiplies the class's odds: the class prior is the share of each class's rows, or what
+    ``class_prior`` says, times its weight, and "balanced" is a uniform prior. The tally stays that of the rows as they are,
+    exact to forget from; so does what is said of a class by its own rows, which ``sample_weight`` instead would smooth by an α
+    of fewer or more rows.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
     ``model_`` (what was derived from them), ``alpha_``, and ``tuning_`` and ``calibration_`` where they were asked for.
@@ -86,20 +93,23 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         threads: int | None = None,
         seed: int = 0,
         calibrate: str | None = None,
+        class_weight: Any = None,
     ) -> None:
         self.features, self.missing, self.threads = features, missing, threads
         self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
-        self.calibrate = calibrate
+        self.calibrate, self.class_weight = calibrate, class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         with self._lock:
+            self._check_class_weight()
             batch, labels = self._checked(X, y)
             if self._chosen or self.calibrate is not None:
                 growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
             else:
                 growing = self._first(batch, labels, sample_weight)
                 alpha, tuning, calibration = float(self.alpha), None, None
+            check_class_weight(self.class_weight, growing.classes)
             model = self._estimated(growing.seen, alpha).calibrated(calibration)
             self._keep(growing, labels.dtype, frozenset())
             self._note_columns(growing.schema, batch)
@@ -120,6 +130,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                     "Choose with fit or bb.tune, and give partial_fit what was chosen.",
                     name=name,
                 )
+            self._check_class_weight()
             declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
             batch, labels = self._checked(X, y)
             if self.__sklearn_is_fitted__():
@@ -166,7 +177,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
         if self.calibrate is not None:
             raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
-        return to_validate(X), {name: getattr(self, name) for name in COUNTED_BY}
+        settings = {name: getattr(self, name) for name in COUNTED_BY}
+        return to_validate(X), settings | self._prior_to_validate()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -327,13 +339,41 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if self._live is None:
             self._live = LiveModel(self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_))
         elif self._touched:
-            self._live.follow(self._growing.seen, self._touched)
+            self._live.follow(self._growing.seen, self._touched, self._prior(self._growing.seen))
         self._touched = []
         return self._live.model
 
     def _estimated(self, tally: Tally, alpha: float) -> Model:
-        model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
+        prior = self._prior(tally)
+        model = estimate(tally, how=self.how, alpha=alpha, class_prior=prior, seed=self.seed)  # type: ignore[arg-type]
         return model if self.threads is None else replace(model, threads=self.threads)
+
+    # Weights of classes
+
+    def _check_class_weight(self) -> None:
+        """Before anything is counted."""
+        if self.class_weight is None:
+            return
+        check_class_weight(self.class_weight)
+        if self.calibrate is not None:
+            wanted = "None with class_weight: probabilities are those of rows as they are, or of weighted ones"
+            raise errors.bad_setting("calibrate", self.calibrate, wanted)
+        if isinstance(self.class_weight, str) and self.class_prior is not None:
+            wanted = "None with class_weight='balanced', which is a uniform class prior"
+            raise errors.bad_setting("class_prior", self.class_prior, wanted)
+
+    def _prior(self, tally: Tally) -> Any:
+        return weighted_prior(self.class_weight, self.class_prior, tally)
+
+    def _prior_to_validate(self) -> dict[str, Any]:
+        """The class prior within every fold, which weights by name would have depend on the fold."""
+        if self.class_weight is None:
+            return {}
+        self._check_class_weight()
+        if self.class_weight != BALANCED:
+            wanted = "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it"
+            raise errors.bad_setting("class_weight", self.class_weight, wanted)
+        return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
         """What the model says, with a column for each class that was declared and has no rows yet."""

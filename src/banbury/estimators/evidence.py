@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.rows import sample_weights, to_validate
 from banbury.naive_bayes import LiveModel, Model, check_seed
@@ -29,6 +30,9 @@ class EvidenceClassifier(NaiveBayesClassifier):
     forgetting keep the tally exact; the weights are then those of earlier rows (``weights_stale_``) until ``refit`` learns them
     again. After fitting: all that a ``NaiveBayesClassifier`` has, and ``weighing_``, None where nothing was weighed.
 
+    ``class_weight`` multiplies the odds of classes, as it does in ``NaiveBayesClassifier``: the evidence is weighed as the rows
+    are, and the class prior then is each class's rows times its weight.
+
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
@@ -48,16 +52,19 @@ class EvidenceClassifier(NaiveBayesClassifier):
         correct: bool = True,
         threads: int | None = None,
         seed: int = 0,
+        class_weight: Any = None,
     ) -> None:
         self.features, self.weigh, self.pairs, self.correct = features, weigh, pairs, correct
-        self.threads, self.seed = threads, seed
+        self.threads, self.seed, self.class_weight = threads, seed, class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
         """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen."""
         with self._lock:
             self._check_weighing()
+            self._check_class_weight()
             batch, labels = self._checked(X, y)
             growing = self._first(batch, labels, sample_weight)
+            check_class_weight(self.class_weight, growing.classes)
             weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
             model = self._with_weights(growing.seen, weighing)
             self._keep(growing, labels.dtype, frozenset())
@@ -110,7 +117,7 @@ class EvidenceClassifier(NaiveBayesClassifier):
             weigh = {"pairs": bool(self.pairs), "correct": bool(self.correct)}
             weigh |= {"fewest": 0} if self.weigh is True else {}
         settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
-        return to_validate(X), settings
+        return to_validate(X), settings | self._prior_to_validate()
 
     # Weighing
 

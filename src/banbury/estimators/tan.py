@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.estimators.class_weights import check_class_weight, weighted_rows
 from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation
 from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
@@ -28,6 +29,10 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
     (``bins="mdl"``), and into ten bins of about equal shares where no cut pays, or all of them into so many as ``bins`` says;
     edges that are not beyond chance are not drawn, unless ``level`` is None. ``how``, ``alpha`` and ``seed`` are those of
     ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of ``bb.count``.
+
+    ``class_weight``: "balanced", so that all classes weigh the same, or {class: weight}, 1 where a class has none. As in
+    scikit-learn it multiplies the weights of the rows, so that the edges are those of weighted rows too, and what a small class
+    says is smoothed as if it had more rows.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), and ``network_``, the belief
     network, which answers more than the class, and which ``bb.save`` keeps.
@@ -55,6 +60,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
+        class_weight: Any = None,
     ) -> None:
         self.features = features
         self.how = how
@@ -65,16 +71,19 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         self.missing = missing
         self.threads = threads
         self.seed = seed
+        self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
         """Counts all pairs of columns, and draws the tree that says most of them."""
         choice = checked_choice(self.how, self.alpha, self.seed)
         bins = checked_bins(self.bins)
         check_level(self.level)
+        check_class_weight(self.class_weight)
         batch, labels = self._checked(X, y)
         threads = batch.threads = n_threads(self.threads)
         given = Labels.of(labels, sample_weights(sample_weight, batch.n_rows), None, threads)
         given.check_length(batch.n_rows)
+        given = weighted_rows(self.class_weight, given)
         schema = infer(batch, [], None, self.features, self.missing, trees="none")  # type: ignore[arg-type]
         pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)

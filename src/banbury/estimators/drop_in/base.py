@@ -90,7 +90,7 @@ class State:
         if self.live is None:
             self.live = LiveModel(estimate(seen, how=self.settings.how))
         else:
-            self.live.follow(seen, self.touched)
+            self.live.follow(seen, self.touched, self.live.model.class_prior)
         if self.settings.log_prior is not None:
             self.live.model = replace(self.live.model, log_prior=self.settings.log_prior)
         self.touched = []
