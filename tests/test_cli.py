@@ -258,7 +258,7 @@ def test_fit_says_what_calibration_does_to_the_log_loss(here, capsys):
     found = said(capsys, "fit", "rows.csv", "--target", "y", "--calibrate", "temperature", "-o", "new.banbury")
     [note] = found["notes"]
     before, after = (float(word) for word in note.replace(",", "").split() if word.startswith("0."))
-    assert before == pytest.approx(found["log_loss"], abs=5e-5) and 0 < after < before
+    assert after == pytest.approx(found["log_loss"], abs=5e-5) and 0 < after < before
 
 
 def test_fit_says_how_many_values_are_missing(here, capsys):

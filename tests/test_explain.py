@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banbury as bb
+from banbury.calibration import Isotonic, Temperature
 from banbury.distributions.bag import OTHERS
 from banbury.distributions.evidence import stretch
 from banbury.distributions.kernel_density import DEVIATION
@@ -310,7 +311,8 @@ class Upside:
     """A calibration that turns all posteriors round."""
 
     n_classes = 2
-    keeps_order = False
+    keeps_order = only_scales = False
+    scale = 1.0
 
     def apply(self, log_posteriors: Any) -> Any:
         return np.exp(log_posteriors)[:, ::-1]
@@ -323,21 +325,61 @@ def test_the_winner_is_what_a_calibrated_model_predicts(model: bb.Model) -> None
     turned = model.calibrated(Upside())
     told, plain = turned.explain(ROW), model.explain(ROW)
     assert (told.winner, told.against) == (turned.predict(ROW)[0], "no") == ("yes", "no")
-    assert told.calibrated == turned.posterior(ROW)[0, 1]
-    assert (told.probability, told.probability_against) == (plain.probability_against, plain.probability)
-    assert told.decibans == pytest.approx(-plain.decibans, rel=1e-12)
+    assert (told.probability, told.probability_against) == tuple(turned.posterior(ROW)[0, [1, 0]])
+    assert told.uncalibrated == plain.probability_against
+    assert told.decibans == pytest.approx(plain.decibans, rel=1e-12)
     assert told.decibans == pytest.approx(decibans(told.probability / told.probability_against), rel=1e-12)
+    assert told.calibration == pytest.approx(2 * plain.decibans, rel=1e-12)  # the evidence speaks against it
 
 
-def test_a_calibrated_model_says_what_is_uncalibrated(model: bb.Model) -> None:
+def test_a_calibrated_model_leads_with_what_is_calibrated(model: bb.Model) -> None:
     told = model.calibrated(Upside()).explain(ROW)
     lines = str(told).splitlines()
-    assert lines[0] == "'yes' 28.0% against 'no' 72.0% (uncalibrated), in decibans:"
-    assert lines[-1] == "  calibrated, 'yes' has 72.0%; the evidence above is uncalibrated"
-    assert told.to_dict()["calibrated"] == told.calibrated
-    assert "the evidence above is uncalibrated" in told._repr_html_()
-    assert model.explain(ROW).calibrated is None
-    assert "calibrated" not in str(model.explain(ROW)) + model.explain(ROW)._repr_html_()
+    assert lines[0] == "'yes' 72.0% against 'no' 28.0%, in decibans:"
+    assert lines[2].split() == ["calibration", "+8.21", "++++++++"]
+    assert lines[-1] == "  calibrated: before that, 'yes' had 28.0%"
+    assert told.to_dict()["uncalibrated"] == told.uncalibrated
+    assert told.to_dict()["calibration"] == told.calibration
+    page = told._repr_html_()
+    assert "before that, &#x27;yes&#x27; had 28.0%" in page and "<td>calibration</td>" in page
+    assert model.explain(ROW).uncalibrated is None and "uncalibrated" not in model.explain(ROW).to_dict()
+    assert "calibrat" not in str(model.explain(ROW)) + model.explain(ROW)._repr_html_()
+
+
+def test_a_temperature_makes_all_evidence_lighter_by_the_same_factor(model: bb.Model) -> None:
+    plain, told = model.explain(ROW), model.calibrated(Temperature(2, 4.0)).explain(ROW)
+    assert (told.scale, told.calibration) == (0.25, 0.0)
+    assert told.prior == plain.prior / 4
+    assert [e.decibans for e in told.evidence] == [e.decibans / 4 for e in plain.evidence]
+    assert "evidence is 0.25 times as heavy as it was counted; before that, 'no' had 72.0%" in str(told)
+
+
+def test_what_a_floor_takes_away_is_told(model: bb.Model) -> None:
+    """A posterior far below the best counts for more than it is: then evidence does not add up by itself."""
+    told = model.calibrated(Temperature(2, 2.0, floor=-0.5)).explain(ROW)
+    assert told.log_odds == pytest.approx(0.25) and told.calibration < 0
+    assert told.decibans == pytest.approx(told.prior + told.calibration + sum(e.decibans for e in told.evidence))
+
+
+@pytest.mark.parametrize("calibration", [Temperature(2, 3.0), Isotonic(2, np.array([1]), np.zeros(1), np.ones(1))])
+def test_certain_answers_of_calibrated_models_have_infinite_sums(calibration: Any) -> None:
+    """A class that is impossible stays so; one that calibration rules out is, too."""
+    sure = bb.estimate(bb.count({"x": ["a", "a", "b", "b"], "y": ["n", "n", "y", "y"]}, "y"), how="mle")
+    told = sure.calibrated(calibration).explain({"x": "b"})
+    assert (told.winner, told.decibans, told.probability_against) == ("y", math.inf, 0.0)
+    assert told.calibration == 0.0  # the evidence is infinite already
+    assert str(told).startswith("'y' > 99.9% against 'n' < 0.1%")
+    unsure = sure.calibrated(calibration).explain({"x": None})
+    if isinstance(calibration, Isotonic):
+        assert (unsure.winner, unsure.calibration, unsure.decibans) == ("y", math.inf, math.inf)
+    else:
+        assert (unsure.calibration, unsure.decibans) == (0.0, 0.0)
+
+
+def test_probabilities_that_are_all_but_certain_are_not_said_to_be(model: bb.Model) -> None:
+    told = replace(model.explain(ROW), probability=1.0 - 9.3e-65, probability_against=9.3e-65)
+    assert str(told).startswith("'no' > 99.9% against 'yes' < 0.1%, in decibans:")
+    assert "</b> &gt; 99.9% against" in told._repr_html_()
 
 
 @pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
@@ -351,12 +393,23 @@ def test_explanations_agree_with_calibrated_predictions(method: str) -> None:
         told = clf.explain(row)
         honest = clf.predict_proba([row])[0]
         assert told.winner == clf.predict([row])[0]
-        assert told.calibrated == pytest.approx(honest[told.winner], abs=1e-12)
-        assert told.probability == pytest.approx(plain.posterior([row])[0, told.winner], abs=1e-12)
+        assert told.probability == pytest.approx(honest[told.winner], abs=1e-12)
+        assert told.probability_against == pytest.approx(honest[told.against], abs=1e-12)
+        assert told.uncalibrated == pytest.approx(plain.posterior([row])[0, told.winner], abs=1e-12)
         others = [c for c in range(3) if c != told.winner]
         assert honest[told.against] == max(honest[others])
+        with np.errstate(divide="ignore"):
+            assert told.log_odds == pytest.approx(
+                np.log(honest[told.winner] / honest[told.against]), rel=1e-9, abs=1e-9
+            )
+        added = told.prior + told.calibration + sum(e.decibans for e in told.evidence)
+        assert added == pytest.approx(told.decibans, rel=1e-9, abs=1e-9)
         joint = plain.log_joint([row])[0]
-        assert told.log_odds == pytest.approx(joint[told.winner] - joint[told.against], rel=1e-11, abs=1e-11)
+        counted = (told.decibans - told.calibration) / told.scale if np.isfinite(told.decibans) else 0.0
+        if np.isfinite(told.decibans):
+            assert counted == pytest.approx(
+                decibans(np.exp(joint[told.winner] - joint[told.against])), rel=1e-9, abs=1e-9
+            )
 
 
 # JSON and HTML -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from sklearn.datasets import load_iris
 
 import banbury as bb
 from banbury import plots
-from banbury.calibration import calibrate, reliability
+from banbury.calibration import Temperature, calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, Display
@@ -757,6 +757,38 @@ def test_the_sums_meaning_is_calibrated_where_the_model_is(method: Any) -> None:
         for i in (0, 70, 77, 106, 133):
             row = {name: flowers[name][i] for name in model.schema.columns}
             assert sheet.probability(sheet.decibans(row)) == pytest.approx(model.posterior(row)[0, c], abs=1e-9)
+            told = model.explain(row)
+            sign = 1.0 if told.winner == label else -1.0
+            points = {e.feature: sign * e.decibans for e in told.evidence}
+            assert sheet.points(row) == pytest.approx(points, rel=1e-9, abs=1e-9)
+            assert sheet.prior == pytest.approx(sign * told.prior, rel=1e-9)
+
+
+def test_of_more_classes_a_temperature_makes_the_scales_shorter_and_the_sum_stays_right() -> None:
+    model, row = iris_model(), {name: iris()[name][70] for name in iris_model().schema.columns}
+    honest = model.calibrated(Temperature(3, 2.5))
+    plain, sheet = (plots.NomogramDisplay.from_model(m, "virginica", "versicolor", row=row) for m in (model, honest))
+    assert sheet.decibans(row) == pytest.approx(plain.decibans(row) / 2.5)
+    posterior = honest.posterior(row)[0]
+    assert float(sheet.probability(sheet.decibans(row))) == pytest.approx(posterior[2] / (posterior[1] + posterior[2]))
+    assert "before calibration" not in " ".join(text.get_text() for text in sheet.ax_.texts)
+    floored = plots.NomogramDisplay.from_model(model.calibrated(Temperature(3, 2.5, -36.0)), "virginica", "versicolor")
+    assert floored.prior == plain.prior  # what a floor does depends on all classes
+    assert "before calibration" in " ".join(text.get_text() for text in floored.ax_.texts)
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_the_evidence_drawn_of_a_calibrated_model_adds_up_to_its_probability(method: Any) -> None:
+    model = calibrated(method)
+    row = {name: iris()[name][70] for name in model.schema.columns}
+    shown = plots.EvidenceDisplay.from_model(model, row)
+    assert sum(shown.weights[:-1]) == pytest.approx(shown.weights[-1])
+    told, posterior = shown.explanation, dict(zip(model.classes, model.posterior(row)[0].tolist(), strict=True))
+    assert shown.weights[-1] == pytest.approx(10 * np.log10(posterior[told.winner] / posterior[told.against]), rel=1e-9)
+    assert f"{told.winner} {posterior[told.winner]:.1%} against" in shown.ax_.get_title(loc="left")
+    plain = model.calibrated(None).explain(row, told.against)
+    two = plots.ComparedEvidenceDisplay.from_explanations({"calibrated": told, "plain": plain})
+    np.testing.assert_allclose(np.nansum(two.weights[:-1], axis=0), two.weights[-1])
 
 
 def test_among_more_classes_the_sum_speaks_of_two() -> None:

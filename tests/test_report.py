@@ -338,7 +338,7 @@ def test_probabilities_too_small_for_a_number_are_still_told_apart() -> None:
     assert [mistake.row for mistake in made.findings.mistakes] == [2, 4]
     for mistake in made.findings.mistakes:
         assert mistake.explanation is not None
-        assert f"the true class 10<sup>−{mistake.explanation.decibans / 10:,.0f}</sup>" in made.html
+        assert f"the true class &lt; 0.1%, {mistake.explanation.decibans:,.1f} decibans less" in made.html
 
 
 def test_a_class_of_one_row_is_weighed_against_the_runner_up() -> None:
@@ -388,10 +388,36 @@ def test_calibration_is_reliability_before_and_after() -> None:
     with np.errstate(divide="ignore"):
         honest = bb.calibrate("temperature", np.log(found.posteriors), found.truth)
     made = bb.report(model.calibrated(honest), wine)
-    assert list(made.findings.reliabilities) == ["out of fold", "calibrated"]
+    assert list(made.findings.reliabilities) == ["calibrated", "before calibration"]
     text = check(made).text
-    assert "posteriors before calibration" in text and str(honest) in text
-    assert made.html.count('class="mark two"') == len(made.findings.reliabilities["calibrated"].rows)
+    assert "the posteriors before calibration" in text and str(honest) in text
+    assert made.html.count('class="mark one"') >= len(made.findings.reliabilities["calibrated"].rows)
+    assert made.html.count('class="mark two"') == len(made.findings.reliabilities["before calibration"].rows)
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_a_calibrated_model_is_reported_by_its_calibrated_figures(method: Any) -> None:
+    """As `banbury fit` says them: the posteriors of each fold are calibrated by what was said of the other folds' rows."""
+    wine = bb.datasets.wine()
+    found = bb.cross_validate(wine, "cultivar")
+    with np.errstate(divide="ignore"):
+        scores = np.log(found.posteriors)
+    expected = np.empty_like(found.posteriors)
+    for fold in range(10):
+        own = found.folds == fold
+        expected[own] = bb.calibrate(method, scores[~own], found.truth[~own]).apply(scores[own])
+    honest = bb.calibrate(method, scores, found.truth)
+    made = bb.report(model_of(wine, "cultivar").calibrated(honest), wine)
+    told = made.findings.cross_validation
+    np.testing.assert_allclose(told.posteriors, expected, atol=1e-6)
+    assert made.findings.before_calibration is not None
+    assert made.findings.before_calibration.log_loss == pytest.approx(found.log_loss, rel=1e-9)
+    assert f"<b>{told.log_loss:.4f}</b>" in made.html
+    assert f"before that the log loss was {found.log_loss:.4f}" in made.html
+    for mistake in made.findings.mistakes:
+        why = mistake.explanation
+        assert why is not None and why.uncalibrated is not None
+        assert (why.probability, why.winner) == (pytest.approx(mistake.probability, rel=1e-6), mistake.answer)
 
 
 def test_the_learning_curve_and_the_diagnosis_are_the_functions_own() -> None:

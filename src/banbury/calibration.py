@@ -83,6 +83,16 @@ class Calibration(ABC):
         """Whether the most probable class always stays the most probable."""
         return self.method == "temperature"
 
+    @property
+    def scale(self) -> float:
+        """How many times as heavy the evidence for a class against another is after it."""
+        return 1.0
+
+    @property
+    def only_scales(self) -> bool:
+        """Whether that is all it does."""
+        return False
+
     def apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
         return self._answered(log_posteriors, log=False)
@@ -159,6 +169,14 @@ class Temperature(Calibration):
             if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
                 best, least = cls(len(scores), 1.0 / inverse, floor), loss
         return best
+
+    @property
+    def scale(self) -> float:
+        return 1.0 / self.temperature
+
+    @property
+    def only_scales(self) -> bool:
+        return self.floor <= IMPOSSIBLE
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
         values = _softmax(_raised(scores, self.floor) / self.temperature, log)
@@ -253,6 +271,11 @@ class Platt(Calibration):
         each = zip(_log_odds(scores), _fitted(len(scores)), strict=True)
         slopes, intercepts = np.array([_sigmoid(own, truth == number, weights) for own, number in each]).T
         return cls(len(scores), slopes.copy(), intercepts.copy())
+
+    @property
+    def scale(self) -> float:
+        """The slope of the one sigmoid of two classes, where it rises."""
+        return float(self.slopes[0]) if self.n_classes == 2 and self.slopes[0] > 0 else 1.0
 
     def _posteriors(self, scores: Real, log: bool) -> Real:
         from scipy.special import log_expit  # a third of a second to import; few need it

@@ -15,7 +15,7 @@ from banbury.arrays import Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
 from banbury.errors import many
-from banbury.explain import Explanation, Informative, explained, informative
+from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
@@ -89,6 +89,16 @@ class Calibrates(Protocol):
     @property
     def keeps_order(self) -> bool:
         """Whether the most probable class always stays the most probable."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """How many times as heavy the evidence for a class against another is after it."""
+        ...
+
+    @property
+    def only_scales(self) -> bool:
+        """Whether that is all it does."""
         ...
 
     def apply(self, log_posteriors: Any) -> Real: ...
@@ -285,7 +295,7 @@ class Model:
             )
         batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
-        winner, ranked, calibrated = self._answer(batch, parameters)
+        winner, ranked, scores = self._answer(batch, parameters)
         other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
         if other == winner:
             raise errors.bad_setting("against", against, "another class than the most probable one")
@@ -300,21 +310,25 @@ class Model:
         place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
         terms.sort(key=lambda term: place.get(term.feature, len(place)))
         stale = self.weighing is not None and self.weighing.is_stale(self.tally)
-        return explained(
-            self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated, stale
-        )
+        honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
+        told = explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, stale, scale)
+        if honest is None:
+            return told
+        logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
+        odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
+        return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
 
-    def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], float | None]:
-        """Of one row the class that predict gives it, all classes from the most probable down, and its calibrated probability.
+    def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
+        """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.
 
         Where calibrated posteriors are equal, and there may be many zeros, the model's own tell the classes apart.
         """
         scores = self._kernel(batch, parameters, "log_posterior")[0]
         winner = int(self._best(self._kernel(batch, parameters, self._wanted)[0])[0])
         if self.calibration is None:
-            return winner, np.argsort(-scores[0], kind="stable").tolist(), None
+            return winner, np.argsort(-scores[0], kind="stable").tolist(), scores
         honest = self.calibration.apply(scores)[0]
-        return winner, np.lexsort((-scores[0], -honest)).tolist(), float(honest[winner])
+        return winner, np.lexsort((-scores[0], -honest)).tolist(), scores
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.

@@ -25,6 +25,7 @@ from banbury.selection import (
     CrossValidation,
     Streamed,
     Tuning,
+    calibrated_within,
     counted_and_validated,
     held,
     scored_and_validated,
@@ -153,11 +154,13 @@ def _validated(
         return Fitted(models.estimate(tally, **estimating), figures if args.cross_validate else None, tuple(notes))
     tally, scores, validation = scored_and_validated(rows, folds, estimating)
     calibration = calibrate(args.calibrate, scores, validation.truth, validation.weights)
-    after = replace(validation, posteriors=calibration.apply(scores))
-    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
-    notes.append(f"{gained}, on the rows it was learned from")
     model = models.estimate(tally, **estimating).calibrated(calibration)
-    return Fitted(model, validation if args.cross_validate else None, tuple(notes))
+    if not args.cross_validate:
+        return Fitted(model, None, tuple(notes))
+    after, _ = calibrated_within(validation, scores, args.calibrate)
+    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
+    notes.append(f"{gained}: each fold by what the others taught")
+    return Fitted(model, after, tuple(notes))
 
 
 def _fitted_tree(args: Namespace, data: Any) -> Fitted:

@@ -1,7 +1,7 @@
 """Why: the weight of evidence behind an answer, in decibans, and what tells each class from the rest."""
 
 from banbury.distributions.evidence import Term
-from banbury.explain.explanation import DECIBANS, Evidence, Explanation, explained
+from banbury.explain.explanation import DECIBANS, Evidence, Explanation, calibrated, explained
 from banbury.explain.ratios import Informative, LikelihoodRatio, informative
 from banbury.explain.surprise import Surprise
 
@@ -13,6 +13,7 @@ __all__ = [
     "LikelihoodRatio",
     "Surprise",
     "Term",
+    "calibrated",
     "explained",
     "informative",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from banbury.explain import page
 
 DECIBANS = 10.0 / math.log(10.0)
 LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow
+ALIKE = 1e-9  # log-odds that differ by less, in parts of their size, are the same
 MOST = 30  # features and words that are printed
 
 
@@ -42,8 +43,10 @@ class Explanation:
     """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
 
     ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``, and
-    ``log_odds`` is their natural logarithm. These, and the two probabilities, are those of the model before any calibration;
-    ``calibrated`` is the winner's probability after it. What is ``impossible`` in both classes is answered by the prior alone.
+    ``log_odds`` is their natural logarithm. What is ``impossible`` in both classes is answered by the prior alone.
+
+    Of a calibrated model all of it is calibrated: the prior and the evidence are ``scale`` times as heavy as the model's own,
+    what calibration does beyond that is added as ``calibration``, and ``uncalibrated`` is the winner's probability before it.
     """
 
     winner: Any
@@ -56,8 +59,10 @@ class Explanation:
     impossible: bool = False
     unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
     texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
-    calibrated: float | None = None  # None: the model is not
     stale: bool = False  # whether rows were learned or forgotten since the weights of its evidence were learned
+    uncalibrated: float | None = None  # None: the model is not calibrated
+    scale: float = 1.0
+    calibration: float = 0.0  # in decibans
 
     @property
     def decibans(self) -> float:
@@ -71,8 +76,8 @@ class Explanation:
             "against": self.against,
             "probability": self.probability,
             "probability_against": self.probability_against,
-            "calibrated": self.calibrated,
             **({"stale": True} if self.stale else {}),
+            **({} if self.uncalibrated is None else self._of_calibration()),
             "decibans": strict(self.decibans),
             "prior": strict(self.prior),
             "evidence": [
@@ -83,6 +88,18 @@ class Explanation:
             "texts": dict(self.texts),
         }
 
+    def _of_calibration(self) -> dict[str, Any]:
+        return {
+            "uncalibrated": self.uncalibrated,
+            "scale": self.scale,
+            "calibration": strict(self.calibration),
+        }
+
+    @property
+    def before(self) -> list[tuple[str, float]]:
+        """What is added to the evidence: the prior, and what a calibration does beyond scaling."""
+        return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
+
     @property
     def notes(self) -> list[str]:
         """What else is to be said, a sentence each."""
@@ -92,8 +109,9 @@ class Explanation:
         if self.unknown:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
             notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
-        if self.calibrated is not None:
-            notes.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
+        if self.uncalibrated is not None:
+            weighs = f"evidence is {self.scale:.3g} times as heavy as it was counted; " if self.scale != 1.0 else ""
+            notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
         if self.stale:
             notes.append(
                 "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
@@ -101,9 +119,9 @@ class Explanation:
         return notes
 
     def __str__(self) -> str:
-        sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
-        lines = [f"{sides}{'' if self.calibrated is None else ' (uncalibrated)'}, in decibans:"]
-        lines += lines_of([("prior", "", self.prior)], self.evidence, self.decibans, "sum")
+        shares = page.percent(self.probability), page.percent(self.probability_against)
+        lines = [f"{self.winner!r} {shares[0]} against {self.against!r} {shares[1]}, in decibans:"]
+        lines += lines_of([(name, "", weight) for name, weight in self.before], self.evidence, self.decibans, "sum")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     __repr__ = __str__
@@ -167,17 +185,17 @@ def explained(
     against: int,
     unknown: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
-    calibrated: float | None = None,
     stale: bool = False,
+    scale: float = 1.0,
 ) -> Explanation:
-    """The explanation of one row from what its features say.
+    """The explanation of one row from what its features say, ``scale`` times as heavy.
 
     Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
     """
     sides = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
     impossible = bool(np.isneginf(sides).any(axis=0).all())
     with np.errstate(invalid="ignore"):
-        differences = np.where(np.isneginf(sides).all(axis=1), 0.0, sides[:, 0] - sides[:, 1])
+        differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
         Evidence(term.feature, _joined(term.value), weight, term.seen, term.times, term.positions)
@@ -196,8 +214,25 @@ def explained(
         impossible,
         tuple(unknown),
         texts or {},
-        calibrated,
         stale,
+        scale=scale,
+    )
+
+
+def calibrated(
+    told: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
+) -> Explanation:
+    """The explanation of scaled evidence, once calibrated: what is lacking to the odds that calibration gives is added."""
+    lacking = 0.0 if log_odds == told.log_odds else log_odds - told.log_odds  # both may be infinite
+    if abs(lacking) <= ALIKE * max(1.0, abs(told.log_odds)):
+        log_odds, lacking = told.log_odds, 0.0
+    return replace(
+        told,
+        probability=probabilities[0],
+        probability_against=probabilities[1],
+        log_odds=log_odds,
+        calibration=lacking * DECIBANS,
+        uncalibrated=uncalibrated,
     )
 
 

@@ -66,8 +66,8 @@ def explanation(why: Any) -> str:
 def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     """The same without its style, for pages that show several; so many bars, and so much of a text."""
     head = (
-        f'<p class="head"><b>{safe(why.winner)}</b> {why.probability:.1%} against <b>{safe(why.against)}</b> '
-        f"{why.probability_against:.1%}{'' if why.calibrated is None else ' (uncalibrated)'}</p>"
+        f'<p class="head"><b>{safe(why.winner)}</b> {safe(percent(why.probability))} against <b>{safe(why.against)}</b> '
+        f"{safe(percent(why.probability_against))}</p>"
     )
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
     weights = (sum(weight for _, weight in words) for each in places.values() for _, _, words in each)
@@ -134,7 +134,7 @@ def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
 
 def _bars(why: Any, most: int) -> str:
     """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
-    rows = [("prior", "", why.prior)]
+    rows = [(name, "", weight) for name, weight in why.before]
     rows += [(e.feature, _value(e), e.decibans) for e in why.evidence[:most]]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
@@ -205,6 +205,13 @@ def printable(value: Any) -> str:
     if text != text.strip() or not text.isprintable():
         text = repr(text)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def percent(probability: float) -> str:
+    """A probability; one that is all but certain is not said to be certain."""
+    if probability < 0.0005:
+        return "< 0.1%"
+    return "> 99.9%" if probability >= 0.9995 else f"{probability:.1%}"
 
 
 def stated(ratio: float) -> str:

@@ -138,10 +138,3 @@ def signed(weight: float) -> str:
     if not np.isfinite(weight):
         return "∞" if np.isnan(weight) else "+∞" if weight > 0 else "−∞"
     return f"{weight:+.1f}".replace("-", "−") if abs(weight) >= 0.05 else "0.0"
-
-
-def percent(probability: float) -> str:
-    """A probability; one that is all but certain is not said to be certain."""
-    if 0.0 < probability < 0.0005:
-        return "< 0.1%"
-    return "> 99.9%" if 0.9995 <= probability < 1.0 else f"{probability:.1%}"

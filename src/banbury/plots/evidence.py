@@ -10,9 +10,10 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.explain import Evidence, Explanation
+from banbury.explain.page import percent
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, signed
 from banbury.plots.features import answering
 from banbury.renamed import takes_old
 
@@ -21,6 +22,7 @@ class EvidenceDisplay(Display):
     """The prior, the evidence of every feature or word, and their sum, in decibans; ``explanation`` has the numbers.
 
     ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, what the rest says together, the sum.
+    Of a calibrated model all of it is calibrated.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -39,9 +41,8 @@ class EvidenceDisplay(Display):
         self.explanation = explanation
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
-        self.labels = ["prior"]
-        self.labels += [_label(e, alone) for e in shown]
-        self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
+        self.labels = [*(called for called, _ in explanation.before), *(_label(e, alone) for e in shown)]
+        self.weights = [*(float(weight) for _, weight in explanation.before), *(e.decibans for e in shown)]
         if rest:
             self.labels.append(f"{len(rest):,} more")
             self.weights.append(sum(e.decibans for e in rest))
@@ -113,8 +114,11 @@ class ComparedEvidenceDisplay(Display):
             for e in each.evidence:
                 says.setdefault((e.feature, str(e.value)), (e, [np.nan, np.nan]))[1][k] = factor * e.decibans
         ranked = sorted(says.values(), key=lambda entry: -np.nanmax(np.abs(entry[1])))
-        self.labels = ["prior", *(_label(e, False) for e, _ in ranked[:n])]
-        weights = [[first.prior, sign * second.prior], *(each for _, each in ranked[:n])]
+        before = [dict(each.before) for each in (first, second)]
+        added = [called for called in ("prior", "calibration") if called in {**before[0], **before[1]}]
+        self.labels = [*added, *(_label(e, False) for e, _ in ranked[:n])]
+        weights = [[before[0].get(called, np.nan), sign * before[1].get(called, np.nan)] for called in added]
+        weights += [each for _, each in ranked[:n]]
         if len(ranked) > n:
             self.labels.append(f"{len(ranked) - n:,} more")
             weights.append(np.nansum([each for _, each in ranked[n:]], axis=0).tolist())

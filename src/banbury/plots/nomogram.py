@@ -12,9 +12,9 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
-from banbury.explain.page import printable
+from banbury.explain.page import percent, printable
 from banbury.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, percent, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, signed
 from banbury.plots.features import ClassedRows, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
 from banbury.readers import Batch
@@ -30,8 +30,9 @@ class NomogramDisplay(Display):
     """For how many decibans each value of each feature speaks for ``label`` against ``against``; and what the sum means.
 
     The numbers are those of ``model.explain``: ``prior``, plus the decibans of a row's values from ``scales``, is ten times log10
-    of the odds, and ``probability`` turns the sum into what ``model.posterior`` says. A missing value adds nothing. Of a numeric
-    feature the curve's height is the value. ``points(row)`` reads the decibans of a row off.
+    of the odds, and ``probability`` turns the sum into what ``model.posterior`` says, with what a calibration does beyond making
+    evidence lighter. A missing value adds nothing. Of a numeric feature the curve's height is the value. ``points(row)`` reads
+    the decibans of a row off.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -125,7 +126,14 @@ class NomogramDisplay(Display):
         """What ``explain`` makes of these terms, with the label in the winner's place."""
         classes = self.model.classes
         at = classes.index(self.label), classes.index(self.against)
-        return explained(classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at)
+        return explained(classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at, scale=self._scale)
+
+    @property
+    def _scale(self) -> float:
+        """How many times as heavy calibration makes evidence; 1 where the sum of two of many classes cannot tell what it does."""
+        calibration = self.model.calibration
+        told = calibration is not None and (calibration.only_scales or len(self.model.classes) == 2)
+        return calibration.scale if calibration is not None and told else 1.0
 
     def points(self, row: Any) -> dict[str, float]:
         """For how many decibans each feature of a row speaks; 0 where its value is missing."""
@@ -151,6 +159,7 @@ class NomogramDisplay(Display):
         odds = np.asarray(decibans, dtype=np.float64) / DECIBANS
         if self.model.calibration is None or len(self.model.classes) > 2:
             return np.exp(-np.logaddexp(0.0, -odds))
+        odds = odds / self._scale
         c = self.model.classes.index(self.label)
         scores = np.zeros((odds.size, 2))
         scores[:, c], scores[:, 1 - c] = np.minimum(odds.ravel(), 0.0), np.minimum(-odds.ravel(), 0.0)
@@ -212,7 +221,8 @@ class NomogramDisplay(Display):
         label = name(self.label)
         if len(self.model.classes) == 2:
             return f"P({label})"
-        before = ", before calibration" if self.model.calibration is not None else ""
+        calibration = self.model.calibration
+        before = ", before calibration" if calibration is not None and not calibration.only_scales else ""
         return f"P({label} | {label} or {name(self.against)}){before}"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from banbury import errors
-from banbury.calibration import Reliability, reliability
+from banbury.calibration import Calibration, Reliability, reliability
 from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
 from banbury.explain import Explanation, Informative
@@ -17,8 +19,10 @@ from banbury.readers import Source
 from banbury.selection import (
     CrossValidation,
     LearningCurve,
+    calibrated_within,
     cross_validate,
     learning_curve,
+    scored_and_validated,
     weighed_and_validated,
 )
 from banbury.selection.dataset import Dataset, held
@@ -69,8 +73,8 @@ class Findings:
     own_rows: bool  # whether they are the very rows that the model has counted
     as_it_is: float | None  # of other rows, the share that the model itself gives the right class
     unknown: tuple[Label, ...]  # classes of the rows that the model has not counted
-    cross_validation: CrossValidation
-    reliabilities: dict[str, Reliability]
+    cross_validation: CrossValidation  # after calibration, where the model is calibrated
+    before_calibration: CrossValidation | None
     learning_curve: LearningCurve | None
     informative: Informative
     mistakes: tuple[Mistake, ...]
@@ -82,6 +86,14 @@ class Findings:
     def n_mistakes(self) -> int:
         """How many rows were given another class than their own."""
         return int(np.count_nonzero(self.cross_validation.best != self.cross_validation.truth))
+
+    @cached_property
+    def reliabilities(self) -> dict[str, Reliability]:
+        """How honest posteriors are; of a calibrated model after calibration and before."""
+        each = {"out of fold": self.cross_validation}
+        if self.before_calibration is not None:
+            each = {"calibrated": self.cross_validation, "before calibration": self.before_calibration}
+        return {name: reliability(v.posteriors, v.truth, BINS, v.weights) for name, v in each.items()}
 
 
 def measure(
@@ -110,11 +122,20 @@ def measure(
         few = {"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {}  # the model was weighed, few as its rows are
         settings = {"class_prior": prior, "seed": seed, "weigh": {**model.weighing.settings, **few}}
         validated, weighed = weighed_and_validated(rows, min(folds, n_rows), **settings)
-    else:
+        with np.errstate(divide="ignore"):
+            scores = np.log(validated.posteriors)
+    elif model.calibration is None:
         validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
+    else:
+        _, scores, validated = scored_and_validated(rows, min(folds, n_rows), settings)
+    calibrated = None
+    if isinstance(model.calibration, Calibration):
+        calibrated = calibrated_within(validated, scores, model.calibration.method)
+    before, validated = validated, validated if calibrated is None else calibrated[0]
     by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
     by_fold[validated.rows] = validated.folds
     groups = Groups.of(rows, by_fold, int(validated.folds.max()) + 1)
+    models = _FoldModels(rows, groups, settings, weighed, () if calibrated is None else calibrated[1])
     own_rows = groups.total == model.tally
     some = rows  # of very many some of each class alike
     if n_rows > MOST_ROWS:
@@ -134,10 +155,10 @@ def measure(
         as_it_is=None if own_rows else _right(model, rows),
         unknown=tuple(name for name in rows.classes if name not in model.classes),
         cross_validation=validated,
-        reliabilities=_reliabilities(model, validated),
+        before_calibration=None if calibrated is None else before,
         learning_curve=None if why_no_curve else learning_curve(some, repeats=repeats, **settings),
         informative=model.informative(telling, shown),
-        mistakes=tuple(_mistakes(rows, validated, _FoldModels(rows, groups, settings, weighed), mistakes)),
+        mistakes=tuple(_mistakes(rows, validated, models, mistakes)),
         diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
@@ -174,16 +195,6 @@ def _right(model: Model, rows: Dataset) -> float:
     return float(np.average(right, weights=weights))
 
 
-def _reliabilities(model: Model, validated: CrossValidation) -> dict[str, Reliability]:
-    """How honest posteriors are, and what a calibrated model makes of them."""
-    curves = {"out of fold": reliability(validated.posteriors, validated.truth, BINS, validated.weights)}
-    if model.calibration is not None and model.calibration.n_classes == len(validated.classes):
-        with np.errstate(divide="ignore"):
-            honest = model.calibration.apply(np.log(validated.posteriors))
-        curves["calibrated"] = reliability(honest, validated.truth, BINS, validated.weights)
-    return curves
-
-
 def _why_no_curve(rows: Dataset) -> str:
     """Why a learning curve cannot be drawn; nothing if it can."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
@@ -207,14 +218,28 @@ def _mistakes(rows: Dataset, validated: CrossValidation, models: _FoldModels, mo
 class _FoldModels:
     """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
 
-    Those whose evidence was ``weighed`` on the fold's rows are given.
+    Those whose evidence was ``weighed`` on the fold's rows are given, and so is each fold's calibration.
     """
 
-    def __init__(self, rows: Dataset, groups: Groups, settings: dict[str, Any], weighed: list[Model] | None) -> None:
+    def __init__(
+        self,
+        rows: Dataset,
+        groups: Groups,
+        settings: dict[str, Any],
+        weighed: list[Model] | None,
+        calibrations: Sequence[Calibration],
+    ) -> None:
         self._rows, self._groups, self._settings, self._weighed = rows, groups, settings, weighed
+        self._calibrations = calibrations
         self._last: tuple[int, Model] | None = None
 
     def __getitem__(self, fold: int) -> Model:
+        model = self._uncalibrated(fold)
+        if not self._calibrations or model.classes != self._rows.classes:
+            return model
+        return model.calibrated(self._calibrations[fold])
+
+    def _uncalibrated(self, fold: int) -> Model:
         if self._weighed is not None:
             return self._weighed[fold]
         if self._last is None or self._last[0] != fold:

@@ -14,7 +14,7 @@ import numpy as np
 from banbury import __version__, errors
 from banbury.errors import many
 from banbury.explain import page as evidence
-from banbury.explain.page import printable, safe, stated
+from banbury.explain.page import percent, printable, safe, stated
 from banbury.reports import charts
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
 from banbury.reports.style import STYLE
@@ -127,13 +127,6 @@ def _more(n: int, what: str) -> str:
 
 def _weight(rows: float) -> str:
     return f"{rows:,.12g}" if float(rows).is_integer() else f"{rows:,.6g}"
-
-
-def _probability(p: float) -> str:
-    if p >= 0.001 or not p:
-        return f"{p:.1%}"
-    digits, power = f"{p:.1e}".split("e")
-    return f"{digits} × 10<sup>{int(power)}</sup>".replace("-", "−")
 
 
 # Summary --------------------------------------------------------------------------------------------------------------
@@ -267,8 +260,11 @@ def _figures(findings: Findings) -> str:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target left aside.")
     if findings.unknown:
         notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
-    if findings.model.calibration is not None:
-        notes.append("The figures are those of posteriors before calibration.")
+    if (before := findings.before_calibration) is not None:
+        notes.append(
+            f"Posteriors are calibrated , each fold by what the others taught: before that the log loss was "
+            f"{before.log_loss:.4f}, and {before.accuracy.value:.1%} were right."
+        )
     each, rows = result.per_class, []
     for c, name in list(enumerate(result.classes))[:CLASSES]:
         others = result.confusion[c].astype(np.float64)
@@ -339,7 +335,7 @@ def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
 
 def _calibration(findings: Findings) -> str:
     curves = findings.reliabilities
-    curve, keys = curves["out of fold"], list(curves) if len(curves) > 1 else []
+    curve, keys = next(iter(curves.values())), list(curves) if len(curves) > 1 else []
     drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
     sure, right = (float(each @ curve.rows / curve.rows.sum()) for each in (curve.confidence, curve.accuracy))
@@ -348,7 +344,7 @@ def _calibration(findings: Findings) -> str:
     text = f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}. "
     text += "On the dashed line, probabilities are honest; the whiskers hold what chance may do, at 95%."
     if keys:
-        text += " The second curve is that of the same posteriors after calibration, learned perhaps from these rows."
+        text += " The second curve is that of the posteriors before calibration."
     elif sure - right > 0.02:
         text += " A calibration makes them honest: see <code>bb.calibrate</code>."
     return f'{_paragraph(text)}<div class="charts">{drawn}</div>'
@@ -371,7 +367,8 @@ def _learning(findings: Findings) -> str:
     )
     key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
-    drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure("Log loss", charts.log_loss_curve(curve))
+    log_loss = "Log loss" if findings.before_calibration is None else "Log loss, before calibration"
+    drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure(log_loss, charts.log_loss_curve(curve))
     return f'{_paragraph(text + _sample(findings))}<div class="charts">{drawn}</div>'
 
 
@@ -449,11 +446,11 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
-    given, why = _probability(mistake.probability_truth), explanation
-    if not mistake.probability_truth and why is not None and why.against == mistake.truth and isfinite(why.decibans):
-        given = f"10<sup>−{why.decibans / 10:,.0f}</sup>"  # too small for a number: by the weight of evidence
+    given, why = safe(percent(mistake.probability_truth)), explanation
+    if why is not None and why.against == mistake.truth and isfinite(why.decibans):
+        given += f", {why.decibans:,.1f} decibans less"
     about = (
-        f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
+        f"row {mistake.row + 1:,}{name} · the answer was given {safe(percent(mistake.probability))}, "
         f"the true class {given}"
     )
     if explanation is not None:  # the values that speak most for the answer

@@ -1,6 +1,7 @@
 """Choosing a model: exact cross-validation by subtraction, leave-one-out, learning curves, the choice of prior and family."""
 
 from banbury.selection.cross_validation import (
+    calibrated_within,
     counted_and_validated,
     cross_validate,
     cross_validate_stream,
@@ -20,6 +21,7 @@ __all__ = [
     "LearningCurve",
     "Streamed",
     "Tuning",
+    "calibrated_within",
     "counted_and_validated",
     "cross_validate",
     "cross_validate_stream",

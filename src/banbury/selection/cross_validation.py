@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
+from banbury.calibration import Calibration, Method, calibrate
 from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.readers import Batch
@@ -162,6 +163,25 @@ def scored_and_validated(rows: Dataset, folds: Any, settings: Mapping[str, Any])
     what = f"{len(each.splits)}-fold cross-validation"
     validation = _answered(rows, tested, each.groups[tested], normalised(scores), what)
     return replace(tally, skipped=rows.skipped), scores, validation
+
+
+def calibrated_within(
+    validation: CrossValidation, scores: Real, method: Method
+) -> tuple[CrossValidation, list[Calibration]]:
+    """The validation after calibration, and the calibration of each fold, learned from what was said of rows of other folds.
+
+    ``scores`` are its log posteriors. Of more than ten folds some share a calibration, which knows the rows of none of them.
+    """
+    parts = validation.folds % INNER_FOLDS
+    posteriors, found = np.empty_like(validation.posteriors), dict[int, Calibration]()
+    for part in np.unique(parts).tolist():
+        own = parts == part
+        weights = None if validation.weights is None else validation.weights[~own]
+        found[part] = calibrate(method, scores[~own], validation.truth[~own], weights)
+        posteriors[own] = found[part].apply(scores[own])
+    what = f"{validation.what}, calibrated within each fold"
+    each = [found[fold % INNER_FOLDS] for fold in range(int(validation.folds.max()) + 1)]
+    return replace(validation, posteriors=posteriors, what=what), each
 
 
 def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Tally, Real, Int]:
