@@ -749,7 +749,9 @@ def test_evaluate_is_what_the_model_says_of_labelled_rows(here, capsys):
     weather = bb.datasets.play_tennis()
     right = bb.load("play.banbury").predict("weather.csv") == np.array(weather["play"])
     assert found["accuracy"] == right.mean() and found["rows"] == 14
-    assert said(capsys, "evaluate", "mail.banbury", "mail")["accuracy"] == 1.0
+    assert found["notes"][0].startswith("these are the very rows that the model has counted")
+    of_mail = said(capsys, "evaluate", "mail.banbury", "mail")
+    assert of_mail["accuracy"] == 1.0 and of_mail["notes"] == found["notes"]
 
 
 def test_a_class_the_model_has_not_met_is_never_right(here, capsys):

@@ -273,6 +273,48 @@ def test_evaluate_takes_another_column_as_the_truth():
         assert bb.evaluate(model, rows, target="z").confusion.tolist() == [[1, 0], [1, 1]]
 
 
+OWN = "these are the very rows that the model has counted"
+
+
+def of_mixed(rows):
+    return bb.estimate(bb.count(rows, target="y", features=FAMILIES))
+
+
+def of_weighed(rows):
+    return bb.weigh(bb.count(rows, target="y", features=FAMILIES), rows, "y", pairs=False)
+
+
+def of_tree(rows):
+    return bb.BeliefNetwork.tan({"number": rows["number"], "word": rows["word"], "y": rows["y"]}, "y")
+
+
+@pytest.mark.parametrize("model_of", [of_mixed, of_weighed, of_tree])
+def test_evaluate_says_when_the_rows_are_those_that_were_counted(model_of):
+    """In any order and any batches; not when one row differs, there is one more or less, or they can be read but once."""
+    rows = table(120, 3, 2)
+    model = model_of(rows)
+    rows = {name: rows[name] for name in model.nodes} if isinstance(model, bb.BeliefNetwork) else rows
+    order = np.random.default_rng(0).permutation(120).tolist()
+    shuffled = {name: [column[i] for i in order] for name, column in rows.items()}
+    for same in (rows, shuffled, shuffled | {"y": np.array(shuffled["y"], dtype=object)}):
+        [note] = bb.evaluate(model, same).notes
+        assert note.startswith(OWN) and note in bb.evaluate(model, same).to_dict()["notes"]
+        assert note in str(bb.evaluate(model, same)) and model.has_counted(same)
+    other = dict(rows, word=[*rows["word"][:-1], "v1" if rows["word"][-1] != "v1" else "v2"])
+    fewer = {name: column[1:] for name, column in rows.items()}
+    twice = {name: [*column, column[0]] for name, column in rows.items()}
+    for others in (other, fewer, twice):
+        assert not model.has_counted(others) and not bb.evaluate(model, others).notes
+    assert not bb.evaluate(model, iter([rows])).notes
+
+
+def test_given_tables_have_counted_nothing():
+    weather = bb.datasets.play_tennis()
+    counted = bb.BeliefNetwork.tan(weather, "play", level=None)
+    given = bb.BeliefNetwork.from_tables({"play": {"yes": 0.5, "no": 0.5}}, {})
+    assert counted.has_counted(weather) and not given.has_counted(weather)
+
+
 def test_evaluate_says_what_it_lacks():
     model = bb.estimate(bb.count(["good", "bad"], target=["yes", "no"]))
     with pytest.raises(errors.BadSetting, match="target must be"):

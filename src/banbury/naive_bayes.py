@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -20,7 +21,7 @@ from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
 from banbury.table import batches
-from banbury.tally import Label, Tally, Touched, together
+from banbury.tally import Label, Tally, Touched, count, together
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
@@ -125,6 +126,9 @@ class Answering(Protocol):
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]: ...
     def explain(self, row: Any, against: Any = None) -> Explanation: ...
+    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool: ...
+    @property
+    def n_rows(self) -> float: ...
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source: ...
 
 
@@ -174,6 +178,23 @@ class Model:
     def target_kind(self) -> Kind | None:
         """What the classes are, where they are a column."""
         return self.schema.target_kind
+
+    @property
+    def n_rows(self) -> float:
+        """The rows that were counted; a sum of weights where they had some."""
+        return self.tally.n_rows
+
+    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
+        """Whether its tally is that of these very rows, no more and no fewer; they are counted to see.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> model = bb.estimate(bb.count(weather, target="play"))
+        >>> model.has_counted(weather), model.has_counted({name: column[1:] for name, column in weather.items()})
+        (True, False)
+        """
+        target = self.target if target is None else target
+        return same_rows(lambda: count(data, target, schema=self.schema, **reading) == self.tally)
 
     @cached_property
     def labels(self) -> NDArray[Any]:
@@ -628,6 +649,16 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[st
             ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
             text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
             errors.warn(errors.BanburyWarning(text))
+
+
+def same_rows(counted: Callable[[], bool]) -> bool:
+    """Whether rows that are counted again are the same; rows that cannot be counted are not, and nothing is said of them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return counted()
+    except errors.BanburyError:
+        return False
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:

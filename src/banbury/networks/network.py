@@ -19,7 +19,7 @@ from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
 from banbury.explain import Explanation, Term, explained
-from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
+from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, same_rows, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.pairs import Pairs, left_out_of_tree
 from banbury.networks.scoring import Scorer, marginals, queried
@@ -243,6 +243,10 @@ class BeliefNetwork:
 
         source = read(data, kinds=self._kinds(), **reading)
         return self._with(counted(source, labels, lambda batch: count))
+
+    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
+        """Whether its sums are those of these very rows, no more and no fewer; they are counted to see."""
+        return same_rows(lambda: target in (None, self.target) and self.count_more(data, **reading) == self)
 
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
         """Both data sets together."""
@@ -797,6 +801,13 @@ class NetworkClassifier:
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         return self.network.stream(rows, self.target, **reading)
+
+    @property
+    def n_rows(self) -> float:
+        return self.network.n_rows
+
+    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
+        return target in (None, self.target) and self.network.has_counted(data, **reading)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         return self.network.explain(row, against, self.target)

@@ -14,13 +14,17 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.naive_bayes import Answering
+from banbury.naive_bayes import Answering, same_rows
 from banbury.selection.dataset import renumbered, used_names
 from banbury.sums import in_order, total, weighed
 from banbury.tally import Label, Tally
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20
+OWN_ROWS = (
+    "these are the very rows that the model has counted, so the figures flatter it: cross-validation tells how good it is on "
+    "others"
+)
 FINEST = -57  # sums of numbers are in units of two to that power
 FEWEST = np.finfo(np.float64).eps  # a lower probability counts as this in the log loss, as scikit-learn has it
 
@@ -357,7 +361,8 @@ def evaluate(model: Answering, data: Any, target: str | None = None, **reading: 
     """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
 
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
-    left aside. A class that the model does not know is never answered, so its rows are wrong.
+    left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
+    model has counted, ``notes`` say so.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -394,4 +399,6 @@ def evaluate(model: Answering, data: Any, target: str | None = None, **reading: 
     scores = np.concatenate(posteriors)
     scores = np.hstack([scores, np.zeros((len(scores), len(new)))])
     notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    if source.again and same_rows(lambda: model.n_rows == len(rows) and model.has_counted(source, target)):
+        notes = (OWN_ROWS,)
     return Evaluation(classes, rows, truth[rows], scores, notes=notes)
