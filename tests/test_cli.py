@@ -418,7 +418,7 @@ def test_a_suggested_target_can_be_pasted_and_the_header_is_doubted(here, capsys
     assert (
         code == 2
         and "--target '<=50K'\n" in message
-        and "taken for the header; if the file has none, give --names" in message
+        and "taken for the header; if the file has none, say --no-header, or give --names" in message
     )
     Path("rows.tsv").write_text("ham\tgo until the point where the line is too long to be a name\nspam\tfree\n")
     message = refused(capsys, "fit", "rows.tsv")[1]

@@ -590,7 +590,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.BanburyError,
         ["shape (3, 2)", "Give a 1-D array"],
     ),
-    ("no_column", lambda _: bb.count(XY, 3), errors.BanburyError, ["this is 3", "Give a list or a 1-D array"]),
+    ("unknown_column", lambda _: bb.count(XY, 3), errors.UnknownColumn, ["no column '3'", "Columns: x, y"]),
     (
         "scalar for column",
         lambda _: counted({"x": 3, "y": ["a"]}),

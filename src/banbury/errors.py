@@ -205,16 +205,21 @@ DELIMITED = tuple(f".{kind}{how}" for kind in "csv tsv txt data dat tab".split()
 
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
-    columns = f"  Columns: {listed(map(shortened, known))}{header_hint(source)}"
+    numbered = list(known) == [str(number + 1) for number in range(len(known))]  # as they are without a header
+    columns = f"  Columns: {listed(map(shortened, known))}{'' if numbered else header_hint(source)}"
     if name in ("subject", "body") and tuple(known) in (("text",), ("class", "text")):
         columns += "\n  Headers of messages are columns with headers='columns'."
     text = f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n{columns}"
     return UnknownColumn(text, column=name, known=list(known))
 
 
+NO_HEADER = (
+    "\n  The first line was taken for the header; if the file has none, say header=False, or give columns=[...]."
+)
+
+
 def header_hint(source: str | None) -> str:
-    delimited = source is not None and source.lower().endswith(DELIMITED)
-    return "\n  The first line was taken for the header; if the file has none, give columns=[...]." if delimited else ""
+    return NO_HEADER if source is not None and source.lower().endswith(DELIMITED) else ""
 
 
 def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:

@@ -589,7 +589,9 @@ class Model:
         """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
         schema = self.schema
         if not (batch.named and schema.named):
-            if batch.named and schema.target in batch.names:
+            if schema.target in batch.names and set(batch.names).issuperset(schema.columns):
+                batch = batch.only(schema.columns)
+            elif batch.named and schema.target in batch.names:
                 batch = batch.without(schema.target)
             if len(batch.names) != len(schema.columns):
                 raise errors.wrong_width(

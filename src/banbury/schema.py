@@ -28,7 +28,7 @@ from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, 
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
-from banbury.readers.batches import EXACT, all_whole
+from banbury.readers.batches import EXACT, all_whole, as_name
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
 
@@ -79,7 +79,7 @@ class Schema:
     def infer(
         cls,
         data: Any,
-        target: str | None = None,
+        target: str | int | None = None,
         *,
         features: Features = "auto",
         missing: Missing = "skip",
@@ -88,6 +88,7 @@ class Schema:
         missing_values: Sequence[str] = MISSING_VALUES,
         format: Format = "auto",
         headers: Headers = SUBJECT,
+        **reading: Any,
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
 
@@ -96,9 +97,9 @@ class Schema:
         more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out).
         Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
         """
-        reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-        source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]
-        target = source.target if target is None else target
+        reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
+        source = read(data, **reading, format=format, headers=headers)
+        target = source.target if target is None else as_name(target)
         for batch in source:
             aside = {} if target is None else {target: "the target"}
             return infer(batch, aside, target, features, missing)
@@ -449,7 +450,11 @@ def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
 
 
 def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
-    column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
+    """The column of this name; of this number, where columns have numbers; else of this place."""
+    column = as_name(name)
+    numbered = batch.named and any(other.isdecimal() for other in batch.names)
+    if column is not name and column not in batch.names and not numbered and -len(columns) <= name < len(columns):
+        column = columns[name]
     if column in reserved:
         why = f"column {column!r} is {reserved[column]}, so it cannot be a feature or in a block too. Leave it out of features=."
         raise errors.BadSetting(why, setting="features", value=column, column=column)

@@ -31,7 +31,7 @@ from banbury.readers import (
     n_threads,
     read,
 )
-from banbury.readers.batches import all_whole
+from banbury.readers.batches import all_whole, as_name
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
 
@@ -122,7 +122,7 @@ class Table:
         """The families that were asked for, without that of a column of groups."""
         if not isinstance(self.features, Mapping):
             return self.features
-        return {name: family for name, family in self.features.items() if name != self.labels.group_name}
+        return {name: family for name, family in self.features.items() if as_name(name) != self.labels.group_name}
 
     def aligned(self, batch: Batch, schema: Schema) -> Batch:
         """The batch with the schema's names of columns."""
@@ -297,6 +297,7 @@ class Labels:
     def of(
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
+        target, groups = as_name(target), as_name(groups)
         name = target if isinstance(target, str) else None
         plain = cls.without_target(weights, threads, soft=True)
         soft = plain.weights is not None and plain.weights.ndim == 2
@@ -328,6 +329,7 @@ class Labels:
     @classmethod
     def without_target(cls, weights: Any, threads: int, soft: bool = False) -> Labels:
         """Weights alone, of rows that belong to no class; ``soft`` labels or not."""
+        weights = as_name(weights)
         name = weights if isinstance(weights, str) else None
         array = None if weights is None or name is not None else _weights(weights)
         if array is not None and array.ndim == 2 and not soft:

@@ -646,6 +646,7 @@ def count(
     format: Format = "auto",
     headers: Headers = SUBJECT,
     threads: int | None = None,
+    **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
 
@@ -664,8 +665,8 @@ def count(
     if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
     ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
     "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
-    "subject"], makes a column of each, beside the column "body". ``threads``: BANBURY_THREADS or all processors if not given;
-    the answer does not depend on it.
+    "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.readers.read`` takes, such as
+    ``header=False``. ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -673,8 +674,8 @@ def count(
     (14, ('no', 'yes'))
     """
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
-    reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-    return counted(Table.of(data, target, **given, threads=threads, **reading, format=format, headers=headers))  # type: ignore[arg-type]
+    reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
+    return counted(Table.of(data, target, **given, threads=threads, **reading, format=format, headers=headers))
 
 
 def counted(table: Table) -> Tally:

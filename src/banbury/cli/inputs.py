@@ -70,7 +70,10 @@ def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     if args.format == "lines":
         raise errors.bad_setting("--format", "lines", "csv, json, text, mail or html here: lines have no class")
     with opened(args) as data:
-        if args.target is None and needs_target:
+        if args.target == "last":
+            names = next(iter(read(data, **reading(args)))).names
+            args.target = args.target if args.target in names else names[-1]
+        elif args.target is None and needs_target:
             _check_classes(read(data, **reading(args)))
         yield data
 

@@ -168,7 +168,7 @@ INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
 OUTPUT = "-o --output FILE ! | the file to write; it is replaced as a whole, or not at all"
 COUNTING = """\
 # what is counted
---target COLUMN | the column of the classes; of folders it is the sub-folder's name
+--target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
 COLUMN=none leaves one out, A+B=FAMILY takes several together. Families: bernoulli, categorical, quantile_tree, gaussian, \
 poisson, histogram, kernel_density, text; together: joint, gaussian,covariance=full, tied or shrunk, histogram, \
@@ -181,7 +181,11 @@ CHOOSE = "; or choose: by how well they tell the classes of rows they have not s
 READING = """\
 # how it is read{before}
 --names A,B,C | the names of the columns of a file that has no header
+--no-header | the file has no header: its columns are 1, 2 and so on
 --delimiter C | what divides columns (found out if not given); tab for a tab
+--quote C | what quotes texts ("), or none
+--comment C | pass over lines that begin with this character
+--skip-lines N int =0 | pass over the first N lines
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)
 --format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one
 --headers NAMES | headers of mail to read with its text: keep, drop, or names (subject); columns, or columns,subject,from, \
@@ -202,7 +206,7 @@ ESTIMATED, TUNED = (ESTIMATING.format(tuned=t) for t in ("", "; auto chooses it,
 HOLD = """\
 --hold MB float =256 | hold rows in memory up to so many megabytes of input (256); read larger input three times instead"""
 OF = "--of NODE | of a network: the node that is asked for (its target)"
-TRUE_TARGET = "--target COLUMN | the column of the true classes (the one the model learned)"
+TRUE_TARGET = "--target COLUMN | the column of the true classes, or last (the one the model learned)"
 
 # The verbs -----------------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,10 @@ def reading(args: Namespace) -> dict[str, Any]:
         "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
         "missing_values": _list(args.missing_values),
         "headers": args.headers if args.headers in ("keep", "drop", "columns") else _list(args.headers),
+        "header": None if args.header else False,
+        "quote": args.quote,
+        "comment": args.comment,
+        "skip_lines": args.skip_lines or None,
         "format": None if args.format in ("auto", "csv", "json", "lines") else args.format,
     }
     return {name: value for name, value in settings.items() if value is not None}

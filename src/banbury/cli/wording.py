@@ -7,13 +7,14 @@ import shlex
 from argparse import Namespace
 
 OPTIONS = (
-    "against alpha beside bins class_prior costs delimiter features folds format groups headers how missing missing_values names "
-    "repeats seed sizes target threads weigh weights"
+    "against alpha beside bins class_prior comment costs delimiter features folds format groups headers how missing "
+    "missing_values names quote repeats seed sizes skip_lines target threads weigh weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
-    "give columns=[...]": "give --names",
+    "say header=False, or give columns=[...]": "say --no-header, or give --names",
+    "header=False": "--no-header",
     "the columns with columns=": "the columns with --names",
     "bb.count(..., features=...)": "banbury count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",

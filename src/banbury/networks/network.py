@@ -684,7 +684,10 @@ class BeliefNetwork:
 
     def _aligned(self, batch: Batch, every: bool = False) -> Batch:
         """The batch with this network's names where it has positions only; raises where it has none of the columns."""
-        if not batch.named and self.columns and batch.names != self.columns:
+        numbered = self.target in batch.names and set(batch.names).issuperset(
+            self.columns
+        )  # with the target among them
+        if not batch.named and self.columns and batch.names != self.columns and not numbered:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
             threads, batch = batch.threads, batch.renamed(self.columns)

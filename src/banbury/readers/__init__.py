@@ -16,7 +16,7 @@ from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Spa
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
-from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options, header_columns
+from banbury.readers.options import MISSING_VALUES, OF_TEXT_TABLES, SUBJECT, Format, Headers, Options, header_columns
 from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
@@ -27,7 +27,7 @@ __all__ += ["read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers")
+READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES)
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
@@ -49,6 +49,10 @@ def read(
     batch_rows: int | None = None,
     format: Format = "auto",
     headers: Headers = SUBJECT,
+    header: bool | None = None,
+    quote: str | None = None,
+    comment: str | None = None,
+    skip_lines: int = 0,
     **unknown: Any,
 ) -> Source:
     """The table as batches of columns.
@@ -56,7 +60,10 @@ def read(
     ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
     Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
     read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
-    CSV file then has no header. ``kinds`` fixes columns of text files instead of inferring them.
+    CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on; ``header=True``: it
+    has one, which ``columns`` takes the place of. ``quote`` is what quotes there (\", but for tab-separated text without one in
+    the header), or "none"; lines that begin with ``comment`` are passed over, as are the first ``skip_lines``. ``kinds`` fixes
+    columns of text files instead of inferring them.
 
     Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
     whose rows are the files below them, with the columns "class" and "text"; a folder of files, a list of files or a pattern
@@ -78,7 +85,7 @@ def read(
         hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    plain = headers is SUBJECT
+    plain = headers is SUBJECT and header is None and quote is None and comment is None and skip_lines == 0
     if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
     if (
@@ -96,7 +103,8 @@ def read(
         missing_values = (missing_values,)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    options = Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers).checked()
+    how = header, quote, comment, skip_lines
+    options = Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers, *how).checked()
     source = _read(data, options)
     return source if plain or not header_columns(headers) else _with_headers(source, headers)
 
@@ -119,6 +127,8 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 
 
 def _read(data: Any, options: Options) -> Source:
+    if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
+        options.refuse(OF_TEXT_TABLES, f"text files, and this is a {type(data).__name__}")
     if type(data) is np.ndarray:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):

@@ -465,6 +465,15 @@ def positions(n_columns: int) -> tuple[str, ...]:
     return tuple(f"x{j}" for j in range(n_columns))
 
 
+def as_name(column: Any) -> Any:
+    """The name of a column that is named by a number, as frames may have it; anything else as it is.
+
+    >>> as_name(20), as_name("age"), as_name([1, 0])
+    ('20', 'age', [1, 0])
+    """
+    return str(column) if isinstance(column, (int, np.integer)) and not isinstance(column, bool) else column
+
+
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
     """The names as texts; an error if two are the same."""
     texts = tuple(map(str, names))

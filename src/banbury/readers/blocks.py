@@ -29,6 +29,21 @@ COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How the text of a file is laid out: what ends a line, what quotes, and what begins a line that is a comment.
+
+    Each is one byte; without quotes or comments it is none.
+    """
+
+    newline: bytes = b"\n"
+    quote: bytes = b'"'
+    comment: bytes = b""
+
+
+UNQUOTED = Layout(quote=b"")
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines of a file, and how many bytes of it come before them (decompressed)."""
 
@@ -42,12 +57,56 @@ def ending(path: str) -> str:
     return os.path.splitext(stem)[1] if last in COMPRESSED else last
 
 
-def opened(path: str) -> Any:
-    """The file as a stream of bytes, decompressed if its name says that it is compressed."""
+def opened(path: str, layout: Layout = UNQUOTED) -> Any:
+    """The file as a stream of bytes, decompressed if its name says that it is compressed; comments are empty lines."""
     try:
-        return arrow().input_stream(path, compression="detect")
+        stream = arrow().input_stream(path, compression="detect")
     except (OSError, arrow().ArrowException) as error:
         raise errors.bad_file(path, reason(error)) from None
+    return Uncommented(stream, layout) if layout.comment else stream
+
+
+class Uncommented:
+    """A stream of bytes in which lines that begin as comments do are empty, so that lines keep their numbers."""
+
+    def __init__(self, stream: Any, layout: Layout) -> None:
+        self._stream, self._layout = stream, layout
+        self._ready = bytearray()
+        self._in_comment = self._in_quotes = False
+        self._at_start = True  # of a line
+
+    def __enter__(self) -> Uncommented:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes more; fewer only at the end."""
+        while len(self._ready) < size and (piece := self._stream.read(size)):
+            self._take(piece)
+        data = bytes(self._ready[:size])
+        del self._ready[:size]
+        return data
+
+    def _take(self, piece: bytes) -> None:
+        newline, quote, comment = self._layout.newline, self._layout.quote, self._layout.comment
+        at = 0
+        while at < len(piece):
+            if self._at_start and not self._in_quotes and piece.startswith(comment, at):
+                self._in_comment = True
+            if self._in_comment:
+                at = piece.find(newline, at)
+                if at < 0:
+                    self._at_start = False
+                    return
+                self._in_comment = False
+            end = piece.find(newline + comment, at) + 1 or len(piece)
+            kept = piece[at:end]
+            self._ready += kept
+            self._in_quotes ^= bool(quote) and kept.count(quote) % 2 == 1
+            self._at_start = kept.endswith(newline)
+            at = end
 
 
 def fetched(stream: Any, size: int, path: str) -> bytes:
@@ -59,9 +118,9 @@ def fetched(stream: Any, size: int, path: str) -> bytes:
         raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
 
 
-def head_of(path: str) -> bytes:
+def head_of(path: str, layout: Layout = UNQUOTED) -> bytes:
     """The first megabyte."""
-    with opened(path) as stream:
+    with opened(path, layout) as stream:
         return fetched(stream, HEAD, path)
 
 
@@ -71,14 +130,15 @@ def reason(error: BaseException) -> str:
     return f"{said[:200].rstrip('.')}."
 
 
-def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> Iterator[Block]:
+def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
     """The file from byte ``start`` on in blocks that end where a line ends and no quotation is open."""
-    with opened(path) as stream:
+    newline = layout.newline
+    with opened(path, layout) as stream:
         fetched(stream, start, path)
         rest, offset = b"", start
         while piece := fetched(stream, BLOCK, path):
             data = rest + piece if rest else piece
-            end = line_end(data, newline, quoted)
+            end = line_end(data, layout)
             if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
                 end = data.rfind(newline) + 1
                 if not end:
@@ -92,24 +152,25 @@ def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> I
             yield Block(memoryview(rest), offset)
 
 
-def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
+def line_end(data: bytes, layout: Layout) -> int:
     """Where the last record ends; 0 if none does. A line break inside quotation marks ends no record."""
+    newline, quote = layout.newline, layout.quote
     end, open_quotes = data.rfind(newline) + 1, 0
-    if quoted and data.find(b'"', 0, end) >= 0:  # faster than bytes.count where there are many
-        open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord('"'))) % 2
+    if quote and data.find(quote, 0, end) >= 0:  # faster than bytes.count where there are many
+        open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord(quote))) % 2
     while end and open_quotes:
-        earlier = data.rfind(newline, 0, data.rfind(b'"', 0, end)) + 1
-        open_quotes = (open_quotes + data.count(b'"', earlier, end)) % 2
+        earlier = data.rfind(newline, 0, data.rfind(quote, 0, end)) + 1
+        open_quotes = (open_quotes + data.count(quote, earlier, end)) % 2
         end = earlier
     return end
 
 
-def lines_before(path: str, offset: int, newline: bytes = b"\n") -> int:
+def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
     """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
     lines = 0
-    with opened(path) as stream:
+    with opened(path, layout) as stream:
         while offset > 0 and (data := fetched(stream, min(offset, BLOCK), path)):
-            lines, offset = lines + data.count(newline), offset - len(data)
+            lines, offset = lines + data.count(layout.newline), offset - len(data)
     return lines
 
 

@@ -7,14 +7,15 @@ import contextlib
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
-from banbury.readers.blocks import Block, BlockFile, cut, first_refused, head_of, lines_before, reason
-from banbury.readers.options import Options
+from banbury.readers.blocks import Block, BlockFile, Layout, cut, first_refused, head_of, lines_before, reason
+from banbury.readers.options import Options, is_mark
 from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -25,10 +26,10 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 def from_delimited(path: str, options: Options) -> Source:
-    """A delimited text file, which need not fit in memory. Where its columns are named, it has no header."""
+    """A delimited text file, which need not fit in memory. Where its columns are named, it has no header unless that is said."""
     mark = options.delimiter
-    fits = mark is None or (isinstance(mark, str) and len(mark.encode()) == 1 and mark not in '\0\n\r"')
-    errors.require(fits, "delimiter", mark, "one ASCII character, or None to have it found out")
+    fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
+    errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
     return Source(_DelimitedFile(path, options).batches, path)
 
 
@@ -40,27 +41,48 @@ class _DelimitedFile(BlockFile):
         self.missing_values = frozenset(options.missing_values)
         self.kinds = options.kinds or {}
         self.types: dict[str, Any] = {}
-        self.warned = False
+        self.warned = self.told = False
+        self.has_header = options.columns is None if options.header is None else options.header
+        mark, comment = '"' if options.quote is None else options.quote, (options.comment or "").encode()
+        self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
         head = head_of(path)
-        self.newline = b"\n" if b"\n" in head or b"\r" not in head else b"\r"
-        self.start, header = self._header(head)
-        self.delimiter = options.delimiter or sniffed(self._text(head[self.start - len(header) :]))
+        if b"\n" not in head and b"\r" in head:
+            self.layout = replace(self.layout, newline=b"\r")
+        head = head_of(path, self.layout) if comment else head
+        self.start, header = self._header(head, options.skip_lines)
+        self.delimiter = options.delimiter or sniffed(self._text(head[self.start - len(header) :]), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
-        self.quoted = self.delimiter != "\t" or (options.columns is None and b'"' in header)
+        if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
+            self.layout = replace(self.layout, quote=b"")
+        self.named = self.has_header or options.columns is not None
         self.names = self._named(header, options.columns)
-        self.start -= len(header) if options.columns is not None else 0
+        if not self.named and not set(self.names).issuperset(self.kinds):
+            self.kinds = {}  # there are fewer columns than were counted, perhaps without the target: they are told by place
+        self.start -= 0 if self.has_header else len(header)
 
-    def _header(self, head: bytes) -> tuple[int, bytes]:
-        """Where the first record ends, and its bytes; a byte order mark and blank lines before it are passed over."""
-        begin = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+    @property
+    def quote(self) -> str:
+        return self.layout.quote.decode()
+
+    def _header(self, head: bytes, skipped: int) -> tuple[int, bytes]:
+        """Where the first record ends, and its bytes; a byte order mark, lines to skip and blank lines are passed over."""
+        begin, newline, quote = 0, self.layout.newline, self.layout.quote
+        if head.startswith(BYTE_ORDER_MARK):
+            begin = len(BYTE_ORDER_MARK)
+        for number in range(skipped):
+            begin = head.find(newline, begin) + 1
+            if not begin:
+                raise errors.bad_file(
+                    self.path, f"skip_lines is {skipped:,}, and there are {errors.many(number, 'line')}."
+                )
         while head[begin : begin + 1] in (b"\n", b"\r"):
             begin += 1
         if not head[begin:].strip():
-            raise errors.bad_file(self.path, "it is empty.")
-        end = first_end = head.find(self.newline, begin) + 1 or len(head)
-        while head.count(b'"', begin, end) % 2 and end < len(head):
-            end = head.find(self.newline, end) + 1 or len(head)
-        if head.count(b'"', begin, end) % 2:
+            raise errors.bad_file(self.path, "it is empty." if not skipped else "nothing follows the lines to skip.")
+        end = first_end = head.find(newline, begin) + 1 or len(head)
+        while quote and head.count(quote, begin, end) % 2 and end < len(head):
+            end = head.find(newline, end) + 1 or len(head)
+        if quote and head.count(quote, begin, end) % 2:
             end = first_end
         return end, head[begin:end]
 
@@ -69,16 +91,19 @@ class _DelimitedFile(BlockFile):
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
+        if names is None and not self.has_header:
+            return tuple(str(number + 1) for number in range(len(fields)))
         if names is None:
             fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
-            if 2 * sum(map(is_number, fields)) > len(fields):
-                warning = f"the first line of {self.path} is read as the header, and most of it is numbers. "
-                errors.warn(
-                    errors.BanburyWarning(f"{warning}Name the columns with columns= if the file has no header.")
+            if len(set(fields)) < len(fields):
+                twice = next(name for name in fields if fields.count(name) > 1)
+                text = (
+                    f"two columns are named {twice!r}{errors.where(self.path)}. Rename one of them.{errors.NO_HEADER}"
                 )
-            return distinct(fields, self.path)
+                raise errors.DuplicateColumn(text, column=twice)
+            return tuple(fields)
         if len(names) != len(fields):
-            line = lines_before(self.path, self.start - len(header), self.newline) + 1
+            line = lines_before(self.path, self.start - len(header), self.layout) + 1
             what = f"{len(fields):,} fields divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
             text = f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
             text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter "
@@ -95,17 +120,22 @@ class _DelimitedFile(BlockFile):
             return data.decode("latin-1")
 
     def _records(self, data: bytes) -> Any:
-        return records(self._text(data), self.delimiter, self.quoted)
+        return records(self._text(data), self.delimiter, self.quote)
 
     def batches(self) -> Iterator[Batch]:
-        blocks = cut(self.path, self.start, self.newline, self.quoted)
+        blocks = cut(self.path, self.start, self.layout)
         first = next(blocks, None)
         return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
 
     def infer(self, block: Block) -> Any:
         table = self._table(block)
         self.types = dict(zip(self.names, table.schema.types, strict=True))
-        return self._batch(table)
+        batch = self._batch(table)
+        if self.has_header and self.named and not self.told and (why := looks_like_a_row(batch)):
+            self.told = True
+            what = f"the first line of {self.path} is read as the header, and looks like a row: {why}"
+            errors.warn(f"{what}. If the file has no header, say header=False, or give columns=[...].")
+        return batch
 
     def parse(self, block: Block) -> Any:
         return self._batch(self._table(block))
@@ -117,7 +147,7 @@ class _DelimitedFile(BlockFile):
         for name, column in columns.items():
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 column.encode()
-        return Batch(self.names, table.num_rows, columns, True, self.path)
+        return Batch(self.names, table.num_rows, columns, self.named, self.path)
 
     def _table(self, block: Block) -> Any:
         """The block as an Arrow table; a text that is not UTF-8 is taken for Latin-1 when it is looked at."""
@@ -139,13 +169,11 @@ class _DelimitedFile(BlockFile):
     def _parse_as(
         self, block: Block, types: Mapping[str, Any], check_utf8: bool = False, only: Sequence[str] = ()
     ) -> Any:
-        pa_csv, quoted = arrow("csv"), self.quoted
+        pa_csv, quote = arrow("csv"), self.quote
         return pa_csv.read_csv(
             arrow().BufferReader(block.data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names),
-            pa_csv.ParseOptions(
-                delimiter=self.delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
-            ),
+            pa_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
             pa_csv.ConvertOptions(
                 null_values=_blanked(self.missing_values),
                 true_values=_blanked(TRUE),
@@ -169,9 +197,9 @@ class _DelimitedFile(BlockFile):
             expected = len(self.names)
             for line, fields in self.records(block):
                 if len(fields) != expected:
-                    text = self.delimiter.join(fields)
+                    text, line_1 = self.delimiter.join(fields), "header" if self.has_header else "first line"
                     return errors.BadFile(
-                        f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the header has {expected}: "
+                        f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the {line_1} has {expected}: "
                         f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
                         "Mend the line, or name the delimiter with delimiter=.",
                         path=self.path,
@@ -207,7 +235,7 @@ class _DelimitedFile(BlockFile):
     def records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
         """The records of the block, each with the line of the file on which it begins; as far as they can be read."""
         reader = self._records(bytes(block.data))
-        begin = line = lines_before(self.path, block.offset, self.newline) + 1
+        begin = line = lines_before(self.path, block.offset, self.layout) + 1
         with contextlib.suppress(csv.Error):
             for fields in reader:
                 if fields:
@@ -223,25 +251,25 @@ def is_utf8(data: memoryview) -> bool:
     return True
 
 
-def records(text: str, delimiter: str, quoted: bool) -> Any:
+def records(text: str, delimiter: str, quote: str) -> Any:
     """Python's own reader, which knows its line: for the header, for sniffing and for errors."""
-    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, quotechar=quote or None)
 
 
-def sniffed(text: str) -> str:
+def sniffed(text: str, quote: str) -> str:
     """The delimiter on which header and first records agree best; a space only if no other divides the header."""
-    scores = {delimiter: _agreement(text, delimiter) for delimiter in DELIMITERS}
+    scores = {delimiter: _agreement(text, delimiter, quote) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
-    nothing = " " if _agreement(text, " ")[0] == 1.0 else ","
+    nothing = " " if _agreement(text, " ", quote)[0] == 1.0 else ","
     return nothing if scores[best] == (0.0, 1) else best
 
 
-def _agreement(text: str, delimiter: str) -> tuple[float, int]:
+def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
     """The share of records that have as many fields as the header, and that number; (0, 1) if it divides nothing."""
     counts: list[int] = []
     with contextlib.suppress(csv.Error):
-        lengths = (len(fields) for fields in records(text, delimiter, quoted=delimiter != "\t") if fields)
+        lengths = (len(fields) for fields in records(text, delimiter, "" if delimiter == "\t" else quote) if fields)
         for length in islice(lengths, SNIFFED_RECORDS + 1):
             counts.append(length)
     if not counts or counts[0] < 2:
@@ -264,6 +292,24 @@ def _fit(texts: Any, data_type: Any) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def looks_like_a_row(batch: Batch) -> str | None:
+    """Why a header is rather a row: it has numbers where the columns do, or words that its own columns hold; None if not."""
+    kinds = {name: batch.kind(name) for name in batch.names}
+    numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
+    words = [name for name, kind in kinds.items() if kind == "string"]
+    held = [name for name in words if name in batch.codes(name).values]
+    if not numbers:
+        return f"{errors.listed(held, 3)} are below, too" if 2 * len(held) > max(len(words), 2) else None
+    row = all(map(is_number, numbers)) and (not _is_counting(numbers) or len(words) == len(held) > 0)
+    return f"{errors.listed(numbers, 3)} where there are numbers below" if row else None
+
+
+def _is_counting(numbers: Sequence[str]) -> bool:
+    """Whether whole numbers go up one by one: positions, or years."""
+    whole = [int(number) for number in numbers if number.isdecimal()]
+    return len(whole) == len(numbers) > 1 and whole == list(range(whole[0], whole[0] + len(whole)))
 
 
 def is_number(text: str) -> bool:

@@ -20,7 +20,7 @@ from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
 from banbury.readers.columns import Coded, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file, html_text
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, begins_as_post, message_cells, message_text, messages
-from banbury.readers.options import SUBJECT, Options, header_columns
+from banbury.readers.options import OF_TEXT_TABLES, SUBJECT, Options, header_columns
 from banbury.readers.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
 
@@ -162,6 +162,7 @@ def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
 ) -> Source:
     """The documents in some files, in their order; with a column for the class where files have labels."""
+    options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
     documents = _Documents(files, name, options, unreadable)
     return Source(documents.batches, name, target=documents.names[0] if documents.labelled else None)
 

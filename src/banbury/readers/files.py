@@ -19,7 +19,7 @@ from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, File, beginning, form_of, from_files, from_folder
 from banbury.readers.lines import from_lines
-from banbury.readers.options import Options, header_columns
+from banbury.readers.options import OF_TEXT_TABLES, Options, header_columns
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
@@ -83,6 +83,8 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     if _are_documents(path, options):
         return from_files([File(path)], path, options)
     kind = kind_of_table(path)
+    if kind != "CSV":
+        options.refuse(OF_TEXT_TABLES, f"CSV and its kin, and {path} is {kind}")
     if kind == "Parquet":
         return from_parquet(path, options)
     head = head_of(path)

@@ -43,7 +43,7 @@ class _LinesFile(BlockFile):
         self.types: dict[str, Any] = {}
 
     def batches(self) -> Iterator[Batch]:
-        blocks = cut(self.path, 0, quoted=False)
+        blocks = cut(self.path, 0)
         return self.read(next(blocks, Block(memoryview(b""), 0)), blocks)
 
     def infer(self, block: Block) -> Any:

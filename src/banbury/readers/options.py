@@ -10,6 +10,7 @@ from banbury import errors
 
 MISSING_VALUES = ("", "NA", "NaN", "null", "?")
 FORMATS = ("auto", "text", "mail", "html")
+OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
 
@@ -38,6 +39,10 @@ class Options:
     batch_rows: int | None = None
     format: Format = "auto"
     headers: Headers = SUBJECT
+    header: bool | None = None
+    quote: str | None = None
+    comment: str | None = None
+    skip_lines: int = 0
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
@@ -45,11 +50,32 @@ class Options:
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
+        errors.require(
+            self.header in (True, False, None), "header", self.header, "True, False, or None to have it found out"
+        )
+        errors.require(
+            self.quote in (None, "none") or is_mark(self.quote), "quote", self.quote, "one ASCII character, or 'none'"
+        )
+        errors.require(self.comment is None or is_mark(self.comment), "comment", self.comment, "one ASCII character")
+        errors.check_whole("skip_lines", self.skip_lines, 0)
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
         known = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
         errors.require(known, "headers", headers, "'keep', 'drop', 'columns' or a list of headers' names")
         return self
+
+    def refuse(self, names: Sequence[str], what: str) -> None:
+        """Raises where one of these was said of something that it does not apply to."""
+        plain = Options()
+        for name in names:
+            if getattr(self, name) != getattr(plain, name):
+                said = f"{name}={getattr(self, name)!r}"
+                raise errors.BadSetting(f"{said} is for {what}. Leave it out.", setting=name, value=getattr(self, name))
+
+
+def is_mark(text: Any) -> bool:
+    """Whether a text is one character that may divide or quote."""
+    return isinstance(text, str) and len(text.encode()) == 1 and text not in "\0\n\r"
 
 
 def _are_texts(values: Any) -> bool:

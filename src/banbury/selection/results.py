@@ -15,6 +15,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.naive_bayes import Answering, same_rows
+from banbury.readers.batches import as_name
 from banbury.selection.dataset import renumbered, used_names
 from banbury.sums import in_order, total, weighed
 from banbury.tally import Label, Tally
@@ -357,7 +358,7 @@ def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 
 
-def evaluate(model: Answering, data: Any, target: str | None = None, **reading: Any) -> Evaluation:
+def evaluate(model: Answering, data: Any, target: str | int | None = None, **reading: Any) -> Evaluation:
     """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
 
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
@@ -374,6 +375,7 @@ def evaluate(model: Answering, data: Any, target: str | None = None, **reading: 
     if not hasattr(type(model), "stream"):
         wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
         raise errors.bad_setting("the model", type(model).__name__, wanted)
+    target = as_name(target)
     if target is not None and not isinstance(target, str):
         raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
     source = model._read(data, reading)
