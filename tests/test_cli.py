@@ -138,7 +138,7 @@ def environment(**more):
     "arguments, words",
     [
         (["fti"], "Did you mean: banbury fit"),
-        (["nonsense"], "The commands are fit, count"),
+        (["nonsense"], "The commands are fit, tune"),
         (["--fit"], "Did you mean: banbury fit"),
         (["--nonsense"], "no option '--nonsense'"),
         (["fit"], "INPUT"),

@@ -518,3 +518,61 @@ def test_a_wide_schema_is_abridged() -> None:
     text = str(bb.Schema.infer(np.random.default_rng(0).normal(size=(3, 100)))).splitlines()
     assert text[0] == "Schema: 100 features"
     assert text[-1] == "  … and 60 more"
+
+
+# Names with a star ---------------------------------------------------------------------------------------------------
+
+
+SOILS = {"soil_1": [0, 1, 1, 0], "soil_2": [1, 0, 0, 1], "high": [1.5, 2.5, 3.0, 7.0], "y": list("abab")}
+
+
+def test_a_star_stands_for_all_columns_that_are_named_so():
+    schema = bb.Schema.infer(SOILS, target="y", features={"soil_*": "gaussian"})
+    assert families(schema) == {"soil_1": "gaussian", "soil_2": "gaussian", "high": "gaussian"}
+    assert [f.why for f in schema.features if f.name.startswith("soil")] == ["declared"] * 2
+    assert families(bb.Schema.infer(SOILS, target="y", features={"*_2": None})) == {
+        "soil_1": "categorical",
+        "high": "gaussian",
+    }
+    assert families(bb.Schema.infer(SOILS, target="y", features={"*": "gaussian"})) == families(schema)
+
+
+def test_a_column_that_is_named_is_not_meant_by_a_star():
+    for given in ({"soil_*": "gaussian", "soil_2": "bernoulli"}, {"soil_2": "bernoulli", "soil_*": "gaussian"}):
+        assert families(bb.Schema.infer(SOILS, target="y", features=given))["soil_2"] == "bernoulli"
+    both = bb.Schema.infer(SOILS, target="y", features={("soil_2", "high"): "joint", "soil_*": "gaussian"})
+    assert [f.inputs for f in both.features] == [("soil_1",), ("soil_2", "high")]
+
+
+def test_a_block_may_be_named_by_a_star():
+    for given in ({("soil_*", "high"): "joint"}, {"soil_*": "joint", "high": "gaussian"}):
+        assert bb.Schema.infer(SOILS, target="y", features=given).features[-1].inputs[:2] == ("soil_1", "soil_2")
+
+
+def test_a_column_whose_name_has_a_star_is_taken_at_its_word():
+    rows = {"soil_*": [0.5, 1.5, 2.5, 3.5], **SOILS}
+    schema = bb.Schema.infer(rows, target="y", features={"soil_*": "poisson"})
+    assert families(schema) == {
+        "soil_*": "poisson",
+        "soil_1": "categorical",
+        "soil_2": "categorical",
+        "high": "gaussian",
+    }
+
+
+def test_a_star_that_matches_nothing_is_told_with_what_is_like_it():
+    with pytest.raises(UnknownColumn, match=r"no column is named like 'soli_\*'.*Did you mean 'soil_\d'"):
+        bb.count(SOILS, target="y", features={"soli_*": "bernoulli"})
+    with pytest.raises(UnknownColumn, match=r"no column is named like 'y\*'"):
+        bb.count(SOILS, target="y", features={"y*": "bernoulli"})
+    with pytest.raises(BadSetting, match="column 'soil_1' in two places"):
+        bb.count(SOILS, target="y", features={"soil_*": "bernoulli", "*_1": "gaussian"})
+
+
+def test_stars_in_estimate_and_networks():
+    tally = bb.count(SOILS, target="y", features={"soil_*": bb.Bernoulli(), "high": "gaussian"})
+    same = {name: bb.Bernoulli(alpha=0.25) for name in ("soil_1", "soil_2")}
+    starred = bb.estimate(tally, features={"soil_*": bb.Bernoulli(alpha=0.25)})
+    assert np.array_equal(starred.posterior(SOILS), bb.estimate(tally, features=same).posterior(SOILS))
+    network = bb.BeliefNetwork.count(SOILS, {"soil_1": ["y"], "soil_2": ["y"]}, features={"soil_*": "categorical"})
+    assert network.nodes == bb.BeliefNetwork.count(SOILS, {"soil_1": ["y"], "soil_2": ["y"]}).nodes

@@ -1175,6 +1175,36 @@ def test_a_choice_is_made_within_the_rows_that_a_fold_learns_from(settings: dict
         np.testing.assert_allclose(found.posteriors[test], model.posterior(rows), rtol=1e-12)
 
 
+@pytest.mark.parametrize("settings", [{}, {"alpha": [0.1, 2.0]}], ids=str)
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_calibration_is_learned_within_the_rows_that_a_fold_learns_from(method: str, settings: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 400)
+    X = np.repeat(rng.normal(size=(400, 1)) + labels[:, None], 4, axis=1)  # one column four times: far too sure
+    found = bb.cross_validate(X, labels, folds=4, calibrate=method, features="gaussian", **settings)
+    assert "calibrated within each fold" in str(found)
+    fold = np.empty(400, dtype=int)
+    fold[found.rows] = found.folds
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
+    if not settings:
+        clf = bb.NaiveBayesClassifier("gaussian", calibrate=method)
+        there = cross_val_predict(clf, X, labels, cv=splits, method="predict_proba")
+        np.testing.assert_allclose(found.posteriors, there[found.rows], rtol=1e-9)
+        same = bb.cross_validate(X, labels, folds=4, estimator=clf)
+        np.testing.assert_array_equal(same.posteriors, found.posteriors)
+    assert found.log_loss < bb.cross_validate(X, labels, folds=4, features="gaussian", **settings).log_loss
+
+
+def test_what_cannot_be_calibrated_within_folds_is_said() -> None:
+    for settings, said in [
+        ({"calibrate": "plat"}, "Did you mean 'platt'"),
+        ({"calibrate": "platt", "weigh": True}, "left out where evidence is weighed"),
+        ({"calibrate": "platt", "folds": "loo"}, "a number of folds, where settings are chosen or calibrated"),
+    ]:
+        with pytest.raises(bb.BanburyError, match=said):
+            bb.cross_validate(GOOD, "y", **settings)
+
+
 def test_leave_one_out_does_not_choose() -> None:
     with pytest.raises(bb.BanburyError, match="a number of folds, where settings are chosen"):
         bb.cross_validate(GOOD, "y", folds="loo", alpha="auto")

@@ -209,7 +209,8 @@ def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -
     columns = f"  Columns: {listed(map(shortened, known))}{'' if numbered else header_hint(source)}"
     if name in ("subject", "body") and tuple(known) in (("text",), ("class", "text")):
         columns += "\n  Headers of messages are columns with headers='columns'."
-    text = f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n{columns}"
+    named = "is named like " if isinstance(name, str) and "*" in name else ""
+    text = f"no column {named}{name!r}{where(source)}.{did_you_mean(name, known)}\n{columns}"
     return UnknownColumn(text, column=name, known=list(known))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter as Counts
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -94,7 +95,8 @@ class Schema:
 
         Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
         categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have
-        more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out).
+        more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out;
+        "soil_*" is every column that begins so).
         Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
         """
         reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
@@ -179,7 +181,7 @@ class Schema:
     def with_families(self, overrides: Mapping[str, Any]) -> Schema:
         """The same schema with other estimating halves; raises if they would have been counted otherwise."""
         features = list(self.features)
-        for name, given in overrides.items():
+        for name, given in starred(overrides, [feature.name for feature in features]):
             old = self[name]
             features[self.index[old.name]] = new = old._replace(family=_re_estimated(old, family(given)))
             new.family.check_columns(new)
@@ -416,7 +418,8 @@ def _declared(
         return ({}, [block(columns, whole)]) if whole.block else (dict.fromkeys(columns, whole), [])
     declared: dict[str, Family | None] = {}
     blocks: list[Feature] = []
-    for name, given in features.items():
+    twice: list[str] = []
+    for name, given in starred(features, columns, batch.source):
         several = tuple(_column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,)))
         chosen = None if given is None else family(given)
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
@@ -429,13 +432,43 @@ def _declared(
                 "bb.Histogram() or bb.Joint()",
             )
         else:
+            twice += [several[0]] if several[0] in declared else []
             declared[several[0]] = chosen
     blocks = _unlike(blocks, batch)
-    every = [name for each in blocks for name in each.columns] + list(declared)
-    if len(every) != len(set(every)):
-        twice = next(name for name in every if every.count(name) > 1)
-        raise errors.bad_setting("features", f"column {twice!r} in two places", "a mapping that has each column once")
+    every = Counts([name for each in blocks for name in each.columns] + list(declared))
+    if twice := twice or [name for name, times in every.items() if times > 1]:
+        raise errors.bad_setting(
+            "features", f"column {twice[0]!r} in two places", "a mapping that has each column once"
+        )
     return declared, blocks
+
+
+def starred(
+    features: Mapping[Any, Any], columns: Sequence[str], source: str | None = None
+) -> Iterator[tuple[Any, Any]]:
+    """What was given, by column: ``"soil_*"`` stands for all columns that begin so and are not named themselves.
+
+    A column whose own name has the star is that column. A family of several columns has them together.
+    """
+    known = set(columns)
+    named = {each for name in features for each in (name if isinstance(name, tuple) else (name,))}
+
+    def meant(name: Any) -> tuple[Any, ...]:
+        if not isinstance(name, str) or "*" not in name or name in known:
+            return (name,)
+        pattern = re.compile(".*".join(map(re.escape, name.split("*"))), re.DOTALL)
+        found = [column for column in columns if pattern.fullmatch(column)]
+        if not found:
+            raise errors.unknown_column(name, columns, source)
+        return tuple(column for column in found if column not in named)
+
+    for name, given in features.items():
+        if isinstance(name, tuple):
+            yield tuple(column for each in name for column in meant(each)), given
+        elif (several := meant(name)) != (name,) and several and given is not None and family(given).block:
+            yield several, given
+        else:
+            yield from ((column, given) for column in several)
 
 
 def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:

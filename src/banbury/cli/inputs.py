@@ -120,7 +120,7 @@ def _bytes(path: str) -> int:
 
 def model(path: str, verb: str) -> Model:
     """A model from its file, for a verb that takes no network."""
-    thing = _no_tally(path)
+    thing = no_tally(path)
     if isinstance(thing, BeliefNetwork):
         text = f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the "
         raise errors.BadFile(text + "network predict, explain, evaluate and show.", path=path)
@@ -129,7 +129,7 @@ def model(path: str, verb: str) -> Model:
 
 def answering(path: str, of: str | None = None) -> Answering:
     """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
-    thing = _no_tally(path)
+    thing = no_tally(path)
     if isinstance(thing, Model):
         if of is not None:
             raise errors.bad_setting("--of", of, f"left out: {path} holds a model, which predicts its target alone")
@@ -144,7 +144,7 @@ def answering(path: str, of: str | None = None) -> Answering:
     return NetworkClassifier(thing, thing.nodes[thing._asked(node)])
 
 
-def _no_tally(path: str) -> Model | BeliefNetwork:
+def no_tally(path: str) -> Model | BeliefNetwork:
     thing = kept(path)
     if isinstance(thing, Tally):
         text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"

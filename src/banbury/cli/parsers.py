@@ -137,7 +137,7 @@ def _add(group: Any, line: str) -> None:
     names = [word for word in words if word.startswith("-")] or words[:1]
     settings = words[len(names) :]
     if settings:
-        made: dict[str, Any] = {"metavar": settings[0]}
+        made: dict[str, Any] = {"metavar": settings[0], **({"dest": "label"} if names == ["--class"] else {})}
         for word in settings[1:]:
             made |= SETTINGS.get(word) or ({"default": word[1:]} if word.startswith("=") else {"nargs": word})
     else:
@@ -170,11 +170,12 @@ COUNTING = """\
 # what is counted
 --target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
-COLUMN=none leaves one out, A+B=FAMILY takes several together. Families: bernoulli, categorical, quantile_tree, gaussian, \
-poisson, histogram, kernel_density, text; together: joint, gaussian,covariance=full, tied or shrunk, histogram, \
+'soil_*=FAMILY' is for all columns named so, COLUMN=none leaves one out, A+B=FAMILY takes several together. \
+Families: bernoulli, categorical, quantile_tree, gaussian, poisson, histogram, kernel_density, text; together: joint, \
+gaussian,covariance=full, tied or shrunk, histogram, \
 kernel_density{choose}
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
-model=complement, min_count=2
+model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights
 --missing HOW =skip | a missing word or flag: skip it (the default), or category"""
 CHOOSE = "; or choose: by how well they tell the classes of rows they have not seen"
@@ -195,14 +196,35 @@ READING_AGAIN = READING.format(
 > A model does not know how its data were read: give the same --format, --headers, --missing-values
 > and --names here as there, or its answers and their score are those of another reading."""
 )
-COUNTED, COUNTED_OR_CHOSEN = (f"{COUNTING.format(choose=c)}\n{READING.format(before='')}" for c in ("", CHOOSE))
+WITHOUT_TEXT = "\n".join(
+    line
+    for line in f"{COUNTING.format(choose='', several='')}\n{READING.format(before='')}".splitlines()
+    if not line.startswith("--text KEY=VALUE")
+)
+SEVERAL = "; of several, as in model=multinomial,presence, the best is found"
+COUNTED, COUNTED_OR_CHOSEN, TRIED = (
+    f"{COUNTING.format(choose=c, several=s)}\n{READING.format(before='')}"
+    for c, s in (("", ""), (CHOOSE, ""), (CHOOSE, SEVERAL))
+)
 ESTIMATING = """\
 # how it is estimated
---how HOW =mean | mle, map, mean (the default), predictive or gibbs
---alpha NUMBER =1 | smoothing: 1 is add-one (the default){tuned}
+--how HOW =mean | mle, map, mean (the default), predictive or gibbs{hows}
+--alpha NUMBER ={alpha}{tuned}
 --class-prior PRIOR | uniform, a number α for (n + α) / (N + αC), or CLASS=P,CLASS=P (the frequencies)
 --seed N int =0 | what random choices follow from (0)"""
-ESTIMATED, TUNED = (ESTIMATING.format(tuned=t) for t in ("", "; auto chooses it, as do several numbers: 0.1,1,10"))
+ADD_ONE = "1 | smoothing: 1 is add-one (the default)"
+ESTIMATED, TUNED = (
+    ESTIMATING.format(hows="", alpha=ADD_ONE, tuned=t)
+    for t in ("", "; auto chooses it, as do several numbers: 0.1,1,10")
+)
+SEARCHED = ESTIMATING.format(
+    hows=", or several: mean,predictive",
+    alpha="auto",
+    tuned=" | smoothing: a number, several such as 0.1,1,10, or auto (the default): thirteen from 0.001 to 10",
+)
+FOLDS = "--folds K =10 | cross-validate with so many folds (10)"
+CALIBRATE = "--calibrate METHOD | make probabilities honest: temperature, platt or isotonic"
+GROUPS = "--groups COLUMN | rows that share this column's value are never in different folds"
 HOLD = """\
 --hold MB float =256 | hold rows in memory up to so many megabytes of input (256); read larger input three times instead"""
 OF = "--of NODE | of a network: the node that is asked for (its target)"
@@ -219,10 +241,12 @@ def _verb(text: str) -> Verb:
 
 MODULES = {  # in banbury.cli, and the verbs they hold
     "fit": "fit",
+    "tune": "tune",
     "tallies": "count merge subtract estimate",
     "predict": "predict explain",
     "validate": "evaluate cross-validate learning-curve",
-    "show": "show report demo",
+    "plot": "plot",
+    "show": "diagnose show report demo",
 }
 VERBS = (
     _verb(f"""
@@ -242,10 +266,24 @@ $ banbury fit adult.csv --target income --tan -o tree.banbury
 --tan | let each column depend on one other beside the class, where that is beyond chance
 --bins N | cut numbers into so many bins of about equal shares; or mdl, where the classes change (the default)
 # how good it is
---folds K =10 | cross-validate with so many folds (10)
+{FOLDS}
 --no-cross-validate | do without
---calibrate METHOD | make probabilities honest: temperature, platt or isotonic
+{CALIBRATE}
 {HOLD}"""),
+    _verb(f"""
+learn | tune | Find the settings that say most of rows they have not seen, and keep the model they make.
+INPUT... [--target COLUMN] [-o FILE] [OPTIONS]
+$ banbury tune mail/ --text model=multinomial,presence --text min_count=1,2,5 -o mail.banbury
+$ banbury tune adult.csv --target income --features choose --how mean,predictive
+{INPUTS}
+-o --output FILE | the file to keep the best model in
+# what is best
+--scoring SCORE =log_loss | log_loss (the default), accuracy, brier or macro_f1
+{FOLDS}
+{GROUPS}
+{CALIBRATE}, and judge settings by what is calibrated
+{TRIED}
+{SEARCHED}"""),
     _verb(f"""
 learn | count | Count labelled data into a tally, to be merged, subtracted and estimated from.
 INPUT... [--target COLUMN] -o FILE [OPTIONS]
@@ -253,7 +291,7 @@ $ banbury count january.csv --target churn -o january.banbury
 $ banbury count february.csv --like january.banbury -o february.banbury
 {INPUTS}
 {OUTPUT}
-{COUNTING.format(choose="")}
+{COUNTING.format(choose="", several="")}
 --like FILE | count what this tally, model or network counted, to merge the two
 {READING.format(before="")}"""),
     _verb(f"""
@@ -316,8 +354,9 @@ INPUT... [--target COLUMN] [OPTIONS]
 $ banbury cross-validate adult.csv --target income --folds 10
 {INPUTS}
 --folds K =10 | how many folds (10), or loo to leave out one row at a time
---groups COLUMN | rows that share this column's value are never in different folds
+{GROUPS}
 --weigh | weigh the evidence of columns and pairs of them, anew within each fold
+{CALIBRATE}, within each fold
 {HOLD}
 {COUNTED_OR_CHOSEN}
 {TUNED}"""),
@@ -333,6 +372,13 @@ $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
 --weigh | weigh the evidence of columns and pairs of them, on the rows of each size
 {COUNTED}
 {ESTIMATED}"""),
+    _verb(f"""
+look | diagnose | Find what stands against naive Bayes: columns that repeat each other, and columns that tell nothing.
+INPUT... [--target COLUMN] [OPTIONS]
+$ banbury diagnose adult.csv --target income
+{INPUTS}
+--n N int =20 | list so many pairs of columns, and words of a text (20)
+{COUNTED}"""),
     _verb(f"""
 look | show | Print what a file holds: schema, tally, model, network.
 FILE [--informative N | --digest]
@@ -355,6 +401,34 @@ $ banbury report adult.banbury adult.csv -o report.html
 --telling N int =10 | name N telling values of each class (10)
 --seed N int =0 | what random choices follow from (0)
 {READING.format(before="")}"""),
+    _verb(f"""
+look | plot | Draw a picture, by its name, into a PNG or SVG file: evidence, likelihood, calibration, ...
+PICTURE [MODEL] [INPUT...] [-o FILE] [OPTIONS] | --list
+$ banbury plot --list
+$ banbury plot evidence adult.banbury new.csv --row 3 -o evidence.png
+$ banbury plot likelihood adult.banbury adult.csv --columns age -o age.svg
+$ banbury plot learning-curve adult.csv --target income --weigh -o curve.png
+picture PICTURE ? | evidence, compared-evidence, likelihood, bandwidth, boundary, density, nomogram, calibration, confusion, \
+learning-curve or network
+input INPUT * | the file of the model or network, but for learning-curve; then rows: a CSV, Parquet or NDJSON file, a folder \
+with a sub-folder per class, a pattern in quotes, several files, or - for stdin
+--list | say what each picture shows, and what it is drawn of
+-o --output FILE | the picture to write, which ends in .png or .svg (PICTURE.png)
+--dpi N int =100 | so many dots per inch of a PNG file (100)
+# what is drawn
+--columns A,B | the column that is drawn, or two of them
+--row N int | the row that is explained, or marked; the first is 1
+--text TEXT | explain this text instead of a row of INPUT
+--class CLASS | the class that is drawn (of a nomogram the last one)
+--against CLASS | the class to weigh it against (the runner-up)
+--n N int | draw the N strongest columns, words or values
+--shares | of confusion: shares of each class's rows, in place of their number
+--beside OTHER | of compared-evidence another model; of learning-curve logistic_regression
+--sizes A,B,C | of learning-curve: numbers of rows, or shares such as 0.5 (about ten sizes)
+--weigh | of learning-curve: weigh the evidence of columns and pairs of them
+{OF}
+{WITHOUT_TEXT}
+{ESTIMATED}"""),
     _verb("""
 look | demo | See it all at work on the docstrings of Python's own library; nothing is downloaded.
 [FOLDER]

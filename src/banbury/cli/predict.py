@@ -161,7 +161,7 @@ def explain(args: Namespace) -> None:
     density = isinstance(model, Model) and is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")
-    row = _wanted(args, model)
+    row = wanted_row(args, model)
     if density:
         surprise = banbury.Density.from_model(model).surprise(row)  # type: ignore[arg-type]
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
@@ -176,7 +176,7 @@ def explain(args: Namespace) -> None:
     output.result(args, facts, text, facts["evidence"])
 
 
-def _wanted(args: Namespace, model: Answering) -> Any:
+def wanted_row(args: Namespace, model: Answering) -> Any:
     """The text, or the row of the input, that is asked for."""
     if args.text is None:
         return _row(args, model)

@@ -14,6 +14,7 @@ from banbury.readers import read
 from banbury.schema import Schema
 
 LISTS = ("stop_words", "values")
+WITH_COMMAS = ("ngrams", "stop_words", "vocabulary")  # settings of a text whose one value may hold several
 TABS = ("tab", "\\t")
 TOGETHER = (
     "a family of several columns, as + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
@@ -53,6 +54,11 @@ def counting(args: Namespace, data: Any) -> dict[str, Any]:
     return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
 
 
+def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
+    """The same where settings of texts are tried rather than counted."""
+    return {"features": _features(args, data), "weights": args.weights, "missing": args.missing, **reading(args)}
+
+
 def _features(args: Namespace, data: Any) -> Any:
     """The families that were asked for, of the input's columns."""
 
@@ -81,6 +87,11 @@ def estimating(args: Namespace, data: Any) -> dict[str, Any]:
         kind: Any = kinds.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
         prior = {value if isinstance(value := _value(name), kind) else name: p for name, p in prior.items()}
     return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
+
+
+def estimating_any(args: Namespace, data: Any) -> dict[str, Any]:
+    """The same where several ways may be tried."""
+    return {**estimating(args, data), "how": args.how.split(",")}
 
 
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
@@ -134,6 +145,17 @@ def folds(text: str, otherwise: str) -> int:
     return int(text)
 
 
+def dealt(args: Namespace, folds: int | str) -> dict[str, Any]:
+    """How rows are dealt to folds: groups of them stay together where a column is named."""
+    if args.groups is None:
+        return {"folds": folds}
+    if not isinstance(folds, int):
+        raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
+    from sklearn.model_selection import GroupKFold
+
+    return {"folds": GroupKFold(folds), "groups": args.groups}
+
+
 def tunes(settings: Mapping[str, Any]) -> bool:
     """Whether something is to be chosen among several."""
     return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"
@@ -177,6 +199,16 @@ def text_settings(words: Sequence[str]) -> dict[str, Any]:
     settings = _settings(words, "text")
     FAMILIES["text"](**settings)
     return settings
+
+
+def several_texts(words: Sequence[str]) -> dict[str, list[Any]] | None:
+    """Settings of ``bb.Text``, each with the values to try: those between commas, or where a value has commas, each given one."""
+    tried: dict[str, list[Any]] = {}
+    for word in words:
+        [(name, value)] = _settings([word], "text").items()
+        several = isinstance(value, tuple) and name not in WITH_COMMAS
+        tried.setdefault(name, []).extend(value if several else [value])
+    return tried or None
 
 
 def _settings(words: Sequence[str], family: str) -> dict[str, Any]:

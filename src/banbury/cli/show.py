@@ -1,4 +1,4 @@
-"""show, report, demo: what a file holds, on a terminal or as a page; and the tour."""
+"""diagnose, show, report, demo: what stands against naive Bayes, what a file holds, as a page too; and the tour."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from banbury import errors
 from banbury.cli import about, inputs, output, settings
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
+
+
+def diagnose(args: Namespace) -> None:
+    """Columns that repeat each other, and columns that tell nothing."""
+    with inputs.labelled(args) as data:
+        found = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
+    output.result(args, facts := found.to_dict(), str(found), facts["pairs"])
 
 
 def show(args: Namespace) -> None:

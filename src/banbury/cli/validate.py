@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from banbury import errors, selection
+from banbury import selection
 from banbury.cli import inputs, output, settings
 
 MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "log_loss": "mean_log_loss"}
@@ -24,17 +24,12 @@ def cross_validate(args: Namespace) -> None:
     folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
     with inputs.labelled(args) as data:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
-        at_once = args.weigh or settings.tunes(chosen) or not isinstance(folds, int)
+        at_once = args.weigh or settings.tunes(chosen) or args.calibrate is not None or not isinstance(folds, int)
         large = inputs.size(args) > args.hold and not at_once
         validate: Any = selection.cross_validate_stream if large else selection.cross_validate
-        dealt: dict[str, Any] = {"folds": folds, **({"weigh": True} if args.weigh else {})}
-        if args.groups is not None:
-            from sklearn.model_selection import GroupKFold
-
-            if not isinstance(folds, int):
-                raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
-            dealt |= {"folds": GroupKFold(folds), "groups": args.groups}
-        validation = validate(data, args.target, **dealt, **chosen)
+        chosen |= {"weigh": True} if args.weigh else {}
+        chosen |= {"calibrate": args.calibrate} if args.calibrate is not None else {}
+        validation = validate(data, args.target, **settings.dealt(args, folds), **chosen)
     output.result(args, validation.to_dict(), str(validation))
 
 

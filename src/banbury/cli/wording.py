@@ -7,8 +7,8 @@ import shlex
 from argparse import Namespace
 
 OPTIONS = (
-    "against alpha beside bins class_prior comment costs delimiter features folds format groups headers how missing "
-    "missing_values names quote repeats seed sizes skip_lines target threads weigh weights"
+    "against alpha beside bins calibrate class_prior comment costs delimiter features folds format groups headers how missing "
+    "missing_values names quote repeats scoring seed sizes skip_lines target text threads weigh weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.

@@ -36,7 +36,7 @@ from banbury.tally import Growing, Part, Tally, Touched, parts
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
 CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
-COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
+COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
 
 class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -175,8 +175,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
-        if self.calibrate is not None:
-            raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
         settings = {name: getattr(self, name) for name in COUNTED_BY}
         return to_validate(X), settings | self._prior_to_validate()
 

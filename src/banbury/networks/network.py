@@ -28,7 +28,7 @@ from banbury.networks.tables import conditional, given_table, given_values
 from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, no_block, settled
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
-from banbury.schema import Features, Missing, infer
+from banbury.schema import Features, Missing, infer, starred
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
 from banbury.table import Labels, batches
 
@@ -765,10 +765,11 @@ def _only(features: Features, names: Sequence[str]) -> Features:
     """What is said of these columns."""
     if not isinstance(features, Mapping):
         return features
-    for block in features:
+    given = dict(starred(features, names))
+    for block in given:
         if isinstance(block, tuple):
             raise no_block(" + ".join(map(str, block)))
-    return {name: family for name, family in features.items() if name in names}
+    return {name: family for name, family in given.items() if name in names}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from banbury.plots.display import name, names
 from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
 from banbury.weighing.evidence import Nodes
 from banbury.weighing.model import WeighedParameters
+from banbury.weighing.words import ScaledParameters
 
 Apart = Callable[[Real], Real]  # what values say of each class → for how many decibans they speak
 STEPS = 200  # points of a numeric feature's curve
@@ -90,6 +91,10 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None) -> Iter
     """The scales of the columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
     for group in model.parameters:
+        if isinstance(group, ScaledParameters):
+            weight = group.weight
+            yield plain_scale(plain, group.features[0], lambda says, weight=weight: apart(weight * says), rows)  # type: ignore[misc]
+            continue
         assert isinstance(group, WeighedParameters)
         terms = group.found_by.columns.tolist(), group.found_by.others.tolist()
         for feature, table, first, second in zip(group.features, group.tables, *terms, strict=True):

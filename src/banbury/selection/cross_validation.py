@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.calibration import Calibration, Method, calibrate
+from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.readers import Batch
@@ -46,6 +46,7 @@ def cross_validate(
     weights: Any = None,
     missing: Missing = "skip",
     weigh: bool | Mapping[str, Any] = False,
+    calibrate: Method | None = None,
     seed: int = 0,
     threads: int | None = None,
     **reading: Any,
@@ -62,6 +63,7 @@ def cross_validate(
     rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
     rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
     rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
+    ``calibrate``: "temperature", "platt" or "isotonic" makes posteriors honest within the rows that each fold learns from.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -92,6 +94,10 @@ def cross_validate(
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
+        if calibrate is not None:
+            raise errors.bad_setting(
+                "calibrate", calibrate, "left out where evidence is weighed, which has a temperature"
+            )
         if isinstance(folds, str):
             raise errors.bad_setting("folds", folds, "a number of folds where evidence is weighed within each")
         counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
@@ -100,17 +106,21 @@ def cross_validate(
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    tuned = chooses(features) or several(alpha)
+    if calibrate is not None and calibrate not in tuple(METHODS):
+        raise errors.unknown_choice("calibrate", calibrate, METHODS)
+    tuned = chooses(features) or several(alpha) or calibrate is not None
     if isinstance(folds, str) and folds == "loo":
         if tuned:
-            raise errors.bad_setting("folds", folds, "a number of folds, where settings are chosen within each")
+            wanted = "a number of folds, where settings are chosen or calibrated within each"
+            raise errors.bad_setting("folds", folds, wanted)
         refuse_groups(groups)
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.groups)
     what = f"{n_folds(splits)}-fold cross-validation"
     if tuned:
-        settings |= {"features": "choose" if chooses(features) else "auto"}
-        what += ", tuned within each fold"
+        settings |= {"features": "choose" if chooses(features) else "auto", "calibrate": calibrate}
+        done = ["tuned"] * (chooses(features) or several(alpha)) + ["calibrated"] * (calibrate is not None)
+        what += f", {' and '.join(done)} within each fold"
     return _validated(rows, splits, settings, what)
 
 
@@ -222,10 +232,13 @@ def _validated(
         if "features" in settings or "weigh" in settings:
             for split in each.splits:
                 chosen = rows.only(_learned_from(split, each))
-                model = replace(_made(chosen, settings), threads=rows.threads)
+                model, calibration = _made(chosen, settings)
+                model = replace(model, threads=rows.threads)
                 if models is not None:
                     models.append(model)
-                posteriors[split.test], impossible = answer(rows, split.test, model, "posterior")
+                want = "posterior" if calibration is None else "log_posterior"
+                found, impossible = answer(rows, split.test, model, want)
+                posteriors[split.test] = found if calibration is None else calibration.apply(found)
                 told.impossible += impossible
         else:
             counted = groups or Groups.of(rows, each.groups, each.n_groups)
@@ -261,11 +274,12 @@ def _learned_from(split: Split, each: Round) -> Int:
     return chosen
 
 
-def _made(rows: Dataset, settings: Mapping[str, Any]) -> Model:
-    """The weighed model of these rows; or that of the settings that are best for them, by folds of them."""
+def _made(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Model, Calibration | None]:
+    """The weighed model of these rows; or that of the settings that are best for them, by folds of them, and its calibration."""
     if "weigh" in settings:
-        return weighed(rows, **{name: value for name, value in settings.items() if name != "how"})
-    return tune(replace(rows, groups=None), folds=min(INNER_FOLDS, rows.n_rows), **settings).model
+        return weighed(rows, **{name: value for name, value in settings.items() if name != "how"}), None
+    found = tune(replace(rows, groups=None), folds=min(INNER_FOLDS, rows.n_rows), **settings)
+    return found.uncalibrated, found.calibration
 
 
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------

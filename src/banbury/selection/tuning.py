@@ -147,8 +147,12 @@ class Tuning:
     @cached_property
     def model(self) -> Model:
         """The model of all rows under the best settings, calibrated if that was asked for."""
-        model = estimate(self.tally, how=self.best["how"], alpha=self.best["alpha"], **self.rest)
-        return model if self.calibration is None else model.calibrated(self.calibration)
+        return self.uncalibrated if self.calibration is None else self.uncalibrated.calibrated(self.calibration)
+
+    @cached_property
+    def uncalibrated(self) -> Model:
+        """The same model before calibration."""
+        return estimate(self.tally, how=self.best["how"], alpha=self.best["alpha"], **self.rest)
 
     @property
     def edges(self) -> dict[str, tuple[Any, str]]:

@@ -1,0 +1,273 @@
+"""plot: each picture by its name, in a PNG or SVG file."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from banbury import errors, plots, selection
+from banbury.cli import inputs, output, settings
+from banbury.cli.predict import wanted_row
+from banbury.density import Density
+from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
+from banbury.plots.display import FORMATS, Display
+from banbury.readers import read
+
+
+class Picture(NamedTuple):
+    """What is drawn, what it is drawn of, and how."""
+
+    display: type[Display]
+    shows: str
+    usage: str
+    draw: Callable[[Namespace], Display]
+
+
+def plot(args: Namespace) -> None:
+    """Draws a picture into a file, or lists all of them."""
+    if args.list:
+        _listed(args)
+        return
+    if args.picture is None:
+        raise errors.BadSetting("which picture? See: banbury plot --list", setting="picture", value=None)
+    if args.picture not in PICTURES:
+        raise errors.unknown_choice("PICTURE", args.picture, PICTURES)
+    picture = PICTURES[args.picture]
+    args.output = f"{args.picture}.png" if args.output is None else args.output
+    if os.path.splitext(args.output)[1].lower() not in FORMATS:
+        raise errors.bad_setting("--output", args.output, f"a file whose name ends in {' or '.join(FORMATS)}")
+    inputs.check_output(args)
+    os.environ.setdefault("MPLBACKEND", "Agg")  # files are written, and no window is opened
+    picture.draw(args).save(args.output, dpi=args.dpi)
+    facts = {"picture": args.picture, "file": args.output}
+    output.result(args, facts, f"Drawn in {args.output} ({output.size(args.output)}).")
+
+
+def _listed(args: Namespace) -> None:
+    pictures = [
+        {"picture": name, "shows": each.shows, "usage": f"banbury plot {name} {each.usage}"}
+        for name, each in PICTURES.items()
+    ]
+    only = [{"picture": display.__name__, "shows": shows} for display, shows in IN_PYTHON.items()]
+    lines = [f"{each['picture']:18} {each['shows']}\n{'':18}   {each['usage']}" for each in pictures]
+    lines += ["", "In Python only:", *(f"  bb.plots.{each['picture']}: {each['shows']}" for each in only)]
+    output.result(args, {"pictures": pictures, "in_python": only}, "\n".join(lines), pictures)
+
+
+# What they are drawn of ----------------------------------------------------------------------------------------------
+
+
+def _file(args: Namespace, what: str) -> str:
+    """The file of a model, which comes before the rows."""
+    if not args.input:
+        usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
+        raise errors.BadSetting(f"of which {what}? Name its file: {usage}", setting="input", value=None)
+    path, *args.input = args.input
+    return str(path)
+
+
+def _model(args: Namespace) -> Model:
+    return inputs.model(_file(args, "model"), f"plot {args.picture}")
+
+
+@contextmanager
+def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[Any]:
+    """Labelled rows; None where there are none and none are needed."""
+    if not args.input:
+        if needed:
+            usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
+            raise errors.BadSetting(f"of which rows? Name their file: {usage}", setting="input", value=None)
+        yield None
+        return
+    with inputs.labelled(args, needs_target=target is None) as data:
+        yield data
+
+
+def _columns(args: Namespace, n: int, model: Model) -> list[str]:
+    named = [] if args.columns is None else args.columns.split(",")
+    if args.columns is not None and n == 1:
+        named = [args.columns]  # of a name that has commas itself
+    if not named and n == len(model.schema.columns) == 1:
+        named = list(model.schema.columns)
+    if len(named) != n:
+        wanted = "the name of a column" if n == 1 else "the names of two columns of numbers, as A,B"
+        columns = errors.listed(map(errors.shortened, model.schema.columns), 20)
+        raise errors.bad_setting("--columns", args.columns, f"{wanted} (of {columns})")
+    return named
+
+
+def _class(given: str | None, model: Any) -> Any:
+    return None if given is None else settings.as_label(given, model.classes)
+
+
+# Pictures ------------------------------------------------------------------------------------------------------------
+
+
+def _evidence(args: Namespace) -> Display:
+    model = inputs.answering(_file(args, "model"), args.of)
+    explanation = model.explain(wanted_row(args, model), _class(args.against, model))
+    return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
+
+
+def _compared_evidence(args: Namespace) -> Display:
+    path = _file(args, "model")
+    model = inputs.model(path, f"plot {args.picture}")
+    if args.beside is None and model.weighing is None:
+        wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
+        raise errors.bad_setting("--beside", None, wanted)
+    if args.beside is None:
+        names, both = ("plain", "weighed"), (model.weighed(None), model)
+    else:
+        names, both = (path, args.beside), (model, inputs.model(args.beside, f"plot {args.picture}"))
+    row = wanted_row(args, model)
+    first = both[0].explain(row, _class(args.against, model))
+    second = both[1].explain(row)
+    if {second.winner, second.against} != {first.winner, first.against}:
+        second = both[1].explain(row, first.against if second.winner == first.winner else first.winner)
+    shown = dict(zip(names, (first, second), strict=True))
+    return plots.ComparedEvidenceDisplay.from_explanations(shown, n=args.n or 15)
+
+
+def _likelihood(args: Namespace) -> Display:
+    model = _model(args)
+    [column] = _columns(args, 1, model)
+    with _rows(args, model.target, needed=False) as data:
+        how = {} if data is None else settings.reading(args)
+        return plots.LikelihoodDisplay.from_model(model, column, data, args.target, n=args.n or 20, **how)
+
+
+def _bandwidth(args: Namespace) -> Display:
+    model = _model(args)
+    [column] = _columns(args, 1, model)
+    if args.label is None and len(model.classes) > 1:
+        raise errors.bad_setting("--class", None, f"one of the classes ({errors.listed(model.classes)})")
+    return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
+
+
+def _boundary(args: Namespace) -> Display:
+    model = _model(args)
+    columns = _columns(args, 2, model)
+    with _rows(args, model.target, needed=False) as data:
+        how = {} if data is None else settings.reading(args)
+        return plots.DecisionBoundaryDisplay.from_model(model, columns, data, args.target, **how)
+
+
+def _density(args: Namespace) -> Display:
+    model = _model(args)
+    columns = _columns(args, 2, model)
+    with _rows(args, "") as data:
+        rows = read(data, **settings.reading(args))
+        return plots.DensityDisplay.from_density(Density.from_model(model), columns, rows)
+
+
+def _nomogram(args: Namespace) -> Display:
+    model = _model(args)
+    label = model.classes[-1] if args.label is None else _class(args.label, model)
+    with _rows(args, model.target, needed=False) as data:
+        how: dict[str, Any] = {} if data is None else {"data": data, "target": args.target, **settings.reading(args)}
+        if data is not None and args.row is not None:
+            how["row"] = wanted_row(args, model)
+        return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **how)
+
+
+def _calibration(args: Namespace) -> Display:
+    model = inputs.no_tally(_file(args, "model"))
+    with _rows(args, model.target) as data:
+        return plots.CalibrationDisplay.from_model(model, data, args.target, **settings.reading(args))
+
+
+def _confusion(args: Namespace) -> Display:
+    model = inputs.answering(_file(args, "model"), args.of)
+    with _rows(args, model.target) as data:
+        found = selection.evaluate(model, data, args.target, **settings.reading(args))
+    return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
+
+
+def _learning_curve(args: Namespace) -> Display:
+    with _rows(args, args.target) as data:
+        without_text = Namespace(**{**vars(args), "text": []})
+        chosen = {**settings.counting(without_text, data), **settings.estimating(args, data)}
+        chosen |= {"beside": args.beside, "weigh": args.weigh, "sizes": settings.sizes(args.sizes)}
+        return plots.LearningCurveDisplay.from_learning_curve(selection.learning_curve(data, args.target, **chosen))
+
+
+def _network(args: Namespace) -> Display:
+    path = _file(args, "network")
+    network = inputs.kept(path)
+    if not isinstance(network, BeliefNetwork):
+        text = f"{path} holds no belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}"
+        raise errors.BadFile(text, path=path)
+    return plots.NetworkDisplay.from_network(network)
+
+
+PICTURES = {
+    "evidence": Picture(
+        plots.EvidenceDisplay,
+        "why a row gets its class: what each column or word is worth, in decibans",
+        "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
+        _evidence,
+    ),
+    "compared-evidence": Picture(
+        plots.ComparedEvidenceDisplay,
+        "the same by two models: plain and weighed, or another",
+        "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
+        _compared_evidence,
+    ),
+    "likelihood": Picture(
+        plots.LikelihoodDisplay,
+        "how the values of a column lie in each class, over a histogram of rows",
+        "MODEL [INPUT...] --columns COLUMN [--n N]",
+        _likelihood,
+    ),
+    "bandwidth": Picture(
+        plots.BandwidthDisplay,
+        "a kernel density with its bandwidth, a narrower and a wider one",
+        "MODEL --columns COLUMN [--class CLASS]",
+        _bandwidth,
+    ),
+    "boundary": Picture(
+        plots.DecisionBoundaryDisplay,
+        "the regions of the classes in two columns of numbers, and rows",
+        "MODEL [INPUT...] --columns A,B",
+        _boundary,
+    ),
+    "density": Picture(
+        plots.DensityDisplay,
+        "where rows lie in two columns of numbers, whatever their class",
+        "MODEL INPUT... --columns A,B",
+        _density,
+    ),
+    "nomogram": Picture(
+        plots.NomogramDisplay,
+        "a ruler for each column, to read off and add up what speaks for a class",
+        "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
+        _nomogram,
+    ),
+    "calibration": Picture(
+        plots.CalibrationDisplay,
+        "how often answers are right beside how sure they are",
+        "MODEL INPUT... [--target COLUMN]",
+        _calibration,
+    ),
+    "confusion": Picture(
+        plots.ConfusionMatrixDisplay,
+        "which classes are taken for which",
+        "MODEL INPUT... [--target COLUMN] [--shares]",
+        _confusion,
+    ),
+    "learning-curve": Picture(
+        plots.LearningCurveDisplay,
+        "how good it is after so many rows",
+        "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
+        _learning_curve,
+    ),
+    "network": Picture(plots.NetworkDisplay, "which nodes of a network or tree depend on which", "NETWORK", _network),
+}
+IN_PYTHON: dict[type[Display], str] = {
+    plots.ConvergenceDisplay: "the likelihood, step by step, of a fitted bb.SemiSupervisedClassifier or bb.Mixture",
+    plots.PosteriorDisplay: "how the posterior of bb.Hypotheses moves with each observation",
+}
