@@ -693,15 +693,20 @@ def test_explain_a_text_and_a_row(here, capsys):
     weather = bb.datasets.play_tennis()
     row = {name: column[2] for name, column in weather.items()}
     found = said(capsys, "explain", "play.banbury", "weather.csv", "--row", "3", "--against", "no")
-    assert found.pop("truth") == "yes"
-    assert found == json.loads(json.dumps(bb.load("play.banbury").explain(row, against="no").to_dict()))
+    assert (found.pop("truth"), found.pop("counted")) == ("yes", True)
+    play = bb.load("play.banbury")
+    assert found == json.loads(json.dumps(play.explain(row, against="no", held_out=True).to_dict()))
+    found = said(capsys, "explain", "play.banbury", "weather.csv", "--row", "3", "--held-out", "no")
+    assert (found.pop("truth"), found.pop("counted")) == ("yes", True)
+    assert found == json.loads(json.dumps(play.explain(row).to_dict()))
     assert lines_of(capsys, "explain", "play.banbury", "weather.csv", "--csv")[0].startswith("feature,value,decibans")
 
 
 def test_an_explanation_says_what_stands_in_the_file_and_whether_the_answer_is_wrong(here, capsys):
-    model = bb.load("play.banbury")
-    right = model.predict("weather.csv") == np.array(bb.datasets.play_tennis()["play"])
-    assert not right.all()
+    weather, model = bb.datasets.play_tennis(), bb.load("play.banbury")
+    rows = [{name: column[i] for name, column in weather.items()} for i in range(14)]
+    right = [model.explain(row, held_out=True).winner == row["play"] for row in rows]
+    assert not all(right)
     for row in range(14):
         assert main(["explain", "play.banbury", "weather.csv", "--row", str(row + 1), "--table"]) == 0
         last = capsys.readouterr().out.splitlines()[-1]
@@ -709,6 +714,28 @@ def test_an_explanation_says_what_stands_in_the_file_and_whether_the_answer_is_w
             last
             == f"In the file: {bb.datasets.play_tennis()['play'][row]!r}{', so the answer is wrong' * (not right[row])}."
         )
+
+
+MAY = "the model may have counted this row, which then speaks for itself: --held-out yes leaves it out"
+
+
+def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, monkeypatch):
+    """What the input holds is counted to see; of more or fewer rows, or of too much to count, it is said what is not known."""
+    text = Path("weather.csv").read_text().splitlines()
+    Path("fewer.csv").write_text("\n".join(text[:-1]))
+    Path("other.csv").write_text("\n".join([text[0], text[1].replace("sunny", "overcast"), *text[2:]]))
+    left_out = "this row was counted as 'no'; here it is left out"
+    for name, counted in (("weather.csv", True), ("fewer.csv", None), ("other.csv", False)):
+        assert said(capsys, "explain", "play.banbury", name)["counted"] is counted
+        shown = "\n".join(lines_of(capsys, "explain", "play.banbury", name, "--table"))
+        assert (left_out in shown, MAY in shown) == (counted is True, counted is None)
+    assert left_out in "\n".join(
+        lines_of(capsys, "explain", "play.banbury", "fewer.csv", "--held-out", "yes", "--table")
+    )
+    assert "was not counted as one" in refused(capsys, "explain", "play.banbury", "other.csv", "--held-out", "yes")[1]
+    assert "Did you mean" in refused(capsys, "explain", "play.banbury", "other.csv", "--held-out", "ye")[1]
+    monkeypatch.setattr("banbury.cli.predict.MOST_COUNTED", 0)
+    assert said(capsys, "explain", "play.banbury", "weather.csv")["counted"] is None
 
 
 def test_a_class_is_recognised_in_a_file_of_other_types(here, capsys):
@@ -736,7 +763,7 @@ def test_a_row_is_found_in_a_later_batch(here, capsys):
         (["play.banbury", "weather.csv", "--row", "0"], "the first is 1"),
         (["mail.banbury", "weather.csv", "--text", "free"], "--text must be given without INPUT and --row"),
         (["mail.banbury", "--row", "3", "--text", "free"], "--text must be given without INPUT and --row"),
-        (["play.banbury", "weather.csv", "--against", "no"], "--against must be another class"),
+        (["play.banbury", "weather.csv", "--against", "yes"], "--against must be another class"),
     ],
 )
 def test_explain_says_what_it_needs(arguments, words, here, capsys):
@@ -859,7 +886,7 @@ def test_explain_by_a_network(here, capsys):
     days = bb.datasets.play_tennis()
     found = json.loads("\n".join(lines_of(capsys, "explain", "tree.banbury", "weather.csv", "--row", "6")))
     expected = network.explain({name: column[5] for name, column in days.items()})
-    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5]}
+    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5], "counted": None}
     assert main(["explain", "tree.banbury", "weather.csv", "--row", "6", "--table"]) == 0
     assert capsys.readouterr().out.startswith(str(expected))
     code, message = refused(capsys, "explain", "tree.banbury", "--text", "sunny")

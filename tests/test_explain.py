@@ -20,7 +20,7 @@ from banbury.calibration import Isotonic, Temperature
 from banbury.distributions.bag import OTHERS
 from banbury.distributions.evidence import stretch
 from banbury.distributions.kernel_density import DEVIATION
-from banbury.errors import BadSetting, BanburyError, UnknownClass
+from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
 from banbury.explain import LikelihoodRatio
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
@@ -302,6 +302,82 @@ def test_what_stands_at_a_position_is_the_word(text: str, settings: dict[str, An
         assert len(e.positions) == (0 if e.value == OTHERS else e.times)
         for start, end in e.positions:
             assert e.value in family.one(text[start:end])[1]
+
+
+# Rows that were counted ----------------------------------------------------------------------------------------------
+
+
+def mixed(n: int = 60) -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, n)
+    said = [" ".join([*rng.choice(["red", "green", "blue", f"own{c}"], 3), f"word{i}"]) for i, c in enumerate(labels)]
+    columns = {"number": rng.normal(labels, 1.0), "few": rng.integers(0, 4, n), "colour": [f"v{v}" for v in labels % 2]}
+    return {**columns, "text": said, "y": [f"class {c}" for c in labels]}
+
+
+FAMILIES: Any = {"number": "quantile_tree", "few": "poisson", "colour": "categorical", "text": "text"}
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"how": "mle"}, {"how": "predictive"}, {"class_prior": "uniform"}, {"alpha": 0.1}]
+)
+def test_a_row_that_is_held_out_is_explained_by_the_model_of_all_others(settings: Any) -> None:
+    rows = mixed()
+    tally = bb.count(rows, "y", features=FAMILIES)
+    model = bb.estimate(tally, **settings)
+    honest = model.calibrated(
+        bb.calibrate("temperature", model.log_posterior(rows), [model.classes.index(c) for c in rows["y"]])
+    )
+    for i in range(0, 60, 7):
+        row = {name: column[i] for name, column in rows.items()}
+        others = {name: np.delete(np.asarray(column, dtype=object), i).tolist() for name, column in rows.items()}
+        for whole in (model, honest):
+            rest = bb.estimate(bb.count(others, "y", schema=tally.schema), **settings).calibrated(whole.calibration)
+            told, expected = whole.explain(row, held_out=True), rest.explain(row)
+            assert told.held_out and replace(told, held_out=False, remarks=()) == expected
+            assert f"this row was counted as {row['y']!r}; here it is left out" in str(told)
+            assert told.to_dict()["held_out"] is True and "held_out" not in expected.to_dict()
+            without = {name: value for name, value in row.items() if name != "y"}
+            assert whole.explain(without, held_out=True, label=row["y"]) == told
+    assert model.tally == tally  # nothing was forgotten
+
+
+def test_a_text_that_is_held_out_no_longer_knows_its_own_words() -> None:
+    rows = mixed()
+    clf = bb.NaiveBayesClassifier().fit(rows["text"], rows["y"])
+    before = clf.tally_.digest()
+    told = clf.explain(rows["text"][4], held_out=True, label=rows["y"][4])
+    assert told.unknown == ("word4",) and not clf.explain(rows["text"][4]).unknown
+    assert clf.tally_.digest() == before and clf.explain(rows["text"][4]).held_out is False
+
+
+def test_weights_that_were_learned_with_the_row_stay_and_are_told_of() -> None:
+    rows = {name: column for name, column in mixed(150).items() if name != "text"}
+    clf = bb.EvidenceClassifier().fit({k: v for k, v in rows.items() if k != "y"}, rows["y"])
+    row = {name: column[3] for name, column in rows.items() if name != "y"}
+    told = clf.explain(row, held_out=True, label=rows["y"][3])
+    assert not told.stale and "the weights of evidence were learned with it, and stay" in str(told)
+    assert told.decibans != clf.explain(row).decibans
+
+
+def test_what_cannot_be_held_out(model: bb.Model) -> None:
+    weather = bb.datasets.play_tennis()
+    first = {name: column[0] for name, column in weather.items()}
+    with pytest.raises(BadSetting, match=r"own class is needed .* Give it as label=..., or a row .* the column 'play'"):
+        model.explain({**first, "play": None}, held_out=True)
+    with pytest.raises(BadSetting, match=r"Give it as label=\.\.\.\.$"):
+        bb.NaiveBayesClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 1]).explain([1.0], held_out=True)
+    with pytest.raises(UnknownClass, match="perhaps"):
+        model.explain(first, held_out=True, label="perhaps")
+    with pytest.raises(
+        NegativeCount, match=r"was not counted as one of class 'no', .* Explain it without held_out=True"
+    ):
+        model.explain({**first, "outlook": "overcast"}, held_out=True)
+    with pytest.raises(UnknownColumn, match="outlook"):
+        model.explain({name: value for name, value in first.items() if name != "outlook"}, held_out=True)
+    alone = bb.estimate(bb.count({"x": ["a", "b", "b"], "y": ["n", "m", "m"]}, "y"))
+    with pytest.raises(BadSetting, match="the only row of class 'n'"):
+        alone.explain({"x": "a", "y": "n"}, held_out=True)
 
 
 # Calibrated models ---------------------------------------------------------------------------------------------------

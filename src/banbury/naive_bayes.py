@@ -15,13 +15,14 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
+from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
-from banbury.readers.columns import Empty
+from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
-from banbury.table import batches
-from banbury.tally import Label, Tally, Touched, count, together
+from banbury.table import aligned, batches
+from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
@@ -112,6 +113,7 @@ class Weighs(Protocol):
     def is_stale(self, tally: Tally) -> bool: ...
     def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
     def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
+    def kept(self, tally: Tally) -> Weighs: ...
 
 
 class Answering(Protocol):
@@ -294,8 +296,12 @@ class Model:
             batch.threads = self.threads
             yield batch, *self._kernel(*self._fitting(batch, warned), want)
 
-    def explain(self, row: Any, against: Any = None) -> Explanation:
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
+
+        A row that was counted speaks for itself: its own values are among those that say what its class is like. ``held_out``
+        leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
+        it beside the tally stays: weights of evidence and a calibration.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -314,6 +320,13 @@ class Model:
                 f"one class, {self.classes[0]!r}",
                 "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual",
             )
+        if held_out:
+            batch = self._one_row(row)
+            own = self._own_label(batch, label)
+            remarks = [f"this row was counted as {own!r}; here it is left out, and does not speak for itself"]
+            remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
+            told = self._without(batch, own).explain(batch, against)
+            return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, scores = self._answer(batch, parameters)
@@ -330,14 +343,56 @@ class Model:
             start = stop
         place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
         terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        stale = self.weighing is not None and self.weighing.is_stale(self.tally)
         honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
-        told = explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, stale, scale)
+        told = explained(
+            self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, self._stale, scale
+        )
         if honest is None:
             return told
         logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
         odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
         return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
+
+    @property
+    def _stale(self) -> bool:
+        """Whether rows were learned or forgotten since its evidence was weighed."""
+        return self.weighing is not None and self.weighing.is_stale(self.tally)
+
+    def _own_label(self, batch: Batch, label: Any) -> Label:
+        """The class of a row that was counted: given, or in the row."""
+        if label is None and self.target is not None and self.target in batch.names:
+            numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
+            label = names[numbers[0]] if numbers[0] >= 0 else None
+        if label is None:
+            there = "" if self.target is None else f", or a row that has it in the column {self.target!r}"
+            raise errors.BadSetting(
+                f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}.",
+                setting="label",
+                value=None,
+            )
+        return self.classes[class_number(label, self.classes)]
+
+    def _without(self, batch: Batch, label: Label) -> Model:
+        """The same model of all rows but one."""
+        row, growing = aligned(batch, self.schema, (self.target or "",)), Growing.of(self.tally)
+        own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
+        try:
+            growing.forget(own)
+        except errors.NegativeCount as problem:
+            raise errors.NegativeCount(
+                f"the row was not counted as one of class {label!r}, so it cannot be left out: "
+                f"{problem.args[0].partition('. ')[0]}. Explain it without held_out=True.",
+                label=label,
+            ) from None
+        rest = growing.frozen()
+        if rest.classes != self.classes:
+            raise errors.BadSetting(
+                f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. "
+                "Explain it without held_out=True.",
+                label=label,
+            )
+        weighing = None if self.weighing is None else self.weighing.kept(rest)
+        return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, weighing)
 
     def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
         """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.

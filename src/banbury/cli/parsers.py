@@ -338,6 +338,7 @@ $ banbury explain adult.banbury new.csv --row 17
 --text TEXT | explain this text instead of a row of INPUT
 --row N int | the row to explain; the first is 1, the default
 --against CLASS | the class to weigh the answer against (the runner-up)
+--held-out WHEN =auto | leave the row out of what the model has counted: yes, no, or auto, where INPUT is what was counted
 {OF}
 {READING_AGAIN}"""),
     _verb(f"""

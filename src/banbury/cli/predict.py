@@ -8,6 +8,7 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -22,6 +23,8 @@ from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch, Source
 from banbury.table import batches
 
+MOST_COUNTED = 64  # megabytes that are counted to see whether they are what the model has counted
+MAY = "the model may have counted this row, which then speaks for itself"
 Record = dict[str, Any]  # of a row: its number, the file it came from, and the answer
 Answered = Iterator[tuple[Batch, list[Record]]]
 
@@ -167,13 +170,51 @@ def explain(args: Namespace) -> None:
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
         return
     against = None if args.against is None else settings.as_label(args.against, model.classes)
-    explanation, truth = model.explain(row, against), _truth(row, model) if isinstance(row, Batch) else None
+    truth = _truth(row, model) if isinstance(row, Batch) else None
+    explanation, counted = _explained(args, model, row, against, truth)
     facts, text = explanation.to_dict(), str(explanation)
     if truth is not None:  # a column of words may hold the class 0 as "0"
         right = truth == explanation.winner or str(truth) == str(explanation.winner)
         text += f"\nIn the file: {truth!r}{'' if right else ', so the answer is wrong'}."
-        facts["truth"] = truth
+        facts |= {"truth": truth, "counted": counted}
     output.result(args, facts, text, facts["evidence"])
+
+
+def _explained(
+    args: Namespace, model: Answering, row: Any, against: Any, truth: Any
+) -> tuple[banbury.Explanation, bool | None]:
+    """The explanation, and whether the model has counted the row: None where that cannot be told.
+
+    A row that was counted is left out, unless that is declined: it would speak for itself.
+    """
+    if args.held_out not in (known := ("auto", "yes", "no")):
+        raise errors.unknown_choice("--held-out", args.held_out, known)
+    if not isinstance(model, Model):
+        if args.held_out == "yes":
+            raise errors.bad_setting("--held-out", args.held_out, "auto or no: rows are not left out of a network")
+        told = model.explain(row, against)
+        return replace(told, remarks=(MAY,)) if truth is not None else told, None
+    counted = args.held_out == "yes" or (None if truth is None else _is_counted(args, model, row))
+    if counted and args.held_out != "no":
+        return model.explain(row, against, held_out=True), True
+    told = model.explain(row, against)
+    if truth is not None and counted is None:
+        told = replace(told, remarks=(f"{MAY}: --held-out yes leaves it out",))
+    return told, counted
+
+
+def _is_counted(args: Namespace, model: Model, row: Batch) -> bool | None:
+    """Whether a row of the input is among those that a model has counted: if all of the input is."""
+    try:
+        model.explain(row, held_out=True)
+    except errors.NegativeCount:
+        return False
+    except errors.BanburyError:
+        return None
+    if inputs.size(args) > MOST_COUNTED:
+        return None
+    with inputs.rows(args, model) as data:
+        return model.has_counted(data, **settings.reading(args)) or None
 
 
 def wanted_row(args: Namespace, model: Answering) -> Any:

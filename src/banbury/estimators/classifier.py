@@ -200,10 +200,16 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """log P(class) + log P(row | class)."""
         return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
 
-    def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans.
+
+        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
+        """
         with self._lock:
-            return self._current().explain(row, against)
+            model = (
+                self.model_ if held_out else self._current()
+            )  # the one whose words do not grow can be subtracted from
+            return model.explain(row, against, held_out=held_out, label=label)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""

@@ -63,6 +63,8 @@ class Explanation:
     uncalibrated: float | None = None  # None: the model is not calibrated
     scale: float = 1.0
     calibration: float = 0.0  # in decibans
+    held_out: bool = False  # whether the row was counted, and was left out first
+    remarks: tuple[str, ...] = ()  # more sentences to be read with it
 
     @property
     def decibans(self) -> float:
@@ -77,6 +79,7 @@ class Explanation:
             "probability": self.probability,
             "probability_against": self.probability_against,
             **({"stale": True} if self.stale else {}),
+            **({"held_out": True} if self.held_out else {}),
             **({} if self.uncalibrated is None else self._of_calibration()),
             "decibans": strict(self.decibans),
             "prior": strict(self.prior),
@@ -112,6 +115,7 @@ class Explanation:
         if self.uncalibrated is not None:
             weighs = f"evidence is {self.scale:.3g} times as heavy as it was counted; " if self.scale != 1.0 else ""
             notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
+        notes += self.remarks
         if self.stale:
             notes.append(
                 "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
