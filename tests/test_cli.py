@@ -1035,7 +1035,7 @@ def test_a_tree_is_evaluated_merged_subtracted_and_estimated_as_in_python(here, 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--tan", "--calibrate", "platt"], "--calibrate must be left out with --tan"),
+        (["--tan", "--calibrate", "plat"], "Did you mean 'platt'"),
         (["--tan", "--features", "choose"], "--features must be left out with --tan"),
         (["--tan", "--alpha", "auto"], "--alpha must be one number"),
         (["--tan", "--class-prior", "uniform"], "--class-prior must be left out"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import pickle
 import warnings
@@ -24,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import banbury as bb
 import naive_networks as naive
 from banbury import errors
+from banbury.cli import main
 from banbury.distributions.family import Choice
 from banbury.explain import Evidence
 from banbury.networks import Pairs, scoring
@@ -1104,7 +1106,7 @@ def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
     weights = {"weights": "w"} if weighted else {"features": {"w": None}}
     parts = [{name: column[rows] for name, column in table.items()} for rows in (slice(7), slice(7, 55), slice(55, 90))]
     whole, cut = (
-        cross_validated(held(data, "y", **weights), 4, Choice("mean"), "mdl") for data in (table, iter(parts))
+        cross_validated(held(data, "y", **weights), 4, Choice("mean"), "mdl")[0] for data in (table, iter(parts))
     )
     naive_bayes = bb.cross_validate(table, "y", folds=4, **weights)
     assert whole.classes == cut.classes == ("a", "b", "c") and whole.rows.tolist() == naive_bayes.rows.tolist()
@@ -1352,3 +1354,70 @@ def test_evidence_names_a_bin_once_and_no_number_beyond_all():
         network.query("b", {"a": np.inf})
     with pytest.raises(errors.BadSetting, match="10,000,000,000 at most"):
         network.sample(2**63)
+
+
+# Calibrated ----------------------------------------------------------------------------------------------------------
+
+
+def repeated(n: int = 400) -> dict[str, Any]:
+    """Flags that say the same four times, so that posteriors are too sure."""
+    rng = np.random.default_rng(8)
+    label = rng.integers(0, 3, n)
+    flags = {f"flag {k}": (rng.random(n) < 0.3 + 0.2 * label).tolist() for k in range(4)}
+    return {**flags, "y": np.array(["a", "b", "c"])[label].tolist()}
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_a_calibrated_tree_answers_explains_and_is_kept_with_calibrated_figures(method, tmp_path):
+    rows = repeated()
+    plain = bb.BeliefNetwork.tan(rows, "y")
+    found, scores = cross_validated(held(rows, "y"), 5, Choice("mean"), "mdl")
+    np.testing.assert_allclose(np.exp(scores), found.posteriors)
+    calibration = bb.calibrate(method, scores, found.truth)
+    honest = plain.calibrated(calibration)
+    expected = calibration.apply(plain.log_posterior(rows))
+    np.testing.assert_allclose(honest.posterior(rows), expected, atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([p for _, p in honest.stream(rows)]), expected, atol=1e-12)
+    assert honest.predict(rows).tolist() == [plain.classes[c] for c in expected.argmax(axis=1)]
+    assert np.array_equal(honest.posterior(rows, of="flag 1"), plain.posterior(rows, of="flag 1"))
+    given = {"flag 0": True}
+    assert honest.query("y", given) == plain.query("y", given)
+    for row in range(5):
+        told = honest.explain({name: column[row] for name, column in rows.items() if name != "y"})
+        assert told.probability == pytest.approx(expected[row].max(), abs=1e-12)
+        added = told.prior + told.calibration + sum(e.decibans for e in told.evidence)
+        assert added == pytest.approx(told.decibans, abs=1e-9)
+    bb.save(honest, tmp_path / "tree.banbury")
+    kept = bb.load(tmp_path / "tree.banbury")
+    assert kept == honest and np.array_equal(kept.posterior(rows), honest.posterior(rows))
+    assert kept.calibrated(None).posterior(rows).tolist() == plain.posterior(rows).tolist()
+    assert "calibrated: " in str(kept)
+
+
+def test_other_tables_are_not_calibrated():
+    rows = repeated()
+    plain = bb.BeliefNetwork.tan(rows, "y")
+    honest = plain.calibrated(
+        bb.calibrate("temperature", plain.log_posterior(rows), [list("abc").index(y) for y in rows["y"]])
+    )
+    for change in (lambda n: n + plain, lambda n: n * 2, lambda n: n.estimate(alpha=2.0), lambda n: n.count_more(rows)):
+        with pytest.warns(bb.BanburyWarning, match="probabilities are not calibrated"):
+            assert change(honest).calibration is None
+    with pytest.raises(errors.BadSetting, match="one of the model's 3 classes"):
+        plain.calibrated(bb.calibrate("temperature", np.zeros((4, 2)), [0, 1, 0, 1]))
+
+
+def test_the_shell_calibrates_a_tree(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(repeated()).to_csv("rows.csv", index=False)
+    words = ["fit", "rows.csv", "--target", "y", "--tan", "--calibrate", "temperature", "-o", "tree.banbury"]
+    assert main(words) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert "before calibration" in facts["notes"][0] and facts["calibration"].startswith("temperature")
+    tree = bb.load("tree.banbury")
+    assert tree.calibration is not None and tree == bb.BeliefNetwork.tan("rows.csv", "y")
+    assert main(["predict", "tree.banbury", "rows.csv", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert first["probability"] == pytest.approx(tree.posterior("rows.csv")[0].max())
+    assert main(["show", "tree.banbury", "--table"]) == 0
+    assert "calibrated: temperature" in capsys.readouterr().out

@@ -134,6 +134,15 @@ class Answering(Protocol):
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source: ...
 
 
+def check_calibration(calibration: Any, n_classes: int) -> None:
+    """Raises unless it is None, or a calibration of so many classes."""
+    if calibration is not None and not hasattr(calibration, "log_apply"):
+        raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
+    if calibration is not None and calibration.n_classes != n_classes:
+        wanted = f"one of the model's {n_classes} classes"
+        raise errors.bad_setting("calibration", f"one of {calibration.n_classes} classes", wanted)
+
+
 class LinearForm(NamedTuple):
     """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
 
@@ -227,14 +236,7 @@ class Model:
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
         """The same model with posteriors that this calibration makes honest; None takes one away."""
-        if calibration is not None and not hasattr(calibration, "log_apply"):
-            raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
-        if calibration is not None and calibration.n_classes != len(self.classes):
-            raise errors.bad_setting(
-                "calibration",
-                f"one of {calibration.n_classes} classes",
-                f"one of the model's {len(self.classes)} classes",
-            )
+        check_calibration(calibration, len(self.classes))
         return replace(self, calibration=calibration)
 
     # Answers

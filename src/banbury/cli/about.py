@@ -83,6 +83,7 @@ def _of_network(network: BeliefNetwork) -> dict[str, Any]:
         for v in network.variables
     ]
     facts["left_out"] = dict(network.left_out)
+    facts |= {} if network.calibration is None else {"calibration": str(network.calibration)}
     return facts if counted is None else {**facts, **estimated(network)}
 
 

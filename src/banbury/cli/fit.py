@@ -13,7 +13,7 @@ import numpy as np
 
 from banbury import errors
 from banbury import naive_bayes as models
-from banbury.calibration import calibrate
+from banbury.calibration import Calibration, calibrate
 from banbury.cli import about, inputs, output, settings
 from banbury.errors import many
 from banbury.files import save
@@ -168,9 +168,9 @@ def _fitted_tree(args: Namespace, data: Any) -> Fitted:
     counting, estimating = settings.tree(args, data), settings.estimating_network(args)
     bins = settings.bins(args.bins)
     network = BeliefNetwork.tan(data, args.target, bins=bins, **counting, **estimating)
-    if not args.cross_validate:
+    if not args.cross_validate and args.calibrate is None:
         return Fitted(network)
-    if inputs.size(args) > args.hold:
+    if inputs.size(args) > args.hold and args.calibrate is None:
         return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
     rows = held(data, args.target, **counting)
     n_rows = int(np.count_nonzero(rows.labels >= 0))
@@ -179,7 +179,20 @@ def _fitted_tree(args: Namespace, data: Any) -> Fitted:
     folds, notes = _folds(args, n_rows)
     if skipped := rows.n_rows - n_rows:
         notes.append(f"{many(skipped, 'more row')} without a class")
-    return Fitted(network, cross_validated(rows, folds, checked_choice(**estimating), bins), tuple(notes))
+    validation, scores = cross_validated(rows, folds, checked_choice(**estimating), bins)
+    if args.calibrate is not None:
+        calibration, note = _calibration(args.calibrate, scores, validation)
+        network = network.calibrated(calibration)
+        notes.append(note)
+    return Fitted(network, validation if args.cross_validate else None, tuple(notes))
+
+
+def _calibration(method: Any, scores: Any, validation: CrossValidation) -> tuple[Calibration, str]:
+    """What is learned from log posteriors of rows that were left out, and what it gains."""
+    calibration = calibrate(method, scores, validation.truth, validation.weights)
+    after = replace(validation, posteriors=calibration.apply(scores))
+    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
+    return calibration, f"{gained}, on the rows it was learned from"
 
 
 def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:

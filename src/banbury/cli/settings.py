@@ -107,8 +107,6 @@ def tree(args: Namespace, data: Any) -> dict[str, Any]:
     families = _features(args, data)
     if isinstance(families, str) and families == "choose":
         raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
-    if args.calibrate is not None:
-        raise errors.bad_setting("--calibrate", args.calibrate, "left out with --tan: a tree is not calibrated")
     return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
 
 

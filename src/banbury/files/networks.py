@@ -12,9 +12,10 @@ import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
+from banbury.calibration import Calibration
 from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
-from banbury.files.checking import Arrays, integers_of, real, texts
+from banbury.files.checking import Arrays, integers_of, real, texts, under
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.counting import NetworkCounts
 from banbury.networks.structure import checked_parents, in_topological_order
@@ -26,6 +27,7 @@ from banbury.sums import MOST_ROWS, in_order
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
 COUNTED, GIVEN = ("network", "values", "cells"), "tables"
+CALIBRATION = "calibration."  # how the names of its arrays begin
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -34,7 +36,7 @@ COUNTED, GIVEN = ("network", "values", "cells"), "tables"
 def about(network: BeliefNetwork) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
-    choice = network.choice
+    choice, calibration = network.choice, _calibration_of(network)
     return {
         "network": {
             "nodes": nodes,
@@ -46,6 +48,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
         "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
         "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
         "rounded": network.sums is not None and network.sums.tally.rounded,
+        **({} if calibration is None else {"calibration": calibration.method}),
     }
 
 
@@ -57,10 +60,20 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """The tables of all nodes, one after the other."""
+    """The tables of all nodes, one after the other; and what a calibration has learned."""
+    calibration = _calibration_of(network)
+    state = {} if calibration is None else calibration.state()
+    beside = {f"{CALIBRATION}{name}": np.ascontiguousarray(array) for name, array in state.items()}
     if network.sums is None:
-        return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
-    return {name: np.ascontiguousarray(numbers.limbs()) for name, numbers in sums_of(network).items()}
+        return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()]), **beside}
+    return {name: np.ascontiguousarray(numbers.limbs()) for name, numbers in sums_of(network).items()} | beside
+
+
+def _calibration_of(network: BeliefNetwork) -> Calibration | None:
+    calibration = network.calibration
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise errors.bad_setting("the network's calibration", type(calibration).__name__, "one that bb.calibrate made")
+    return calibration
 
 
 def sums_of(network: BeliefNetwork) -> dict[str, Integers]:
@@ -76,6 +89,17 @@ def sums_of(network: BeliefNetwork) -> dict[str, Integers]:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     """The network; whatever does not fit raises some error or other."""
+    state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
+    rest = {name: array for name, array in arrays.items() if not name.startswith(CALIBRATION)}
+    network = _uncalibrated(about, rest)
+    if "calibration" in about:
+        return network.calibrated(Calibration.from_state(about["calibration"], state))
+    if state:
+        raise ValueError("there are arrays of a calibration, and none is named")
+    return network
+
+
+def _uncalibrated(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     found, settings = about["network"], about["model"]
     variables = tuple(_variable(node, settings is not None) for node in found["nodes"])
     parents = _parents(found["nodes"])

@@ -18,8 +18,16 @@ from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
-from banbury.explain import Explanation, Term, explained
-from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, same_rows, tell_other_columns
+from banbury.explain import Explanation, Term, calibrated, explained
+from banbury.naive_bayes import (
+    MOST_SAMPLED,
+    Calibrates,
+    check_calibration,
+    check_seed,
+    class_number,
+    same_rows,
+    tell_other_columns,
+)
 from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.pairs import Pairs, left_out_of_tree
 from banbury.networks.scoring import Scorer, marginals, queried
@@ -62,6 +70,7 @@ class BeliefNetwork:
     named: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
     threads: int | None = None
+    calibration: Calibrates | None = None  # what makes posteriors of the target honest
 
     # Making one
 
@@ -288,7 +297,22 @@ class BeliefNetwork:
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
         """The same counts with tables estimated otherwise; nothing is counted again."""
         self._sums("they stay as they are")
-        return replace(self, choice=checked_choice(how, alpha, seed))
+        return replace(self._uncalibrated("estimate"), choice=checked_choice(how, alpha, seed))
+
+    def calibrated(self, calibration: Calibrates | None) -> BeliefNetwork:
+        """The same network with posteriors of the target that this calibration makes honest; None takes one away.
+
+        ``posterior``, ``predict``, ``stream`` and ``explain`` say so of the target; ``query`` and the rest are of the tables.
+        """
+        check_calibration(calibration, len(self.classes))
+        return replace(self, calibration=calibration)
+
+    def _uncalibrated(self, what: str) -> BeliefNetwork:
+        """Without a calibration, which was learned of other tables."""
+        if self.calibration is None:
+            return self
+        errors.warn(errors.not_calibrated(what))
+        return replace(self, calibration=None)
 
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
@@ -301,7 +325,7 @@ class BeliefNetwork:
         return self.sums
 
     def _with(self, sums: NetworkCounts) -> BeliefNetwork:
-        return replace(self, variables=sums.variables, sums=sums)
+        return replace(self._uncalibrated("counting"), variables=sums.variables, sums=sums)
 
     # Looking
 
@@ -532,7 +556,11 @@ class BeliefNetwork:
     def log_posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """log P(value | what the row shows), rows × values of ``of``, the target unless another node is named."""
         node = self._asked(of)
-        return self._normalised(self._scored(rows, (node,), reading), node)
+        scores, honest = self._normalised(self._scored(rows, (node,), reading), node), self._calibration(node)
+        return scores if honest is None else honest.log_apply(scores)
+
+    def _calibration(self, node: int) -> Calibrates | None:
+        return self.calibration if self.nodes[node] == self.target else None
 
     def _normalised(self, joint: Real, node: int) -> Real:
         """log P(value | what the row shows), from log P(value, what the row shows)."""
@@ -558,7 +586,8 @@ class BeliefNetwork:
         """
         node = self._asked(of)
         for batch, joint in self._each(rows, (node,), reading):
-            yield batch, np.exp(self._normalised(joint, node))
+            scores, honest = self._normalised(joint, node), self._calibration(node)
+            yield batch, np.exp(scores) if honest is None else honest.apply(scores)
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
@@ -647,7 +676,9 @@ class BeliefNetwork:
         ruled_out = np.isneginf(joint[:-1])  # already, so that nothing is added
         steps = np.where(ruled_out, 0.0, joint[1:] - np.where(ruled_out, 0.0, joint[:-1]))
         posterior = self._normalised(joint[-1:].copy(), node)[0]
-        ranked = np.argsort(-posterior, kind="stable").tolist()
+        honest = self._calibration(node)
+        said = np.exp(posterior) if honest is None else honest.apply(posterior[None])[0]
+        ranked = np.lexsort((-posterior, -said)).tolist()
         other = ranked[1] if against is None else class_number(against, classes)
         if other == ranked[0]:
             raise errors.bad_setting("against", against, "another class than the most probable one")
@@ -656,7 +687,13 @@ class BeliefNetwork:
             for v, says in zip(order, steps, strict=True)
             if np.isfinite(joint[-1]).any()  # a row of probability zero is answered by the prior alone
         ]
-        return explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other)
+        scale = 1.0 if honest is None else honest.scale
+        told = explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other, scale=scale)
+        if honest is None:
+            return told
+        logs = honest.log_apply(posterior[None])[0]
+        odds = np.inf if np.isneginf(logs[other]) else float(logs[ranked[0]] - logs[other])
+        return calibrated(told, odds, (float(said[ranked[0]]), float(said[other])), told.probability)
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
@@ -735,6 +772,8 @@ class BeliefNetwork:
         if self.left_out:
             left_out = errors.listed((f"{name} ({why})" for name, why in self.left_out.items()), SHOWN)
             lines.append(f"  left out: {left_out}")
+        if self.calibration is not None:
+            lines.append(f"  calibrated: {self.calibration}")
         return "\n".join(lines)
 
 

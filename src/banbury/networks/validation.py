@@ -7,7 +7,7 @@ from operator import add
 
 import numpy as np
 
-from banbury.arrays import Int
+from banbury.arrays import Int, Real
 from banbury.distributions.family import Choice
 from banbury.networks.network import BeliefNetwork
 from banbury.networks.pairs import Pairs
@@ -21,21 +21,26 @@ from banbury.table import Labels
 
 def cross_validated(
     rows: Dataset, folds: int, choice: Choice, bins: Bins, level: float | None = 0.05
-) -> CrossValidation:
-    """What trees say of rows they have not seen, over the folds that ``bb.cross_validate`` has; a class they lack has 0."""
+) -> tuple[CrossValidation, Real]:
+    """What trees say of rows they have not seen, over the folds that ``bb.cross_validate`` has; a class they lack has 0.
+
+    Also the log posteriors, to learn a calibration from.
+    """
     (each,) = rounds(folds, rows.labels, choice.seed, None)
-    posteriors = np.zeros((rows.n_rows, len(rows.classes)))
+    scores = np.full((rows.n_rows, len(rows.classes)), -np.inf)
     for k, split in enumerate(each.splits):
         tree = _tree(rows, np.flatnonzero((each.groups >= 0) & (each.groups != k)), choice, bins, level)
         known = np.array([rows.classes.index(name) for name in tree.classes])
-        answers = np.concatenate([tree.posterior(part) for part in rows.take(split.test)])
-        posteriors[split.test[:, None], known] = answers
+        answers = np.concatenate([tree.log_posterior(part) for part in rows.take(split.test)])
+        scores[split.test[:, None], known] = answers
     tested = np.flatnonzero(each.groups >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
     what = f"{len(each.splits)}-fold cross-validation"
-    return CrossValidation(
-        rows.classes, tested, rows.labels[tested], posteriors[tested], weights, what, folds=each.groups[tested]
+    scores = scores[tested]
+    found = CrossValidation(
+        rows.classes, tested, rows.labels[tested], np.exp(scores), weights, what, folds=each.groups[tested]
     )
+    return found, scores
 
 
 def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins, level: float | None) -> BeliefNetwork:
