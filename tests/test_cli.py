@@ -397,7 +397,7 @@ def test_what_predict_cannot_do_about_a_value_is_not_advised(here, capsys):
         (["--folds", "loo"], "--folds must be a whole number from 2 up; `banbury cross-validate` takes loo too"),
         (["--class-prior", "yes=0.5"], "a probability for each class; 'no' has none"),
         (["--calibrate", "magic"], "temperature"),
-        (["--format", "lines"], "lines have no class"),
+        (["--format", "lines"], "lines have no columns"),
         (["--format", "nonsense"], "--format must be one of"),
         (["--threads", "0"], "--threads must be"),
     ],

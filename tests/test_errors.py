@@ -1059,7 +1059,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     (
         "files_beside_folders",
         lambda d: [folder(d), file(d, "x", "README"), counted(d, "class")],
-        ["the 1 files beside", "ignored", "Move them"],
+        ["the 1 file beside", "ignored", "Move them"],
     ),
     (
         "widened",

@@ -114,7 +114,7 @@ def test_sub_folders_without_files_do_not_make_classes(tmp_path):
     write(tmp_path / "a.txt", "a text")
     assert rows(read(tmp_path)) == ["a text"]
     write(tmp_path / "full/b.txt", "b")
-    with pytest.warns(errors.BanburyWarning, match="the 1 files beside"):
+    with pytest.warns(errors.BanburyWarning, match="the 1 file beside"):
         assert rows(read(tmp_path)) == [("full", "b")]
 
 
@@ -328,7 +328,7 @@ def test_compressed_documents_are_read(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"format": "emails"}, "format must be one of 'auto', 'text', 'mail', 'html'. Got 'emails'"),
+        ({"format": "emails"}, "format must be one of 'auto', 'text', 'lines', 'mail', 'html'. Got 'emails'"),
         (
             {"headers": "subject"},
             "headers must be 'keep', 'drop', 'columns' or a list of headers' names. Got 'subject'",

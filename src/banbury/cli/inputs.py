@@ -23,7 +23,7 @@ from banbury.files import load
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, NetworkClassifier
 from banbury.readers import Source, header_columns, read
-from banbury.readers.batches import Batch
+from banbury.readers.batches import Batch, numbered
 from banbury.readers.blocks import COMPRESSED
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
@@ -67,31 +67,40 @@ def _spooled(args: Namespace, path: str) -> str:
 @contextmanager
 def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    if args.format == "lines":
-        raise errors.bad_setting("--format", "lines", "csv, json, text, mail or html here: lines have no class")
+    if args.format == "lines" and "-" in args.input:
+        raise errors.bad_setting(
+            "--format", "lines", "said of files here: each file is a class, and stdin would be one"
+        )
+    if args.format == "lines" and args.target is not None:
+        raise errors.bad_setting("--target", args.target, "left out with --format lines: lines have no columns")
     with opened(args) as data:
         if args.target == "last":
             names = next(iter(read(data, **reading(args)))).names
             args.target = args.target if args.target in names else names[-1]
         elif args.target is None and needs_target:
-            _check_classes(read(data, **reading(args)))
+            _check_classes(args, read(data, **reading(args)))
         yield data
 
 
-def _check_classes(source: Source) -> None:
+def _check_classes(args: Namespace, source: Source) -> None:
     """Raises where no column was named as the target, and folders do not say the classes."""
     if source.target is not None:
         return
     first, there = next(iter(source)), errors.where(source.name)
-    if first.row_names is not None:
-        message = f"the texts{there} have no class: there is no sub-folder per class."
-        message += " Give the folder that holds the folders of the classes."
+    if first.names and all(map(first.is_text, first.names)):
+        message = f"the texts{there} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
+        message += (
+            "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format lines, of "
+        )
+        message += "several files, if each line is a text and each file a class."
     else:
         example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
         message = (
             f"which column{there} is to be learned? Name it: --target {shlex.quote(example)}\n"
             f"  Columns: {errors.listed(map(errors.shortened, first.names), 20)}{errors.header_hint(source.name)}"
         )
+        if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
+            message += "\n  If each line is a text, and each of several files a class, say --format lines."
     raise errors.BadSetting(message, setting="target", value=None)
 
 
@@ -230,15 +239,15 @@ def lines_of(args: Namespace) -> Source:
     paths, first_line = args.input, getattr(args, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
-        first_row = 0
         for path in paths:
-            with _stdin(first_line) if path == "-" else _bytes_of(path) as stream:
-                for lines in chain([[_text(first_line)]] if first_line else [], _chunks(stream)):
-                    [batch] = from_texts(lines, None, None)
-                    batch.first_row, first_row = first_row, first_row + batch.n_rows
-                    yield batch
+            if path != "-":
+                yield from read(path, format="lines")
+                continue
+            for lines in chain([[_text(first_line)]] if first_line else [], _chunks(_stdin(first_line))):
+                yield from from_texts(lines, None, None)
 
-    return Source(batches, "standard input" if paths == ["-"] else paths[0], again="-" not in paths)
+    name = "standard input" if paths == ["-"] else paths[0]
+    return Source(lambda: numbered(batches()), name, again="-" not in paths)
 
 
 def _bytes_of(path: str) -> Any:

@@ -188,7 +188,10 @@ READING = """\
 --comment C | pass over lines that begin with this character
 --skip-lines N int =0 | pass over the first N lines
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)
---format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one
+--format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
+or html: each file is one
+--classes-at LEVEL int | which level of folders names the classes (1)
+--class-from P=X,Q=Y | the classes of files by their names: the first pattern that fits
 --headers NAMES | headers of mail to read with its text: keep, drop, or names (subject); columns, or columns,subject,from, \
 makes a column of each"""
 READING_AGAIN = READING.format(

@@ -33,7 +33,9 @@ def reading(args: Namespace) -> dict[str, Any]:
         "quote": args.quote,
         "comment": args.comment,
         "skip_lines": args.skip_lines or None,
-        "format": None if args.format in ("auto", "csv", "json", "lines") else args.format,
+        "classes_at": args.classes_at,
+        "class_from": args.class_from,
+        "format": None if args.format in ("auto", "csv", "json") else args.format,
     }
     return {name: value for name, value in settings.items() if value is not None}
 

@@ -7,10 +7,10 @@ import shlex
 from argparse import Namespace
 
 OPTIONS = (
-    "against alpha beside bins calibrate class_prior comment costs delimiter features folds format groups headers how missing "
-    "missing_values names quote repeats scoring seed sizes skip_lines target text threads weigh weights"
+    "against alpha beside bins calibrate class_from class_prior classes_at comment costs delimiter features folds format groups "
+    "headers how missing missing_values names quote repeats scoring seed sizes skip_lines target text threads weigh weights"
 )
-_KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
+_KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|(\d+)|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
     "say header=False, or give columns=[...]": "say --no-header, or give --names",
@@ -75,5 +75,5 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    value = (match[2] or match[3]) if match.re is _KEYWORD else None
-    return f"--{match[1].replace('_', '-')}" + (f" {value}" if value else "")
+    value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
+    return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")

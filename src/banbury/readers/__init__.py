@@ -16,7 +16,17 @@ from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Spa
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
-from banbury.readers.options import MISSING_VALUES, OF_TEXT_TABLES, SUBJECT, Format, Headers, Options, header_columns
+from banbury.readers.options import (
+    MISSING_VALUES,
+    OF_FOLDERS,
+    OF_TEXT_TABLES,
+    SUBJECT,
+    Format,
+    Headers,
+    Options,
+    class_patterns,
+    header_columns,
+)
 from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
@@ -27,7 +37,7 @@ __all__ += ["read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES)
+READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES, *OF_FOLDERS)
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
@@ -53,6 +63,8 @@ def read(
     quote: str | None = None,
     comment: str | None = None,
     skip_lines: int = 0,
+    classes_at: int | None = None,
+    class_from: Mapping[str, str] | str | None = None,
     **unknown: Any,
 ) -> Source:
     """The table as batches of columns.
@@ -69,9 +81,13 @@ def read(
     whose rows are the files below them, with the columns "class" and "text"; a folder of files, a list of files or a pattern
     such as "mail/*.eml". Each file is one text, or one per message (.eml, .mbox, or a file that begins as delivered mail
     does); of HTML (.html) the text is taken. ``format`` says that all of them are "text", "mail" or "html", a file of any
-    other ending included. ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or
-    a list of names. "columns" makes a column of text of each of subject, from, to and organization, beside the column "body",
-    and ["columns", "subject"] of those that are named; news articles are then messages, too.
+    other ending included; or "lines", each line a text: of several files, or a folder of them, each is then a class, named as
+    the file is. ``classes_at=2``: the second level of folders names the classes. ``class_from="spm*=spam,*=ham"``, or such a
+    mapping: the names of files do, by the first pattern that fits; one with a slash is held against the path.
+
+    ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or a list of names. "columns"
+    makes a column of text of each of subject, from, to and organization, beside the column "body", and ["columns", "subject"]
+    of those that are named; news articles are then messages, too.
 
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
@@ -85,7 +101,8 @@ def read(
         hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    plain = headers is SUBJECT and header is None and quote is None and comment is None and skip_lines == 0
+    how = header, quote, comment, skip_lines, classes_at, class_from
+    plain = headers is SUBJECT and how == (None, None, None, 0, None, None)
     if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
     if (
@@ -103,7 +120,7 @@ def read(
         missing_values = (missing_values,)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    how = header, quote, comment, skip_lines
+    how = header, quote, comment, skip_lines, classes_at, class_patterns(class_from)
     options = Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers, *how).checked()
     source = _read(data, options)
     return source if plain or not header_columns(headers) else _with_headers(source, headers)
@@ -129,6 +146,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
 def _read(data: Any, options: Options) -> Source:
     if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
         options.refuse(OF_TEXT_TABLES, f"text files, and this is a {type(data).__name__}")
+        options.refuse(OF_FOLDERS, f"files of texts, and this is a {type(data).__name__}")
     if type(data) is np.ndarray:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):

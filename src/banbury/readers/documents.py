@@ -1,14 +1,17 @@
-"""Documents → rows: one text a file, one row a message; a folder with a sub-folder per class.
+"""Documents → rows: one text a file or a line, one row a message; a folder with a sub-folder per class.
 
 Files that cannot be read are named, skipped and counted; so are broken messages, of which what can be read is taken.
 """
 
 from __future__ import annotations
 
+import codecs
+import fnmatch
 import io
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -35,6 +38,13 @@ TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".ndjson", ".jsonl")  # in 
 EMPTY_FOLDER = "there is no file in it. Give a folder with a sub-folder of files per class, or a folder of files"
 CLASS, BODY = "class", "body"
 
+# Names of folders that hold parts of a collection, not classes of it.
+PART = re.compile(
+    r"(?:^|[-_. ])(?:train(?:ing)?|test(?:ing)?|val(?:id(?:ation)?)?|dev(?:elopment)?|eval(?:uation)?|held[-_ ]?out|"
+    r"unsup(?:ervised)?|unlabell?ed|(?:fold|split|part)(?=[-_. ]?\d))(?:[-_. ]?\d+)?$",
+    re.IGNORECASE,
+)
+
 BATCH_ROWS = 4096
 BATCH_CHARACTERS = 16 << 20
 LARGE = 16 << 20  # bytes: a mailbox above this is read message by message
@@ -50,6 +60,7 @@ _BINARY = (
     (b"\xd0\xcf\x11\xe0", "an office document"),
     (b"\x7fELF", "a program"),
 )
+_BINARY_BEGINNINGS = tuple(begin for begin, _ in _BINARY)
 
 
 def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
@@ -179,6 +190,7 @@ class _Documents:
         self.apart = header_columns(options.headers)
         texts = (*self.apart, BODY) if self.apart else (TEXT,)
         self.names = names_for((CLASS, *texts) if self.labelled else texts, options.columns)
+        self.lines = options.format == "lines"
 
     def batches(self) -> Iterator[Batch]:
         losses, n_rows = Losses(list(self.unreadable)), 0
@@ -192,7 +204,7 @@ class _Documents:
     def _gathered(self, losses: Losses) -> Iterator[Batch]:
         """The documents in batches of bounded size."""
         most = self.options.batch_rows or BATCH_ROWS
-        rows: list[tuple[str | None, str, Cells]] = []
+        rows: list[tuple[str | None, str, Cells]] = []  # the class, the name and the cells of each
         size = 0
         for number, file in enumerate(self.files):
             for name, cells, within in self._documents(file, losses):
@@ -209,8 +221,9 @@ class _Documents:
         columns = _columns(self.names[self.labelled :], [cells for _, _, cells in rows])
         if self.labelled:
             columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
-        batch = Batch(self.names, len(rows), columns, True, self.name)
-        batch.row_names, batch.share = [name for _, name, _ in rows], share
+        # Lines without a class are plain texts: their only column has no name of its own, and neither have they.
+        batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
+        batch.row_names, batch.share = None if self.lines else [name for _, name, _ in rows], share
         return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
@@ -218,7 +231,10 @@ class _Documents:
         path, shown, last = file.path, shown_path(file.path), ending(file.path)
         try:
             data, whole = beginning(path)
-            form = form_of(path, data, bool(self.apart)) if self.options.format == "auto" else self.options.format
+            if self.lines and not data.startswith(_BINARY_BEGINNINGS):
+                yield from self._lines(path, shown)
+                return
+            form: Any = form_of(path, data, bool(self.apart)) if self.options.format == "auto" else self.options.format
             if form == "mail" and (last in MAILBOXES or (last not in MAIL and begins_as_mbox(data))):
                 yield from self._messages(path, shown, data if whole else None, losses)
                 return
@@ -232,6 +248,14 @@ class _Documents:
             yield shown, losses.cells(data, form, self.options, shown), 1.0
         except (OSError, errors.BanburyError) as problem:
             losses.files.append((shown, _why(problem, path)))
+
+    def _lines(self, path: str, shown: str) -> Iterator[tuple[str, Cells, float]]:
+        """Each line of a file as a text."""
+        with _stream(path) as stream:
+            for number, line in enumerate(stream):
+                data = line.removesuffix(b"\n").removesuffix(b"\r")
+                text = decoded(data.removeprefix(codecs.BOM_UTF8) if number == 0 else data)
+                yield shown, [*[None] * len(self.apart), text], 0.0
 
     def _messages(
         self, path: str, shown: str, data: bytes | None, losses: Losses
@@ -321,6 +345,52 @@ def _stream(path: str) -> io.BufferedReader:
     return io.BufferedReader(opened(path)) if path.lower().endswith(COMPRESSED) else open(path, "rb")
 
 
+# Classes of files
+
+
+def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
+    """Files with the classes that their names tell: by patterns; or of several whose lines are texts, each its own.
+
+    A file that no pattern fits is named, and left out.
+    """
+    if options.classes_at is not None and not folder:
+        options.refuse(("classes_at",), "a folder, and these are files")
+    if options.class_from is None:
+        by_name = options.format == "lines" and len(paths) > 1
+        return [File(path, _stem(path) if by_name else None) for path in paths]
+    labels = [_class_of(os.path.relpath(path, folder) if folder else path, options.class_from) for path in paths]
+    files = [File(path, label) for path, label in zip(paths, labels, strict=True) if label is not None]
+    if len(files) < len(paths):
+        strays = [shown_path(path) for path, label in zip(paths, labels, strict=True) if label is None]
+        patterns = errors.listed(map(repr, options.class_from))
+        what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern of "
+        what += f"class_from= ({patterns})"
+        if not files:
+            raise errors.empty_data(folder or None, f"{what}: {errors.listed(strays, 5)}")
+        errors.warn(f"{what}, and so are left out: {errors.listed(strays, 5)}")
+    return files
+
+
+def _stem(path: str) -> str:
+    """The name of a file without an ending that says that it is text, or how it is compressed."""
+    name = os.path.basename(path)
+    for endings in (COMPRESSED, TEXT_ENDINGS):
+        stem, last = os.path.splitext(name)
+        name = stem if last.lower() in endings else name
+    return shown_path(name)
+
+
+def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
+    """The class of the first pattern that fits a file's name; or its path, where the pattern has a slash."""
+    place, name = path.replace(os.sep, "/"), os.path.basename(path)
+    for pattern, label in patterns.items():
+        if fnmatch.fnmatchcase(place if "/" in pattern else name, pattern):
+            return label
+        if "/" in pattern and fnmatch.fnmatchcase(place, f"*/{pattern}"):
+            return label
+    return None
+
+
 # Folders
 
 
@@ -331,25 +401,73 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
         entries = _visible(path)
     except OSError as problem:
         raise errors.bad_file(path, f"{_why(problem, path)}.") from None
-    files, seen = list[File](), {os.path.realpath(path)}
-    for name, is_folder in entries:
-        if is_folder:
-            below = _below(os.path.join(path, name), seen.copy(), unreadable)
-            files += [File(each, shown_path(name)) for each in below]
+    folders, seen = [name for name, is_folder in entries if is_folder], {os.path.realpath(path)}
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
-    if files or unreadable:
-        if beside:
-            errors.warn(
-                f"{path} has a sub-folder per class, so the {len(beside):,} files beside them are ignored. "
-                "Move them into the folder of their class to have them read."
-            )
-        return from_files(files, path, options, unreadable)
-    if not beside:
+    below = [each for name in folders for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
+    if not beside and not below and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
+    if options.class_from is not None:
+        return from_files(labelled_files([*beside, *below], options, path), path, options, unreadable)
+    if below or unreadable:
+        files = _by_folder(path, [*beside, *below], folders, options)
+        return from_files(files, path, options, unreadable)
+    if options.classes_at is not None:
+        raise errors.bad_setting("classes_at", options.classes_at, f"left out: {path} has no folders")
     parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
     if options.format == "auto" and parts and all(ending(part) in TABLES for part in parts):
         return parts
-    return from_files([*map(File, beside)], path, options)
+    return from_files(labelled_files(beside, options, path), path, options)
+
+
+def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options: Options) -> list[File]:
+    """The files, each of the class that a folder above it is named for; those that lie too high are named, and left out."""
+    if options.classes_at is None:
+        _refuse_parts(path, paths, folders)
+    level = options.classes_at or 1
+    above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
+    files = [
+        File(each, shown_path(names[level - 1]))
+        for each, names in zip(paths, above, strict=True)
+        if len(names) >= level
+    ]
+    strays = [
+        shown_path(os.path.relpath(each, path)) for each, names in zip(paths, above, strict=True) if len(names) < level
+    ]
+    if not files and strays:
+        deepest = max(map(len, above))
+        wanted = f"{deepest} at most: no file in {path} lies deeper"
+        raise errors.bad_setting("classes_at", level, wanted)
+    if strays:
+        what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
+        errors.warn(
+            f"{path} {what}, so the {errors.many(len(strays), 'file')} beside them are ignored: {errors.listed(strays, 5)}. "
+            "Move them into the folder of their class to have them read."
+        )
+    return files
+
+
+def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> None:
+    """Raises where the folders are train and test, or parts, so that what stands below them may be the classes."""
+    parts = [name for name in folders if PART.search(name)]
+    inner: dict[str, set[str]] = {name: set() for name in parts}
+    for each in paths:
+        outer, *within = os.path.relpath(each, path).split(os.sep)[:-1] or [""]
+        if outer in inner and within:
+            inner[outer].add(within[0])
+    names = [name for name in inner.values() if name]
+    shared = set.intersection(*names) if len(names) > 1 else set()
+    if not parts or not (len(parts) == len(folders) or shared):
+        return
+    every = sorted(set().union(*names))
+    alone = f"Give one of them alone, such as {os.path.join(path, parts[-1])}; or say "
+    apart = f"classes_at=1 to tell {errors.listed(parts, 3)} from each other"
+    if every:
+        text = f"{path} has the folders {errors.listed(folders, 4)}, and in them {errors.listed(every, 6)}: which of the two are "
+        text += f"the classes? {alone}classes_at=2 to learn {errors.listed(every, 3)} from all of them together, or {apart}."
+    else:
+        text = f"{path} has the folders {errors.listed(folders, 4)}, which look like parts of one collection, not like classes. "
+        text += f"{alone}{apart}; or class_from='spm*=spam,*=ham' if the names of files tell the classes."
+    raise errors.BadSetting(text, setting="classes_at", value=None)
 
 
 def _visible(folder: str) -> list[tuple[str, bool]]:

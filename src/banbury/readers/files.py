@@ -17,9 +17,9 @@ from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Source
 from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
-from banbury.readers.documents import HTML, MAIL, File, beginning, form_of, from_files, from_folder
+from banbury.readers.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
 from banbury.readers.lines import from_lines
-from banbury.readers.options import OF_TEXT_TABLES, Options, header_columns
+from banbury.readers.options import OF_FOLDERS, OF_TEXT_TABLES, Options, header_columns
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
@@ -81,7 +81,8 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     if os.path.getsize(path) == 0 and options.format == "auto":
         raise errors.bad_file(path, "it is empty.")
     if _are_documents(path, options):
-        return from_files([File(path)], path, options)
+        return from_files(labelled_files([path], options), path, options)
+    options.refuse(OF_FOLDERS, f"files of texts, and {path} is a table")
     kind = kind_of_table(path)
     if kind != "CSV":
         options.refuse(OF_TEXT_TABLES, f"CSV and its kin, and {path} is {kind}")
@@ -98,7 +99,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 def _are_documents(path: str, options: Options) -> bool:
     """Whether a file holds documents: said so, or mail or HTML, or, to a model of a column of text alone, one text."""
-    if options.format != "auto" or is_document(path):
+    if options.format != "auto" or options.class_from is not None or is_document(path):
         return True
     kinds = options.kinds or {}
     if header_columns(options.headers) and not known_ending(path):
@@ -131,7 +132,7 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
     paths = [os.path.expanduser(path) for path in paths]
     if os.path.isdir(paths[0]) or not _are_documents(paths[0], options):
         return paths
-    return from_files([*map(File, paths)], name, options)
+    return from_files(labelled_files(paths, options), name, options)
 
 
 def near(path: str) -> list[str]:

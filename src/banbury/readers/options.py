@@ -9,12 +9,13 @@ from typing import Any, Literal
 from banbury import errors
 
 MISSING_VALUES = ("", "NA", "NaN", "null", "?")
-FORMATS = ("auto", "text", "mail", "html")
+FORMATS = ("auto", "text", "lines", "mail", "html")
+OF_FOLDERS = ("classes_at", "class_from")
 OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
 
-Format = Literal["auto", "text", "mail", "html"]
+Format = Literal["auto", "text", "lines", "mail", "html"]
 Headers = Literal["keep", "drop", "columns"] | Sequence[str]
 
 
@@ -43,6 +44,8 @@ class Options:
     quote: str | None = None
     comment: str | None = None
     skip_lines: int = 0
+    classes_at: int | None = None
+    class_from: Mapping[str, str] | None = None
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
@@ -58,6 +61,8 @@ class Options:
         )
         errors.require(self.comment is None or is_mark(self.comment), "comment", self.comment, "one ASCII character")
         errors.check_whole("skip_lines", self.skip_lines, 0)
+        if self.classes_at is not None:
+            errors.check_whole("classes_at", self.classes_at, 1)
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
         known = headers in (SUBJECT, "keep", "drop", "columns") or _are_texts(headers)
@@ -71,6 +76,23 @@ class Options:
             if getattr(self, name) != getattr(plain, name):
                 said = f"{name}={getattr(self, name)!r}"
                 raise errors.BadSetting(f"{said} is for {what}. Leave it out.", setting=name, value=getattr(self, name))
+
+
+def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] | None:
+    """Patterns of file names, each with the class it tells; as a mapping, or as the command line spells one.
+
+    >>> class_patterns("spm*=spam,*=ham")
+    {'spm*': 'spam', '*': 'ham'}
+    """
+    patterns: Any = given
+    if isinstance(given, str):
+        patterns = dict(each.rpartition("=")[::2] for each in given.split(","))
+    mapped = isinstance(patterns, Mapping) and len(patterns) > 0
+    fits = patterns is None or (
+        mapped and all(isinstance(text, str) and text for pair in patterns.items() for text in pair)
+    )
+    errors.require(fits, "class_from", given, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
+    return None if patterns is None else dict(patterns)
 
 
 def is_mark(text: Any) -> bool:
