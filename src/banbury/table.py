@@ -262,9 +262,10 @@ class Spooled(Source):
 def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
     """The batch with the schema's column names where either has positions only."""
     if batch.named and schema.named:
+        known = frozenset(batch.names)
         for feature in schema.features:
             for name in feature.inputs:
-                if name not in batch.names:
+                if name not in known:
                     raise errors.unknown_column(name, batch.names, batch.source)
         return batch
     if batch.names == schema.columns:

@@ -349,8 +349,9 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
     for batch in numbered(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
-            lacking = [name for name in names if name not in batch.names]
-            extra = [name for name in batch.names if name not in names]
+            own, first = frozenset(batch.names), frozenset(names)
+            lacking = [name for name in names if name not in own]
+            extra = [name for name in batch.names if name not in first]
             parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
             parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
             text = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} "
@@ -388,8 +389,9 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
     [batch] = batches
+    known = frozenset(batch.names)
     for name in names:
-        if name not in batch.names:
+        if name not in known:
             raise errors.unknown_column(name, batch.names)
     batch.named = named
     return batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ LONG_TEXT = 64  # bytes on average
 BLANKS = " \t\n\r\f\v"
 
 
+@cache
 def arrow(module: str = "") -> Any:
     """pyarrow, or one of its modules."""
     return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -156,8 +157,9 @@ class Batch:
 
     def only(self, names: Sequence[str]) -> Batch:
         """These columns, in this order."""
+        known = frozenset(self.names)
         for name in names:
-            if name not in self.names:
+            if name not in known:
                 raise errors.unknown_column(name, self.names, self.source)
         return self._with(tuple(names), self._columns)
 
@@ -478,7 +480,8 @@ def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]
     """The names as texts; an error if two are the same."""
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
-        twice = next(name for name in texts if texts.count(name) > 1)
+        times = Counter(texts)
+        twice = next(name for name in texts if times[name] > 1)
         text = f"two columns are named {twice!r}{errors.where(source)}. Rename one of them."
         raise errors.DuplicateColumn(text, column=twice)
     return texts

@@ -24,6 +24,7 @@ from banbury.threads import n_threads
 BLOCK = 4 << 20
 LONGEST_RECORD = 64 << 20
 HEAD = 1 << 20
+MOST_COLUMNS = 200_000
 MOST_THREADS = 8
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
@@ -118,10 +119,20 @@ def fetched(stream: Any, size: int, path: str) -> bytes:
         raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
 
 
-def head_of(path: str, layout: Layout = UNQUOTED) -> bytes:
-    """The first megabyte."""
+def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
+    """The first megabyte, or so many bytes."""
     with opened(path, layout) as stream:
-        return fetched(stream, HEAD, path)
+        return fetched(stream, size, path)
+
+
+def first_lines_of(path: str, layout: Layout = UNQUOTED) -> bytes:
+    """The first megabyte; where it has no line break, as much as may be one line."""
+    head = head_of(path, layout)
+    for size in (HEAD, LONGEST_RECORD):
+        if len(head) < size or b"\n" in head or b"\r" in head:
+            return head
+        head = head_of(path, layout, LONGEST_RECORD)
+    raise no_lines(path)
 
 
 def reason(error: BaseException) -> str:
@@ -142,14 +153,17 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
             if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
                 end = data.rfind(newline) + 1
                 if not end:
-                    size = f"{LONGEST_RECORD >> 20} MB"
-                    raise errors.bad_file(path, f"it has no line break in {size}, so it is no table of lines.")
+                    raise no_lines(path)
             rest = data[end:]
             if end:
                 yield Block(memoryview(data)[:end], offset)
                 offset += end
         if rest:
             yield Block(memoryview(rest), offset)
+
+
+def no_lines(path: str) -> errors.BadFile:
+    return errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is no table of lines.")
 
 
 def line_end(data: bytes, layout: Layout) -> int:

@@ -8,19 +8,34 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
-from banbury.readers.blocks import Block, BlockFile, Layout, cut, first_refused, head_of, lines_before, reason
+from banbury.readers.blocks import (
+    HEAD,
+    MOST_COLUMNS,
+    Block,
+    BlockFile,
+    Layout,
+    cut,
+    first_lines_of,
+    first_refused,
+    lines_before,
+    reason,
+)
 from banbury.readers.options import Options, is_mark
 from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
 
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
@@ -45,12 +60,13 @@ class _DelimitedFile(BlockFile):
         self.has_header = options.columns is None if options.header is None else options.header
         mark, comment = '"' if options.quote is None else options.quote, (options.comment or "").encode()
         self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
-        head = head_of(path)
+        head = first_lines_of(path)
         if b"\n" not in head and b"\r" in head:
             self.layout = replace(self.layout, newline=b"\r")
-        head = head_of(path, self.layout) if comment else head
+        head = first_lines_of(path, self.layout) if comment else head
         self.start, header = self._header(head, options.skip_lines)
-        self.delimiter = options.delimiter or sniffed(self._text(head[self.start - len(header) :]), self.quote)
+        sample = head[self.start - len(header) :][:HEAD]
+        self.delimiter = options.delimiter or sniffed(self._text(sample), self.quote)
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
             self.layout = replace(self.layout, quote=b"")
@@ -87,6 +103,12 @@ class _DelimitedFile(BlockFile):
         return end, head[begin:end]
 
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
+        if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
+            n, most = header.count(self.delimiter.encode()) + 1, f"a table of text may have {MOST_COLUMNS:,}"
+            text = (
+                f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter with "
+            )
+            raise errors.bad_file(self.path, f"{text}delimiter= if it is another, or read it as an array of numbers.")
         try:
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
@@ -129,7 +151,9 @@ class _DelimitedFile(BlockFile):
 
     def infer(self, block: Block) -> Any:
         table = self._table(block)
-        self.types = dict(zip(self.names, table.schema.types, strict=True))
+        same: dict[Any, Any] = {}  # one object for each type, however many columns have it
+        each = (same.setdefault(field.type, field.type) for field in table.schema)
+        self.types = dict(zip(self.names, each, strict=True))
         batch = self._batch(table)
         if self.has_header and self.named and not self.told and (why := looks_like_a_row(batch)):
             self.told = True
@@ -142,7 +166,7 @@ class _DelimitedFile(BlockFile):
 
     def _batch(self, table: Any) -> Batch:
         """The block's columns, texts already encoded: that way it is done beside the counting of the block before."""
-        each = (from_arrow(column, True, self.missing_values) for column in table.columns)
+        each = (from_arrow(column, True, self.missing_values) for column in table.itercolumns())
         columns = dict(zip(self.names, each, strict=True))
         for name, column in columns.items():
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
@@ -169,15 +193,69 @@ class _DelimitedFile(BlockFile):
     def _parse_as(
         self, block: Block, types: Mapping[str, Any], check_utf8: bool = False, only: Sequence[str] = ()
     ) -> Any:
+        """The block's columns, or ``only`` some of them, as an Arrow table; of many columns, some at a time."""
+        if len(self.names) <= TOGETHER:
+            return self._parse_columns(block.data, self.names, types, check_utf8, only)
+        wanted, found = set(only or self.names), list[Any]()
+        for data, names, few in self._few_at_a_time(block):
+            if chosen := [name for name in few if name in wanted]:
+                some = {name: types[name] for name in chosen if name in types}
+                found += self._parse_columns(data, names, some, check_utf8, chosen).columns
+        return arrow().table(found, [name for name in self.names if name in wanted])
+
+    def _few_at_a_time(self, block: Block) -> Iterator[tuple[Any, Sequence[str], Sequence[str]]]:
+        """Fields of the block, the columns that they are of, and those that are wanted of them: some at a time.
+
+        Where records cannot be told by their marks alone, all fields come each time, for Arrow to tell.
+        """
+        n, newline = len(self.names), self.layout.newline
+        fields = self._fields(block)
+        for a, b in pairwise(np.linspace(0, n, -(-n // TOGETHER) + 1).astype(int).tolist()):
+            some = self.names[a:b]
+            if fields is None:
+                yield block.data, self.names, some
+            else:
+                spans = zip((fields[:, a] + 1).tolist(), fields[:, b].tolist(), strict=True)
+                yield newline.join(block.data[start:end] for start, end in spans), some, some
+
+    def _fields(self, block: Block) -> NDArray[np.int64] | None:
+        """Where each record's fields end, and before them where the line before does; None if that is not seen by marks alone.
+
+        A mark between quotation marks ends nothing.
+        """
+        raw, newline = np.frombuffer(block.data, np.uint8), ord(self.layout.newline)
+        marks = (raw == newline) | (raw == ord(self.delimiter))
+        if self.quote and (quotes := raw == ord(self.quote)).any():
+            within = np.logical_xor.accumulate(quotes)
+            before = np.append(True, marks | quotes)[:-1]
+            if (quotes & within & ~before).any():  # a quotation mark within a field is a letter
+                return None
+            marks &= ~within
+        ends = np.flatnonzero(marks)
+        if raw[-1] != newline or not marks[-1]:
+            ends = np.append(ends, len(raw))
+        lines = np.flatnonzero((ends == len(raw)) | (raw[np.minimum(ends, len(raw) - 1)] == newline))
+        before = np.append(-1, ends[lines[:-1]])
+        n_fields, text = np.diff(lines, prepend=-1), ends[lines] - before - 1
+        blank = (n_fields == 1) & ((text == 0) | ((text == 1) & (raw[before + 1] == ord("\r"))))
+        if (n_fields[~blank] != len(self.names)).any():
+            return None
+        each = ends[np.repeat(~blank, n_fields)].reshape(-1, len(self.names))
+        return np.column_stack([before[~blank], each])
+
+    def _parse_columns(
+        self, data: Any, names: Sequence[str], types: Mapping[str, Any], check_utf8: bool, only: Sequence[str]
+    ) -> Any:
         pa_csv, quote = arrow("csv"), self.quote
+        spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
         return pa_csv.read_csv(
-            arrow().BufferReader(block.data),
-            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names),
+            arrow().BufferReader(data),
+            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
             pa_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
             pa_csv.ConvertOptions(
-                null_values=_blanked(self.missing_values),
-                true_values=_blanked(TRUE),
-                false_values=_blanked(FALSE),
+                null_values=spelt(self.missing_values),
+                true_values=spelt(TRUE),
+                false_values=spelt(FALSE),
                 strings_can_be_null=True,
                 check_utf8=check_utf8,
                 column_types=types,
@@ -188,7 +266,8 @@ class _DelimitedFile(BlockFile):
     def _column_types(self) -> dict[str, Any]:
         pa = arrow()
         forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string(), "list": pa.string()}
-        return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in self.names}
+        own = frozenset(self.names)
+        return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in own}
 
     def explained(self, error: Exception, block: Block) -> Exception:
         """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
@@ -222,7 +301,21 @@ class _DelimitedFile(BlockFile):
         wider = [pa.int64(), pa.float64(), pa.string()]  # the narrowest first
         narrow = 0 if pa.types.is_null(types[column]) else 1 if pa.types.is_integer(types[column]) else 2
         self.types[column] = next(each for each in wider[narrow:] if self._parses(block, {column: each}, [column]))
+        self._widen_others(block)
         return Widened(column, kind_of_type(self.types[column]), line_or_none)
+
+    def _widen_others(self, block: Block) -> None:
+        """Widens all columns that the block shows to be wider, so that reading begins again once and not for each of them."""
+        pa, types = arrow(), arrow("types")
+        fields = self._parse_as(block, {name: pa.string() for name in self.kinds}).schema
+        for name, found in zip(self.names, fields.types, strict=True):
+            known = self.types[name]
+            if name in self.kinds or found in (known, pa.null()):
+                continue
+            if types.is_null(known) or (types.is_integer(known) and types.is_floating(found)):
+                self.types[name] = found if types.is_integer(found) or types.is_floating(found) else pa.string()
+            elif types.is_integer(known) or types.is_boolean(known):
+                self.types[name] = pa.string()
 
     def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
         """Whether the block's columns, or some of them, are of these types."""

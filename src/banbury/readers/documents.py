@@ -22,7 +22,15 @@ from banbury.readers.batches import Batch, Source, numbered
 from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
 from banbury.readers.columns import Coded, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file, html_text
-from banbury.readers.mail import begins_as_mail, begins_as_mbox, begins_as_post, message_cells, message_text, messages
+from banbury.readers.mail import (
+    LONGEST_MESSAGE,
+    begins_as_mail,
+    begins_as_mbox,
+    begins_as_post,
+    message_cells,
+    message_text,
+    messages,
+)
 from banbury.readers.options import OF_TEXT_TABLES, SUBJECT, Options, header_columns
 from banbury.readers.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
@@ -239,8 +247,12 @@ class _Documents:
                 yield from self._messages(path, shown, data if whole else None, losses)
                 return
             if not whole:
-                with _stream(path) as stream:
-                    data = stream.read()
+                data, whole = beginning(path, LONGEST_MESSAGE)
+            if not whole:
+                packed = ", unpacked," if path.lower().endswith(COMPRESSED) else ""
+                why = f"it has{packed} more than {LONGEST_MESSAGE >> 20} MB, and a text may have no more"
+                losses.files.append((shown, why))
+                return
             for begin, what in _BINARY:
                 if data.startswith(begin):
                     losses.files.append((shown, f"it holds {what}, not text"))
@@ -264,7 +276,9 @@ class _Documents:
         size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
         with _stream(path) if data is None else io.BytesIO(data) as stream:
             alone = data is not None and b"\nFrom " not in data and data.strip()
-            mail = iter([(data or b"", False)]) if alone else messages(stream)
+            mail = (
+                iter([(data or b"", False)]) if alone else messages(iter(lambda: stream.readline(LONGEST_MESSAGE), b""))
+            )
             first = list(islice(mail, 2))
             for number, (message, cut_off) in enumerate(chain(first, mail), 1):
                 name = f"{shown}, message {number:,}" if len(first) > 1 else shown

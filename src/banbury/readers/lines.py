@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -12,13 +13,15 @@ import numpy as np
 from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
-from banbury.readers.blocks import Block, BlockFile, cut, head_of, lines_before, reason
+from banbury.readers.blocks import BLOCK, MOST_COLUMNS, Block, BlockFile, cut, head_of, lines_before, reason
 from banbury.readers.options import Options
 from banbury.readers.tables import arrow_batch, names_for
 
 _SAID = re.compile(r"JSON parse error: (.*) in row \d+")
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
 DEEPEST = 64
+MOST_CELLS = 20_000_000
 WORDS = {dict: "a mapping", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
 
 
@@ -55,30 +58,52 @@ class _LinesFile(BlockFile):
 
     def parse(self, block: Block) -> Any:
         self._refuse_depth(block)
-        pa_json, fixed = arrow("json"), self._explicit()
+        n_lines = int(np.count_nonzero(np.frombuffer(block.data, dtype=np.uint8) == ord("\n"))) + 1
+        self._refuse_cells(n_lines, len(self.types))
+        if self.types:
+            with contextlib.suppress(arrow().ArrowException):  # what is new: another key, a wider type
+                return self._parse_as(block, list(self.types.items()), "error")
+        self._refuse_cells(n_lines, len(set(_KEY.findall(block.data))))
+        return self._parse_as(block, self._explicit(), "infer")
+
+    def _parse_as(self, block: Block, fixed: list[tuple[str, Any]], others: str) -> Any:
+        pa_json = arrow("json")
         return pa_json.read_json(
             arrow().BufferReader(block.data),
             pa_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1024),
-            pa_json.ParseOptions(explicit_schema=arrow().schema(fixed) if fixed else None),
+            pa_json.ParseOptions(
+                explicit_schema=arrow().schema(fixed) if fixed else None, unexpected_field_behavior=others
+            ),
         )
+
+    def _refuse_cells(self, n_lines: int, n_keys: int) -> None:
+        """Arrow makes a column of each key, with a cell for every line: of a few bytes in all, if each line has its own."""
+        if n_keys > MOST_COLUMNS or n_lines * n_keys > MOST_CELLS:
+            text = f"{errors.many(n_lines, 'line')} with {n_keys:,} keys are too wide a table: it may have {MOST_COLUMNS:,} "
+            text += f"keys, and {MOST_CELLS:,} cells in {BLOCK >> 20} MB. If keys are words, make one column of text of them."
+            raise errors.bad_file(self.path, text)
 
     def finished(self, table: Any, block: Block) -> Batch:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
-        pa = arrow()
+        pa, wider = arrow(), dict[str, Any]()
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known = self.types.get(name)
             if data_type in (known, pa.null()):
                 continue
             both = _wider(known, self._fixed(name, data_type, table, block))
-            line = lines_before(self.path, block.offset) + 1
             if both is None:
-                raise self._bad_line(line, _two_types(name, kind_of_type(data_type), kind_of_type(known)))
+                why = _two_types(name, kind_of_type(data_type), kind_of_type(known))
+                raise self._bad_line(lines_before(self.path, block.offset) + 1, why)
             if both != known:
-                self.types[name] = both
-                raise Widened(name, kind_of_type(both), line)
+                wider[name] = both
+        if wider:
+            self.types |= wider
+            name = next(iter(wider))
+            raise Widened(name, kind_of_type(wider[name]), lines_before(self.path, block.offset) + 1)
         names, columns = names_for(list(self.types), self.names), []
+        place = {name: j for j, name in enumerate(table.schema.names)}
         for name, known in self.types.items():
-            column = table[name] if name in table.column_names else pa.nulls(len(table))
+            column = table.column(place[name]) if name in place else pa.nulls(len(table))
             columns.append(column.cast(pa.float64()) if known == pa.float64() else column)
         return arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
 

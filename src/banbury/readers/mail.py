@@ -18,7 +18,7 @@ from banbury.readers.options import SUBJECT, Headers
 
 DEEPEST = 30  # messages and multiparts within each other
 MOST_PARTS = 10_000
-LONGEST_MESSAGE = 64 << 20  # of an mbox; what is beyond is left out
+LONGEST_MESSAGE = 64 << 20  # bytes; what is beyond in an mbox is left out, and longer files are
 
 # What a message begins with once it has been delivered. A news article, or a letter saved as text, does not.
 _DELIVERED = re.compile(
