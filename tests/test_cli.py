@@ -7,6 +7,7 @@ import doctest
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -256,9 +257,39 @@ def test_fit_says_what_calibration_does_to_the_log_loss(here, capsys):
     table = {"x": [str(i % 5) for i in range(60)], "y": [i % 2 if i % 7 else i % 3 % 2 for i in range(60)]}
     write_csv("rows.csv", table | {f"x{i}": table["x"] for i in range(4)})  # the same five times over
     found = said(capsys, "fit", "rows.csv", "--target", "y", "--calibrate", "temperature", "-o", "new.banbury")
-    [note] = found["notes"]
-    before, after = (float(word) for word in note.replace(",", "").split() if word.startswith("0."))
+    note = found["notes"][-1]
+    before, after = (float(word) for word in note.replace(":", "").replace(",", "").split() if word.startswith("0."))
     assert after == pytest.approx(found["log_loss"], abs=5e-5) and 0 < after < before
+
+
+def checkerboard(n, told=True):
+    """Neither column alone tells the class; both together do, or not even they."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (2, n)).round(3)
+    return {"a": a, "b": b, "y": np.where(a * b > 0, "p", "q") if told else rng.choice(["p", "q"], n)}
+
+
+def test_fit_names_what_would_help_and_how_good_that_is(here, capsys):
+    write_csv("board.csv", checkerboard(600))
+    found = said(capsys, "fit", "board.csv", "--target", "y", "--plain")
+    [note] = found["notes"]
+    assert note.startswith("No better than that. What is, over 5 folds of 600 rows: --") and found["accuracy"] < 0.6
+    figures = dict(re.findall(r"(--\w+) (0\.\d+)", note))
+    for option, setting in (("--weigh", {"weigh": True}),):
+        expected = bb.cross_validate("board.csv", "y", folds=5, **setting).accuracy.value
+        assert float(figures[option]) == pytest.approx(expected, abs=5e-5) and expected > 0.9
+    kept = said(capsys, "fit", "board.csv", "--target", "y", "--tan")
+    assert kept["accuracy"] > 0.9 and not any(note.startswith("No better") for note in kept["notes"])
+
+
+def test_fit_says_what_did_not_help_either(here, capsys):
+    write_csv("noise.csv", checkerboard(500, told=False))
+    note = said(capsys, "fit", "noise.csv", "--target", "y")["notes"][0]
+    assert note.startswith("No better than that, nor is what else was tried, over 5 folds of 500 rows: --")
+    assert "--weigh" not in note  # which is compared on the next lines
+    assert said(capsys, "fit", "noise.csv", "--target", "y", "--hold", "0")["notes"] == ["No better than that."]
+    Path("one.csv").write_text("a,y\n" + "1,p\n" * 20)
+    assert "one class only" in said(capsys, "fit", "one.csv", "--target", "y")["notes"][0]
 
 
 def test_fit_says_how_many_values_are_missing(here, capsys):

@@ -13,13 +13,14 @@ import numpy as np
 
 from banbury import errors
 from banbury import naive_bayes as models
-from banbury.calibration import Calibration, calibrate
+from banbury.calibration import calibrate
 from banbury.cli import about, inputs, output, settings
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.validation import cross_validated
+from banbury.reports.alternatives import alternatives
 from banbury.schema import WHOLE
 from banbury.selection import (
     CrossValidation,
@@ -75,6 +76,7 @@ def fit(args: Namespace) -> None:
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
     with inputs.labelled(args) as data:
         fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
+        fitted = replace(fitted, notes=(*_advice(args, data, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
     if args.output is not None:
         save(fitted.model, args.output)
@@ -153,14 +155,8 @@ def _validated(
         tally, figures = counted_and_validated(rows, folds, estimating)
         return Fitted(models.estimate(tally, **estimating), figures if args.cross_validate else None, tuple(notes))
     tally, scores, validation = scored_and_validated(rows, folds, estimating)
-    calibration = calibrate(args.calibrate, scores, validation.truth, validation.weights)
-    model = models.estimate(tally, **estimating).calibrated(calibration)
-    if not args.cross_validate:
-        return Fitted(model, None, tuple(notes))
-    after, _ = calibrated_within(validation, scores, args.calibrate)
-    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
-    notes.append(f"{gained}: each fold by what the others taught")
-    return Fitted(model, after, tuple(notes))
+    model = models.estimate(tally, **estimating)
+    return _calibrated(args, Fitted(model, validation, tuple(notes)), scores, validation)
 
 
 def _fitted_tree(args: Namespace, data: Any) -> Fitted:
@@ -180,19 +176,19 @@ def _fitted_tree(args: Namespace, data: Any) -> Fitted:
     if skipped := rows.n_rows - n_rows:
         notes.append(f"{many(skipped, 'more row')} without a class")
     validation, scores = cross_validated(rows, folds, checked_choice(**estimating), bins)
-    if args.calibrate is not None:
-        calibration, note = _calibration(args.calibrate, scores, validation)
-        network = network.calibrated(calibration)
-        notes.append(note)
-    return Fitted(network, validation if args.cross_validate else None, tuple(notes))
+    fitted = Fitted(network, validation, tuple(notes))
+    return fitted if args.calibrate is None else _calibrated(args, fitted, scores, validation)
 
 
-def _calibration(method: Any, scores: Any, validation: CrossValidation) -> tuple[Calibration, str]:
-    """What is learned from log posteriors of rows that were left out, and what it gains."""
-    calibration = calibrate(method, scores, validation.truth, validation.weights)
-    after = replace(validation, posteriors=calibration.apply(scores))
+def _calibrated(args: Namespace, fitted: Fitted, scores: Any, validation: CrossValidation) -> Fitted:
+    """What was fitted, calibrated by log posteriors of rows that were left out, and how good it is then."""
+    model = fitted.model.calibrated(calibrate(args.calibrate, scores, validation.truth, validation.weights))
+    if not args.cross_validate:
+        return replace(fitted, model=model, validation=None)
+    after, _ = calibrated_within(validation, scores, args.calibrate)
     gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
-    return calibration, f"{gained}, on the rows it was learned from"
+    notes = (*fitted.notes, f"{gained}: each fold by what the others taught")
+    return Fitted(model, after, notes)
 
 
 def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
@@ -250,11 +246,43 @@ def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]
         f"  accuracy  {accuracy}  by {exactly}{n}-fold cross-validation, {held_or_not}",
         f"  majority  {validation.majority:.4f}           answering with the most frequent class",
     ]
-    if len(validation.classes) == 1:
-        lines.append("  There is one class only, so there is nothing to tell apart.")
-    elif not accuracy.value - validation.majority > (accuracy.error or 0.0):
-        lines.append("  No better than that: too few rows, or columns that do not tell the classes apart.")
     return lines
+
+
+def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
+    """What helps where answers are no better than the most frequent class: what else was tried, and how good it was."""
+    validation = fitted.validation
+    if validation is None:
+        return []
+    if len(validation.classes) == 1:
+        return ["There is one class only, so there is nothing to tell apart."]
+    if _beats(validation.accuracy.value, validation.accuracy.error, validation.majority):
+        return []
+    tried = None
+    if not isinstance(validation, Streamed):
+        counting = settings.tree(args, data) if args.tan else settings.counting(args, data)
+        features = counting.pop("features")
+        weighed = args.weigh or any(note.startswith("weighed ") for note in fitted.notes)
+        but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]
+        but += ["--features choose"] * (features == "choose")
+        tried = alternatives(data, args.target, ("", "", ""), but=but, seed=args.seed, counting=counting)
+    if tried is None or not tried.others:
+        return ["No better than that."]
+    figures = {each.option: f"{each.option} {each.accuracy:.4f}{_error(each.standard_error)}" for each in tried.others}
+    of = f"over {tried.folds} folds of {many(tried.n_rows, 'row')}"
+    helps = [o.option for o in tried.others if _beats(o.accuracy, o.standard_error, validation.majority)]
+    if helps:
+        return [f"No better than that. What is, {of}: {'; '.join(figures[option] for option in helps)}"]
+    return [f"No better than that, nor is what else was tried, {of}: {'; '.join(figures.values())}"]
+
+
+def _beats(accuracy: float, error: float | None, majority: float) -> bool:
+    """Whether answers are better than the most frequent class, beyond chance."""
+    return accuracy - majority > 2.0 * (error or 0.0)
+
+
+def _error(error: float | None) -> str:
+    return "" if error is None else f" ± {error:.4f}"
 
 
 def _keeping(args: Namespace) -> str:
