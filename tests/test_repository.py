@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 import banbury
 import house
@@ -57,6 +60,65 @@ def test_no_file_names_a_place_on_someones_machine() -> None:
         if (match := private.search(path.read_bytes()))
     }
     assert not offenders
+
+
+# Workflows -----------------------------------------------------------------------------------------------------------
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+HOSTS = re.compile(r"https?://|--(extra-)?index-url|PIP_INDEX|CARGO_REGISTRIES|replace-with")
+EXPRESSION = re.compile(r"\$\{\{ *matrix\.(\w+) *\}\}")
+
+
+def rows_of(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each run of a job has for its matrix: the product of the lists, filled up and followed by what is included."""
+    matrix = dict(job.get("strategy", {}).get("matrix", {}))
+    included = matrix.pop("include", [])
+    rows = [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())] if matrix else []
+    alone = []
+    for more in included:
+        alike = [row for row in rows if all(row[name] == more.get(name, row[name]) for name in matrix)]
+        alone += [] if alike else [dict(more)]
+        for row in alike:
+            row |= more
+    return rows + alone or [{}]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_is_yaml_whose_parts_are_there(path: Path) -> None:
+    text = path.read_text()
+    assert not HOSTS.search(text)
+    workflow = yaml.safe_load(text)
+    assert workflow.keys() >= {"name", True, "permissions", "jobs"}  # "on" is a yes to YAML
+    jobs = workflow["jobs"]
+    for name, job in jobs.items():
+        needs = job.get("needs", [])
+        assert {needs} if isinstance(needs, str) else set(needs) <= set(jobs), name
+        for row in rows_of(job):
+            assert set(EXPRESSION.findall(yaml.safe_dump(job))) <= set(row), name
+        assert job["steps"], name
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step), (name, step)
+            assert "uses" not in step or re.fullmatch(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+)", step["uses"]), step
+
+
+def test_wheels_are_made_for_each_system_and_tried_there() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "wheels.yml").read_text())["jobs"]
+    built = {row["name"]: row for row in rows_of(jobs["wheel"])}
+    assert set(built) == {"linux-x86_64", "linux-aarch64", "macos-arm64", "macos-x86_64", "windows-x64"}
+    for name, row in built.items():
+        system = {"linux": "ubuntu", "macos": "macos", "windows": "windows"}[name.partition("-")[0]]
+        assert row["system"].startswith(system)
+    tried = [row["name"] for job in ("bare-linux", "bare-elsewhere") for row in rows_of(jobs[job])]
+    assert set(tried) == set(built)
+    assert {"sdist", "bare-linux", "bare-elsewhere"} <= set(jobs["publish"]["needs"])
+    [maturin] = [step for step in jobs["wheel"]["steps"] if "maturin" in step.get("uses", "")]
+    assert "--locked" in maturin["with"]["args"] and maturin["with"]["manylinux"] == "auto"
+
+
+def test_one_wheel_serves_every_python_from_the_oldest_on() -> None:
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    core = tomllib.loads((ROOT / "rust" / "Cargo.toml").read_text())["dependencies"]["pyo3"]
+    assert f"abi3-py{oldest.replace('.', '')}" in core["features"]
 
 
 def test_links_between_pages_lead_somewhere() -> None:
