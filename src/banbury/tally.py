@@ -22,7 +22,7 @@ from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCou
 from banbury.distributions.keys import code_numbers, dense
 from banbury.errors import many
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
-from banbury.renamed import takes_old
+from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
     MOST_ROWS,
@@ -764,3 +764,7 @@ def _sorted_classes(tally: Tally) -> Tally:
     if classes == tally.classes:
         return tally
     return tally._of([tally.classes.index(name) for name in classes], classes)
+
+
+old_module("banbury.tally.tally", "Tally")
+old_module("banbury.tally.growing", "Growing")
