@@ -80,8 +80,8 @@ def check_pickled(kind: type, state: Mapping[str, Any]) -> None:
 
 def _of_0_1(name: str) -> errors.UnknownFormat:
     return errors.UnknownFormat(
-        f"this pickle was made by Banbury 0.1 ({name}), and what it holds is kept otherwise since. Files are read by every version: "
-        "with Banbury 0.1, bb.save(model, 'model.banbury') (of an estimator its model_, tally_ or network_); then here "
+        f"this pickle was made by Banbury 0.1 ({name}), and what it holds is kept otherwise since. Files are read by every "
+        "version: with Banbury 0.1, bb.save(model, 'model.banbury') (of an estimator its model_, tally_ or network_); then here "
         "bb.load('model.banbury'). Or fit it again, for a pickle of today.",
         name=name,
     )
