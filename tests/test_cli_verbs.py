@@ -120,6 +120,17 @@ def test_tune_keeps_groups_together_and_calibrates(capsys):
     assert bb.load("model.banbury").calibration.method == "platt"
 
 
+def test_tune_compares_plain_and_weighed(wine, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(wine)
+    kept = tmp_path / "best.banbury"
+    facts = said(
+        capsys, "tune", "wine.csv", "--target", "target", "--weigh", "--alpha", "1", "--folds", "3", "-o", kept
+    )
+    found = bb.tune("wine.csv", "target", weigh=[False, True], alpha=1.0, folds=3)
+    assert facts["settings"] == found.to_dict()["settings"] and len(facts["settings"]) == 2
+    assert np.array_equal(bb.load(kept).posterior("wine.csv"), found.model.posterior("wine.csv"))
+
+
 # diagnose ------------------------------------------------------------------------------------------------------------
 
 

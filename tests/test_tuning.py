@@ -13,6 +13,7 @@ import pytest
 from sklearn.model_selection import GroupKFold, KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 import banbury as bb
+from banbury import errors
 from banbury.selection import choosing
 from banbury.selection.tuning import AUTO, SCORINGS
 from test_laws import quietly
@@ -675,3 +676,75 @@ def test_small_weights_do_not_change_the_scores_of_families():
     plain = bb.tune(data, y, features="choose", alpha=1.0).chosen.scores["x"]
     light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).chosen.scores["x"]
     np.testing.assert_allclose(light["gaussian"], plain["gaussian"], rtol=1e-9)
+
+
+# Weighed evidence ----------------------------------------------------------------------------------------------------
+
+
+def rows_with_pairs(n: int = 300) -> tuple[dict[str, Any], list[str]]:
+    """Two flags that say something together only, and a number."""
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    label = np.where(rng.random(n) < 0.9, a ^ b, 1 - (a ^ b))
+    return {"a": a.tolist(), "b": b.tolist(), "x": (rng.normal(size=n) + label).tolist()}, label.astype(str).tolist()
+
+
+@pytest.mark.parametrize("scoring", ["log_loss", "accuracy", "brier", "macro_f1"])
+def test_weighed_evidence_is_judged_as_cross_validation_judges_it(scoring: Any) -> None:
+    data, labels = rows_with_pairs()
+    weights = np.random.default_rng(0).integers(1, 3, len(labels))
+    found = bb.tune(data, labels, weigh={"pairs": [True, False]}, scoring=scoring, folds=3, weights=weights, seed=2)
+    assert [each["weigh"] for each in found.settings] == [{"pairs": True}, {"pairs": False}]
+    for settings, score, accuracy in zip(found.settings, found.scores, found.accuracies, strict=True):
+        there = bb.cross_validate(data, labels, folds=3, weights=weights, seed=2, **settings)
+        assert score == pytest.approx(accuracy if scoring == "accuracy" else getattr(there, scoring))
+        assert accuracy == pytest.approx(float(np.average(there.best == there.truth, weights=there.weights)))
+    assert found.best == {"weigh": {"pairs": True}}
+    fitted = bb.EvidenceClassifier(weigh=True, seed=2).fit(pd.DataFrame(data), labels, sample_weight=weights)
+    np.testing.assert_allclose(found.model.posterior(data), fitted.predict_proba(pd.DataFrame(data)), atol=1e-12)
+    assert found.model.weighing is not None and found.tally == found.model.tally
+
+
+def test_plain_and_weighed_settings_are_compared() -> None:
+    data, labels = rows_with_pairs()
+    found = bb.tune(data, labels, weigh=[False, True], alpha=[0.5, 1.0], folds=3)
+    assert found.best == {"weigh": True} and len(found.settings) == 3
+    plain = bb.tune(data, labels, alpha=[0.5, 1.0], folds=3)
+    assert found.scores[:2].tolist() == plain.scores.tolist()
+    assert "weigh=True" in str(found) and found.to_dict()["best"] == {"weigh": True}
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=40), rng.integers(0, 2, 40)
+    beside = bb.tune({"x": x}, y, weigh=[False, {"fewest": 0}], alpha=[1.0, 10.0], features="histogram", folds=4)
+    best = beside.settings[int(np.argmin(beside.scores))]
+    assert beside.best == best and (beside.weighed is None) == ("alpha" in best) == (beside.model.weighing is None)
+
+
+def test_what_comes_once_is_tuned_plain_and_weighed() -> None:
+    data, labels = rows_with_pairs()
+    once = bb.tune(iter([pd.DataFrame(data)]), labels, weigh=[False, True], alpha=1.0, folds=3)
+    assert once.scores.tolist() == bb.tune(data, labels, weigh=[False, True], alpha=1.0, folds=3).scores.tolist()
+
+
+def test_tuned_weighing_takes_a_schema_and_groups() -> None:
+    data, labels = rows_with_pairs()
+    schema = bb.Schema.infer(data, features="quantile_tree")
+    groups = np.repeat(np.arange(60), 5)
+    found = bb.tune(data, labels, schema=schema, weigh=[False, True], alpha=1.0, folds=GroupKFold(3), groups=groups)
+    there = bb.cross_validate(data, labels, schema=schema, weigh=True, folds=GroupKFold(3), groups=groups)
+    assert found.scores[1] == pytest.approx(there.log_loss)
+
+
+def test_what_weighing_does_without_is_said() -> None:
+    data, labels = rows_with_pairs(120)
+    for settings, told in [
+        ({"weigh": {"pair": True}}, "Did you mean 'pairs'"),
+        ({"weigh": []}, "True, False, settings of bb.weigh, or several"),
+        ({"weigh": {"pairs": []}}, "True, False, settings of bb.weigh, or several"),
+        ({"weigh": "yes"}, "True, False, or settings of bb.weigh"),
+        ({"weigh": True, "alpha": [0.1, 1.0]}, "left out where how or alpha are given"),
+        ({"weigh": True, "text": {"model": "presence"}}, "left out where evidence is weighed"),
+        ({"weigh": [False, True], "calibrate": "platt"}, "calibrate must be left out where evidence is weighed"),
+        ({"estimator": bb.EvidenceClassifier()}, "estimator must be left out"),
+    ]:
+        with pytest.raises(errors.BadSetting, match=told):
+            bb.tune(data, labels, **settings)

@@ -17,6 +17,7 @@ def tune(args: Namespace) -> None:
     with inputs.labelled(args) as data:
         chosen = {**settings.counting_any_text(args, data), **settings.estimating_any(args, data)}
         chosen |= {"text": settings.several_texts(args.text), "scoring": args.scoring, "calibrate": args.calibrate}
+        chosen |= {"weigh": [False, True]} if args.weigh else {}
         found = selection.tune(data, args.target, **settings.dealt(args, folds), **chosen)
     if args.output is not None:
         save(found.model, args.output)

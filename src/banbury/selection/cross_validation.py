@@ -17,12 +17,12 @@ from banbury.distributions.family import Choice, HeldOutRows, How, check_positiv
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.readers import Batch
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.dataset import Dataset, chooses, held, streamed
-from banbury.selection.folds import MOST_FOLDS, Round, Split, n_folds, refuse_groups, rounds
+from banbury.selection.dataset import Dataset, chooses, held, several, streamed
+from banbury.selection.folds import MOST_FOLDS, Round, learned_from, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
-from banbury.selection.tuning import several, tune
+from banbury.selection.tuning import tune
 from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
 from banbury.tally import Tally, sums_of_rows
@@ -231,7 +231,7 @@ def _validated(
         posteriors = np.empty((rows.n_rows, len(rows.classes)))
         if "features" in settings or "weigh" in settings:
             for split in each.splits:
-                chosen = rows.only(_learned_from(split, each))
+                chosen = rows.only(learned_from(split, each))
                 model, calibration = _made(chosen, settings)
                 model = replace(model, threads=rows.threads)
                 if models is not None:
@@ -260,18 +260,6 @@ def _answered(
     if weights is not None and not weights.any():
         raise errors.tested_nothing()
     return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
-
-
-def _learned_from(split: Split, each: Round) -> Int:
-    """The rows that a split learns from."""
-    inside = each.groups >= 0
-    chosen = split.rows
-    if chosen is None:
-        assert split.learned is not None
-        chosen = np.flatnonzero(inside & split.learned[np.where(inside, each.groups, 0)])
-    if len(chosen) < 2:
-        raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
-    return chosen
 
 
 def _made(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Model, Calibration | None]:

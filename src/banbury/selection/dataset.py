@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -203,6 +203,11 @@ def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = Non
 def chooses(features: Any) -> bool:
     """Whether families are to be chosen by what they say of rows that are held out."""
     return isinstance(features, str) and features == "choose"
+
+
+def several(alpha: Any) -> bool:
+    """Whether a setting is to be chosen: from those given, or "auto"."""
+    return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
 def _labelled(table: Table, hold: bool) -> Dataset:

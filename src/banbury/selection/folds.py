@@ -232,3 +232,15 @@ def _round(pending: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
         whole = bool(np.all((inside == 0) | (inside == sizes)))
         splits.append(Split(test, inside > 0, None) if whole else Split(test, None, rows))
     return Round(groups, len(sizes), tuple(splits))
+
+
+def learned_from(split: Split, each: Round) -> Int:
+    """The rows that a split learns from."""
+    inside = each.groups >= 0
+    chosen = split.rows
+    if chosen is None:
+        assert split.learned is not None
+        chosen = np.flatnonzero(inside & split.learned[np.where(inside, each.groups, 0)])
+    if len(chosen) < 2:
+        raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
+    return chosen

@@ -19,10 +19,12 @@ from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import LEAST, FamilyChoice, choose
-from banbury.selection.dataset import Dataset, chooses, held
-from banbury.selection.folds import Round, rounds
+from banbury.selection.dataset import Dataset, chooses, held, several
+from banbury.selection.folds import Round, learned_from, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import answer, fitting_prior, learned
+from banbury.selection.weighing import check_weighing, tried, weighed, weighed_rows
+from banbury.table import Table
 from banbury.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
@@ -49,6 +51,7 @@ def tune(
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing = "skip",
+    weigh: Any = False,
     seed: int = 0,
     threads: int | None = None,
     **reading: Any,
@@ -63,7 +66,9 @@ def tune(
     models of texts, of plain counts and of damped ones.
 
     ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
-    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model.
+    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
+    weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
+    in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
     ``folds``, ``groups`` and the rest are those of ``bb.cross_validate``. A warning tells where the best of three numbers or
     more is the least or the largest of them.
 
@@ -81,14 +86,31 @@ def tune(
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     if isinstance(folds, str):
         raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
-    for name in {"weigh", "estimator"}.intersection(reading):
-        wanted = "left out: weighing chooses its own settings within the rows; bb.cross_validate says how good it is"
-        raise errors.bad_setting(name, reading[name], wanted)
+    if "estimator" in reading:
+        wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
+        raise errors.bad_setting("estimator", reading["estimator"], wanted)
+    plain, weighings = tried(weigh)
+    if weighings and calibrate is not None:
+        raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
+    if weighings and not plain:
+        check_weighing(weigh, how, 1.0 if isinstance(alpha, str) and alpha == "auto" else alpha, features)
+        errors.require(text is None, "text", text, "left out where evidence is weighed, which chooses how words count")
     alphas, hows = _alphas(alpha), _hows(how)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rest = {"class_prior": class_prior, "seed": int(seed)}
+    if weighings and schema is None and not isinstance(data, Dataset):  # it may be read twice
+        data, reading = Table.of(data, labelled=False, **reading).again().source, {}
+    weighed_ones = None
+    if weighings:
+        own = {name: value for name, value in counting.items() if name != "missing"}
+        own |= {"features": "auto"} if chooses(features) else {}
+        weighed_ones = _Weighed.of(
+            weighed_rows(data, target, groups=groups, **own, **reading), folds, weighings, rest, scoring
+        )
+    if weighed_ones is not None and not plain:
+        return weighed_ones.best()
     rows = held(data, target, groups=groups, **counting, **reading)
     splits = rounds(folds, rows.labels, seed, rows.groups)
-    rest = {"class_prior": class_prior, "seed": int(seed)}
     chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
@@ -107,7 +129,7 @@ def tune(
     found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, calibration)
     if not isinstance(data, Dataset):  # who asks from within tells it, or not
         found.warn_of_edges()
-    return found
+    return found if weighed_ones is None else weighed_ones.beside(found)
 
 
 def _order(scores: Real, scoring: Scoring) -> list[int]:
@@ -128,6 +150,7 @@ class Tuning:
     rest: Mapping[str, Any]
     chosen: FamilyChoice | None = None
     calibration: Calibration | None = None  # of the best settings
+    weighed: Model | None = None  # of all rows, where the best settings weigh their evidence
 
     @property
     def order(self) -> list[int]:
@@ -152,6 +175,8 @@ class Tuning:
     @cached_property
     def uncalibrated(self) -> Model:
         """The same model before calibration."""
+        if self.weighed is not None:
+            return self.weighed
         return estimate(self.tally, how=self.best["how"], alpha=self.best["alpha"], **self.rest)
 
     @property
@@ -160,10 +185,11 @@ class Tuning:
         best, found = _flat(self.best), {}
         score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
         for name, value in best.items():
-            tried = sorted({number for each in map(_flat, self.settings) if _is_number(number := each[name])})
-            if len(tried) < FEWEST_ORDERED or value not in (tried[0], tried[-1]):
+            given: list[Any] = [each[name] for each in map(_flat, self.settings) if name in each]
+            numbers = sorted({number for number in given if _is_number(number)})
+            if len(numbers) < FEWEST_ORDERED or value not in (numbers[0], numbers[-1]):
                 continue
-            side, next_one = ("least", tried[1]) if value == tried[0] else ("largest", tried[-2])
+            side, next_one = ("least", numbers[1]) if value == numbers[0] else ("largest", numbers[-2])
             differs = score[repr(best)] != score[repr({**best, name: next_one})]
             if differs and self._goes_beyond(name, value, side):
                 found[name] = value, side
@@ -184,7 +210,7 @@ class Tuning:
     def warn_of_edges(self) -> None:
         """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
         for name, (value, side) in self.edges.items():
-            if name == "alpha" and {each["alpha"] for each in self.settings} == set(AUTO):
+            if name == "alpha" and {each.get("alpha") for each in self.settings} == set(AUTO):
                 continue
             further = "smaller" if side == "least" else "larger"
             text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
@@ -233,11 +259,6 @@ def _is_number(value: Any) -> bool:
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
-
-
-def several(alpha: Any) -> bool:
-    """Whether a setting is to be chosen: from those given, or "auto"."""
-    return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
 def _alphas(alpha: Any) -> list[float]:
@@ -342,14 +363,18 @@ class _Comparison:
                 groups = self._round(replace(self.rows, schema=schema), each, members, start)
                 self.totals.setdefault(counting, groups.total)
                 start += len(each.splits)
-        weight = sum(float(self._weights(test).sum()) for test in self.tests)
-        if not weight > 0:
-            raise errors.tested_nothing()
         for i, scores in enumerate(self.scores if self.method is not None else ()):
             calibration = self.calibration(i)
             assert calibration is not None
             for split in range(len(self.tests)):
                 self._note(i, split, calibration.log_apply(scores[self._place(split)]))
+        return self.figures()
+
+    def figures(self) -> tuple[Real, Real]:
+        """The score and the accuracy of each setting, of what was noted."""
+        weight = sum(float(self._weights(test).sum()) for test in self.tests)
+        if not weight > 0:
+            raise errors.tested_nothing()
         accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
             cells = self.confusion.sum(axis=1)
@@ -413,6 +438,50 @@ class _Comparison:
             self.lost[i, split] = half * (weight @ ((shares**2).sum(axis=1) - 2.0 * shares[at, truth] + 1.0))
         elif self.scoring == "macro_f1":
             np.add.at(self.confusion[i, split], (truth, best), weight)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """Weighed evidence under some settings, and how each did over the folds."""
+
+    rows: Dataset
+    settings: tuple[dict[str, Any], ...]
+    scores: Real
+    accuracies: Real
+    rest: Mapping[str, Any]
+    scoring: Scoring
+
+    @classmethod
+    def of(
+        cls, rows: Dataset, folds: Any, weighings: Sequence[Any], rest: Mapping[str, Any], scoring: Scoring
+    ) -> _Weighed:
+        """Weighs anew within the rows that each fold learns from."""
+        splits = rounds(folds, rows.labels, rest["seed"], rows.groups)
+        grid = [{"weigh": weigh} for weigh in weighings]
+        comparison, number = _Comparison(rows, splits, grid, rest, scoring), 0
+        for each in splits:
+            for split in each.splits:
+                chosen = rows.only(learned_from(split, each))
+                for i, weigh in enumerate(weighings):
+                    model = replace(weighed(chosen, weigh=weigh, **rest), threads=rows.threads)
+                    comparison._note(i, number, answer(rows, split.test, model, "log_posterior")[0])
+                number += 1
+        return cls(rows, tuple(grid), *comparison.figures(), rest, scoring)
+
+    def best(self) -> Tuning:
+        """The best of them."""
+        model = weighed(self.rows, weigh=self.settings[_order(self.scores, self.scoring)[0]]["weigh"], **self.rest)
+        figures = self.settings, self.scores, self.accuracies, self.scoring
+        return Tuning(model.tally, *figures, self.rest, weighed=model)
+
+    def beside(self, plain: Tuning) -> Tuning:
+        """The best of them and of plain settings."""
+        scores = np.concatenate([plain.scores, self.scores])
+        settings, accuracies = (*plain.settings, *self.settings), np.concatenate([plain.accuracies, self.accuracies])
+        if _order(scores, self.scoring)[0] < len(plain.scores):
+            return replace(plain, settings=settings, scores=scores, accuracies=accuracies)
+        best = self.best()
+        return replace(best, settings=settings, scores=scores, accuracies=accuracies)
 
 
 def _counting(schema: Schema) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,9 @@ import numpy as np
 from banbury import errors
 from banbury.naive_bayes import ClassPrior, Model, estimate
 from banbury.readers import Codes
-from banbury.selection.dataset import Dataset, chooses, held
+from banbury.selection.dataset import Dataset, chooses, held, several
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import fitting_prior
-from banbury.selection.tuning import several
 from banbury.table import Held, Labels, Table
 from banbury.weighing import FEWEST_ROWS, learn
 
@@ -25,11 +25,34 @@ def check_weighing(weigh: Any, how: Any, alpha: Any, features: Any) -> None:
     """Raises where settings are given that weighed evidence has none of."""
     if several(alpha) or alpha != 1.0 or chooses(features) or how != "mean":
         raise errors.bad_setting("weigh", weigh, "left out where how or alpha are given, or families are to be chosen")
+    check_weighing_settings(weigh)
+
+
+def check_weighing_settings(weigh: Any) -> None:
+    """Raises unless it is True, or settings of weighing by name."""
     if weigh is not True and not isinstance(weigh, Mapping):
         raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
     for name in () if weigh is True else weigh:
         if name not in SETTINGS:
             raise errors.unknown_choice("a setting of weigh", name, SETTINGS[:2])
+
+
+def tried(weigh: Any) -> tuple[bool, list[Any]]:
+    """Whether plain evidence is among what is to be tried, and the settings of weighing: of lists every combination."""
+    each = weigh if isinstance(weigh, (list, tuple)) else [weigh]
+    found: list[Any] = []
+    for one in each:
+        if one is False:
+            continue
+        check_weighing_settings(one)
+        if one is True or not one:
+            found.append(True)
+            continue
+        values = [value if isinstance(value, (list, tuple)) else [value] for value in one.values()]
+        found += [dict(zip(one, combination, strict=True)) for combination in product(*values)]
+    if not each or (not found and any(one is not False for one in each)):
+        raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or several of these to compare")
+    return any(one is False for one in each), found
 
 
 def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
