@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -900,14 +901,43 @@ def test_a_save_that_is_killed_leaves_the_old_file_whole(step: str, model: bb.Mo
     """
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None and child.stdout.readline() == "there\n"
+    (part,) = set(os.listdir(path.parent)) - {path.name}
+    assert part.endswith(".part")
+    bb.save(model, path)
+    assert set(os.listdir(path.parent)) == {path.name, part}  # it is still being written
     child.kill()
     child.communicate()
     assert path.read_bytes() == before
-    (part,) = set(os.listdir(path.parent)) - {path.name}
-    assert part.endswith(".part")
+    others = {f"{path.name}.part", f"{path.name}ABCDEFGH.part", f"other{part}", "mine.part"}
+    for name in others:
+        (path.parent / name).write_text("not of a save to this place")
     bb.save(model.tally * 2, path)
     assert bb.load(path) == model.tally * 2
-    assert set(os.listdir(path.parent)) == {path.name, part}
+    assert set(os.listdir(path.parent)) == {path.name, *others}
+
+
+def test_saves_at_once_to_one_place_leave_a_whole_file_and_nothing_else(model: bb.Model, path: Path) -> None:
+    things = [model.tally * k for k in range(1, 5)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda thing: [bb.save(thing, path) for _ in range(15)], things))
+    assert bb.load(path) in things and os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no umask")
+def test_a_save_leaves_the_umask_alone_and_goes_by_it(
+    model: bb.Model, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("it is one for all threads"))
+        bb.save(model, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        path.chmod(0o604)
+        bb.save(model, path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
 
 
 def test_a_loaded_model_does_not_need_its_file_any_more(path: Path) -> None:

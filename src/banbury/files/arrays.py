@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
@@ -24,6 +25,12 @@ from banbury.readers import n_threads
 from banbury.readers.files import near
 from banbury.readers.lines import each_once
 
+try:
+    import fcntl
+except ImportError:  # Windows, which lets no open file be removed
+    fcntl = None  # type: ignore[assignment]
+
+O_BINARY = getattr(os, "O_BINARY", 0)
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
 LARGEST = 2**40  # of a dimension, or bytes
@@ -57,24 +64,25 @@ def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A file beside its place, moved there once it is whole; if anything goes wrong, what stood there stays."""
-    beside: str | None = None
+    beside: Path | None = None
     try:
         place = Path(os.path.realpath(target))  # a link stays, and what it leads to is replaced
         if place.exists() and not place.is_file():
             raise errors.unwritable_file(target, "it is a folder" if place.is_dir() else "it is no regular file")
-        handle, beside = tempfile.mkstemp(dir=place.parent, prefix=place.name, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
+        _remove_left_over(place)
+        beside, file = _begun(place)
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mode = place.stat().st_mode if place.exists() else None
-        if mode is None:
-            mask = os.umask(0o077)  # reading it means setting it for a moment
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        os.chmod(beside, mode)
-        os.replace(beside, place)
-        beside = None
+            if place.exists():
+                os.chmod(beside, place.stat().st_mode)
+            if fcntl is not None:  # elsewhere no open file is moved
+                os.replace(beside, place)
+                beside = None
+        if beside is not None:
+            os.replace(beside, place)
+            beside = None
     except OSError as problem:
         raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
     except errors.BanburyError:
@@ -85,6 +93,45 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         if beside is not None:
             with suppress(OSError):
                 os.unlink(beside)
+
+
+def _begun(place: Path) -> tuple[Path, BinaryIO]:
+    """A new file beside its place, locked as long as it is open: what is not locked was left over by a save that was killed."""
+    while True:
+        beside = place.with_name(f"{place.name}{secrets.token_hex(4)}.part")
+        mode = 0o600 if place.exists() else 0o666  # less the umask; what replaces a file gets its mode in the end
+        file = open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
+        if _locked(file.fileno(), wait=True) is False or beside.exists():
+            return beside, file
+        file.close()  # another save took it for left over in the moment before it was locked
+
+
+def _remove_left_over(place: Path) -> None:
+    """Removes what earlier saves to the same place left beside it when they were killed; not what one that runs is writing."""
+    ours = re.compile(re.escape(place.name) + r"[a-z0-9_]{8}\.part")
+    with suppress(OSError):
+        for entry in os.scandir(place.parent):
+            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+                    try:
+                        if _locked(handle, wait=False):
+                            os.unlink(entry.path)  # while it is locked, so that no save that has just begun goes on with it
+                    finally:
+                        os.close(handle)
+                    if fcntl is None:
+                        os.unlink(entry.path)
+
+
+def _locked(handle: int, wait: bool) -> bool:
+    """Whether the open file could be locked. Where there are no locks, it cannot."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
