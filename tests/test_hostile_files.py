@@ -1,6 +1,7 @@
 """Small files that would take much memory or time: they are read within bounds, or refused by name."""
 
 import csv
+import decimal
 import gzip
 import io
 import json
@@ -8,10 +9,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import banbury as bb
 from banbury import errors
 from banbury.readers import Widened, blocks, delimited, read
 
@@ -205,3 +211,104 @@ except bb.errors.BadFile as error:
     print(error)"""
     size, [said] = peak(code, tmp_path / name)
     assert name in said and "no line break in 64 MB" in said and size < 500
+
+
+# Columns of rare types, and damaged Parquet.
+
+NUMBERS = [1.5, 2.0, None, 4.0, 1.5, 6.0]
+
+
+def uncommon():
+    """Columns of rare types, each with the cells that it must be read as; None: it may be refused, by name."""
+    n, c = len(NUMBERS), pa.array(NUMBERS)
+    words, whole = ["a", "b", None, "a", "long " * 9, "b"], [3, 3, 3, 4, 4, 4]
+    runs = pa.RunEndEncodedArray.from_arrays
+    coded = pa.DictionaryArray.from_arrays
+    lists = [[1.0, 2.0], [3.0, 4.0], None, [5.0, 6.0], [1.0, 2.0], [7.0, 8.0]]
+    decimals = [None if x is None else decimal.Decimal(x) for x in NUMBERS]
+    at = pa.array([0, 1, None, 0, 1, 1], pa.int8())
+    yield "runs of numbers", runs(pa.array([3, 6], pa.int32()), pa.array([3, 4])), whole
+    yield "runs of texts", runs(pa.array([3, 6], pa.int16()), pa.array(["x", None])), ["x"] * 3 + [None] * 3
+    yield "runs of a sliced array", runs(pa.array([1, 4, 9], pa.int64()), pa.array([9, 3, 4]))[1:7], whole
+    yield (
+        "a dictionary of lists",
+        coded(at, pa.array([[1.0, 2.0], [3.0, 4.0]])),
+        [lists[0], lists[1], None, *lists[:1], *[lists[1]] * 2],
+    )
+    yield (
+        "a dictionary of decimals",
+        coded(at, pa.array([decimal.Decimal("1.5"), decimal.Decimal(2)])),
+        [1.5, 2, None, 1.5, 2, 2],
+    )
+    yield "a dictionary of mappings", coded(at, pa.array([{"a": 1}, {"a": 2}])), None
+    yield "a dictionary of nothing", coded(at, pa.nulls(2)), [None] * n
+    yield "views of lists", pa.array(lists, pa.list_view(pa.float64())), lists
+    yield "large views of lists", pa.array(lists, pa.large_list_view(pa.float64()))[:4], lists[:4]
+    yield "views of texts", pa.array(words, pa.string_view()), words
+    yield "views of bytes", pa.array([b"a", b"b"] * 3, pa.binary_view()), None
+    yield "decimals of 256 bits", pa.array(decimals, pa.decimal256(60, 4)), NUMBERS
+    yield "half precision", c.cast(pa.float16()), NUMBERS
+    yield "nothing", pa.nulls(n), [None] * n
+    yield (
+        "an extension of a tensor",
+        pa.ExtensionArray.from_storage(
+            pa.fixed_shape_tensor(pa.float32(), [2]), pa.array([[1.0, 2.0]] * n, pa.list_(pa.float32(), 2))
+        ),
+        [[1.0, 2.0]] * n,
+    )
+    yield (
+        "an extension of bytes",
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16] * n, pa.binary(16))),
+        None,
+    )
+    yield "an extension of texts", pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2"] * 3)), ["1", "2"] * 3
+    yield (
+        "a union",
+        pa.UnionArray.from_sparse(pa.array([0, 1] * 3, pa.int8()), [pa.array(whole), pa.array(words)]),
+        None,
+    )
+    yield "spans of time", pa.array([pa.MonthDayNano([1, 2, 3])] * n), None
+    yield (
+        "integers of 64 bits without a sign",
+        pa.array([2**63 + x for x in whole], pa.uint64()),
+        [2**63 + x for x in whole],
+    )
+    for dtype in (pl.Int128, pl.UInt128):
+        yield f"Polars' {dtype}", pl.Series(whole, dtype=dtype), whole
+    yield "large integers of Polars", pl.Series([2**100, None], dtype=pl.Int128), [float(2**100), None]
+
+
+@pytest.mark.filterwarnings("ignore::banbury.errors.BanburyWarning")
+@pytest.mark.parametrize(("values", "cells"), [pytest.param(*each, id=name) for name, *each in uncommon()])
+def test_columns_of_rare_types_are_read_or_refused_by_name(values, cells):
+    frame = pl.DataFrame({"c": values}) if isinstance(values, pl.Series) else pa.table({"c": values})
+    for table in (frame, {"c": values}):
+        [batch] = read(table)
+        found = [None if x is None or x != x else x for x in batch.column("c").cells()]
+        if cells is not None:
+            assert [list(x) if isinstance(x, tuple) else x for x in found] == cells
+        labels = ["p", "q", "q", "p", "p", "q"][: len(values)]
+        for family in ("auto", "categorical", "gaussian", "bernoulli", "text", "poisson", "quantile_tree"):
+            try:
+                tally = bb.count(table, labels, features="auto" if family == "auto" else {"c": family})
+                assert np.isfinite(bb.estimate(tally).posterior(table)).all()
+            except errors.BanburyError as error:
+                assert "'c'" in str(error)
+
+
+def test_damaged_parquet_is_refused_by_name(tmp_path):
+    names = {f"grün{j}": [1.0, 2.0, 3.0] for j in range(6)} | {"y": ["a", "b", "b"]}
+    pq.write_table(pa.table(names), tmp_path / "whole.parquet", compression="none", store_schema=False)
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    rng, path, told = np.random.default_rng(5), tmp_path / "damaged.parquet", 0
+    places = [i for i in range(len(whole)) if whole.startswith("grün".encode(), i)]
+    for k in range(150):
+        content = bytearray(whole)
+        at = places[k % len(places)] + 2 if k < 2 * len(places) else int(rng.integers(4, len(whole)))
+        content[at] = int(rng.integers(128, 256)) if k % 2 else 0xFF
+        path.write_bytes(content)
+        try:
+            bb.estimate(bb.count(path, "y")).predict(path)
+        except errors.BanburyError as error:
+            told += "damaged" in str(error)
+    assert told > 10

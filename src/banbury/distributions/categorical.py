@@ -39,6 +39,7 @@ from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
+FARTHEST = 2**62  # whole numbers beyond are looked up by name
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,12 +311,10 @@ class CategoricalParameters(KeyedParameters):
     def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:
         """Lowest codes, lookups and the rows of all other numbers, where every column holds whole numbers from a narrow range."""
         lows, lookups = [], []
-        for f, (feature, keys) in enumerate(zip(self.features, self.keys, strict=True)):
-            known = [key for key in keys if key is not None]
-            narrow = known and feature.kind == "integer" and int(known[-1]) - int(known[0]) < WIDEST_LOOKUP
-            if not narrow:
+        for f in range(len(self.features)):
+            span = self._span(f)
+            if span is None:
                 return None
-            span = range(int(known[0]), int(known[-1]) + 1)
             lows.append(span.start)
             lookups.append(self._lookup(f, span))
         outside = [self._unseen(f) for f in range(len(self.features))]
@@ -323,14 +322,20 @@ class CategoricalParameters(KeyedParameters):
 
     def _column(self, f: int, rows: ColumnReader) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
         """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""
-        feature, keys = self.features[f], self.keys[f]
+        feature = self.features[f]
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
-        known = [key for key in keys if key is not None]
-        if integers is not None and known and int(known[-1]) - int(known[0]) < WIDEST_LOOKUP:
-            span = range(int(known[0]), int(known[-1]) + 1)
+        span = self._span(f) if integers is not None else None
+        if integers is not None and span is not None:
             return integers, span.start, self._lookup(f, span), self._unseen(f)
         column = values_of(rows, feature)
         return column.codes, column.low, self._lookup(f, column.values), self._missing(f)
+
+    def _span(self, f: int) -> range | None:
+        """From the least of a feature's whole numbers to the greatest; None if it has others, or they are far apart or huge."""
+        known = [key for key in self.keys[f] if key is not None] if self.features[f].kind == "integer" else []
+        if not known or int(known[-1]) - int(known[0]) >= WIDEST_LOOKUP or not -FARTHEST <= int(known[0]) < FARTHEST:
+            return None
+        return range(int(known[0]), int(known[-1]) + 1)
 
     def _unseen(self, f: int) -> int:
         return len(self.table) - len(self.features) + f
@@ -339,9 +344,10 @@ class CategoricalParameters(KeyedParameters):
         """The table's row for each of a column's distinct values."""
         start, unseen = self.offsets[f], self._unseen(f)
         keys = self.keys[f]
-        if isinstance(values, range) and keys and isinstance(keys[0], int):
+        by_place = isinstance(values, range) and keys and isinstance(keys[0], int)
+        known = [int(key) for key in keys if key is not None] if by_place else []
+        if known and isinstance(values, range) and all(-FARTHEST <= each < FARTHEST for each in (*known, *values[:1])):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            known = [key for key in keys if key is not None and -(2**63) <= int(key) < 2**63]
             at = np.array(known, dtype=np.int64) - values.start
             inside = (at >= 0) & (at < len(values))
             lookup[at[inside]] = (start + np.arange(len(known)))[inside]

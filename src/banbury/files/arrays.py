@@ -116,7 +116,9 @@ def _remove_left_over(place: Path) -> None:
                     handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                     try:
                         if _locked(handle, wait=False):
-                            os.unlink(entry.path)  # while it is locked, so that no save that has just begun goes on with it
+                            os.unlink(
+                                entry.path
+                            )  # while it is locked, so that no save that has just begun goes on with it
                     finally:
                         os.close(handle)
                     if fcntl is None:

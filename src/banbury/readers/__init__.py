@@ -291,6 +291,8 @@ def _is_cell(value: Any) -> bool:
 
 
 def _is_column(value: Any) -> bool:
+    if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+        return True
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
 

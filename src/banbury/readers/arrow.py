@@ -48,8 +48,7 @@ def from_arrow(
     """The column of an Arrow array. ``strip``, ``missing_values``: of a text file; ``categorical``: a dictionary is declared."""
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    if hasattr(array, "storage"):
-        array = array.storage
+    array = _plain_layout(array)
     kind = kind_of_type(array.type)
     if kind == "empty" or (len(array) and array.null_count == len(array)):
         return Empty(len(array))
@@ -69,15 +68,33 @@ def from_arrow(
 def kind_of_type(data_type: Any) -> Kind:
     """The kind of an Arrow type."""
     types = arrow("types")
-    if types.is_dictionary(data_type):
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return kind_of_type(data_type.value_type)
     for kind, tests in _KINDS.items():
         if any(getattr(types, test)(data_type) for test in tests.split()):
             return kind
-    lists = types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type)
+    lists = any(getattr(types, test)(data_type) for test in _LISTS.split())
     return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 
+def _plain_layout(array: Any) -> Any:
+    """The array without what stands around its values: an extension, runs, views of lists, a dictionary of lists."""
+    types = arrow("types")
+    if hasattr(array, "storage"):
+        return _plain_layout(array.storage)
+    if types.is_run_end_encoded(array.type):
+        return _plain_layout(arrow("compute").run_end_decode(array))
+    if types.is_list_view(array.type) or types.is_large_list_view(array.type):
+        compute = arrow("compute")
+        lengths = filled(compute.list_value_length(array), 0, np.int64)
+        offsets = _integers(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+        return arrow().LargeListArray.from_arrays(offsets, array.flatten(), mask=compute.is_null(array))
+    if types.is_dictionary(array.type) and kind_of_type(array.type) in ("list", "other"):
+        return _plain_layout(array.dictionary.take(array.indices))
+    return array
+
+
+_LISTS = "is_list is_large_list is_fixed_size_list is_list_view is_large_list_view"
 _KINDS: dict[Kind, str] = {
     "float": "is_floating is_decimal",
     "integer": "is_integer",
@@ -302,7 +319,8 @@ class Rarities(ArrowColumn):
 
     def texts(self) -> Texts:
         types = arrow("types")
-        if types.is_binary(self.held.type) or types.is_large_binary(self.held.type):
+        binary = "is_binary is_large_binary is_binary_view"
+        if any(getattr(types, test)(self.held.type) for test in binary.split()):
             return [None if value is None else decoded(value) for value in self.cells()]
         return Coded(self.codes(None, 1)).texts()
 

@@ -163,7 +163,7 @@ def from_parquet(path: str, options: Options) -> Source:
     def reader(coded: list[str] | None = None) -> Any:
         try:
             return pq.ParquetFile(path, read_dictionary=coded, memory_map=True)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
 
     with reader() as file:
@@ -178,7 +178,7 @@ def from_parquet(path: str, options: Options) -> Source:
         try:
             with reader([name for name in strings if name not in texts]) as file:
                 yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
     return from_arrow_batches(schema, start, named, source=path, declared=declared, n_rows=n_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from banbury.readers.columns import (
 )
 from banbury.threads import n_threads
 
+POLARS_128_BITS = ("Int128", "UInt128")
 SMALL_CHUNK = 16384
 SMALL_FRAME = 16384
 TEXT = "text"
@@ -256,14 +258,34 @@ def arrow_batch(
 def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself can be read only once."""
 
+    data = without_128_bits(data)
+
     def opened() -> Any:
         readers = arrow().RecordBatchReader
-        return data if isinstance(data, readers) else readers.from_stream(data)
+        try:
+            return data if isinstance(data, readers) else readers.from_stream(data)
+        except arrow().ArrowException as error:
+            why = f"a column of this {type(data).__name__} is of a type that Arrow does not have ({error})"
+            raise errors.BadValue(f"{why}. Convert it to numbers or texts, or take it out.") from None
 
     reader = opened()
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         return from_arrow_batches(reader.schema, lambda: tamed(reader), names, again=False)
     return from_arrow_batches(reader.schema, lambda: tamed(opened()), names)
+
+
+def without_128_bits(data: Any) -> Any:
+    """A frame or series of Polars with its integers of 128 bits, which Arrow does not have, in 64 bits; as floats if need be."""
+    if library(data) != "polars":
+        return data
+    if hasattr(data, "columns"):
+        wide = [name for name, dtype in data.schema.items() if str(dtype) in POLARS_128_BITS]
+        return data.with_columns(without_128_bits(data[name]) for name in wide) if wide else data
+    if str(data.dtype) not in POLARS_128_BITS:
+        return data
+    types = importlib.import_module("polars")
+    whole = data.cast(types.Int64, strict=False)
+    return whole if whole.null_count() == data.null_count() else data.cast(types.Float64)
 
 
 def tamed(batches: Any) -> Iterator[Any]:
@@ -299,7 +321,7 @@ def column(values: Any) -> Column:
     if library(values) == "pyarrow":
         return from_arrow(values)
     if hasattr(values, "__arrow_c_stream__"):
-        return from_arrow(arrow().chunked_array(values))
+        return from_arrow(arrow().chunked_array(without_128_bits(values)))
     if hasattr(values, "__arrow_c_array__"):
         return from_arrow(arrow().array(values))
     if hasattr(values, "__array__"):
