@@ -665,7 +665,7 @@ class Model:
         if absent and len(absent) == len(schema.features):
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
-        extra = present.difference(schema.columns, [schema.target])
+        extra = present.difference(schema.columns, [schema.target], batch.aside)
         tell_other_columns([*gaps, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters

@@ -82,6 +82,7 @@ class Table:
         if schema is not None and not isinstance(schema, Schema):
             raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
         source = opened(data, schema, reading)
+        weights = source.weights if weights is None else weights
         if not labelled:
             labels = Labels.without_target(weights, n_threads(threads))
             return cls(source, labels, schema, features, missing, data, reading, trees)

@@ -23,6 +23,7 @@ from banbury.files import load
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, NetworkClassifier
 from banbury.readers import Source, header_columns, read
+from banbury.readers.archives import divided
 from banbury.readers.batches import Batch, numbered
 from banbury.readers.blocks import COMPRESSED
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
@@ -31,7 +32,8 @@ from banbury.tally import Tally
 
 Answering: TypeAlias = Model | NetworkClassifier
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
+ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet", "ARFF": ".arff"}
+ENDINGS |= {"LIBSVM": ".libsvm"}
 CHUNK = 1 << 16
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
@@ -106,13 +108,14 @@ def _check_classes(args: Namespace, source: Source) -> None:
 
 def _check(path: str) -> None:
     path = os.path.expanduser(path)
-    if not os.path.exists(path) and not glob.has_magic(path):
+    if not os.path.exists(path) and not glob.has_magic(path) and divided(path) is None:
         raise errors.missing_file(path, near(path), otherwise="")
 
 
 def size(args: Namespace) -> float:
     """Roughly how many megabytes the input has when it is unpacked."""
     paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
+    paths = [place[0] if (place := divided(path)) else path for path in paths]
     matched = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
     return sum(map(_bytes, chain.from_iterable(matched))) / 1e6
 
@@ -120,7 +123,7 @@ def size(args: Namespace) -> float:
 def _bytes(path: str) -> int:
     if os.path.isdir(path):
         return sum(_bytes(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-    packed = path.lower().endswith((*COMPRESSED, *PARQUET))
+    packed = path.lower().endswith((*COMPRESSED, *PARQUET, ".zip"))
     try:
         return os.path.getsize(path) * (PACKED if packed else 1)
     except OSError:

@@ -121,7 +121,7 @@ class WordCounter(Counter):
         return feature.name
 
     def reads(self, feature: Feature) -> Reads | None:
-        return None if feature.columns else "text"
+        return "number" if feature.columns else "text"
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()

@@ -123,7 +123,7 @@ class BeliefNetwork:
         choice = checked_choice(how, alpha, seed)
         bins = checked_bins(bins, with_classes=False)
         source = read(data, **reading)
-        labels = Labels.without_target(weights, n_threads(threads))
+        labels = Labels.without_target(source.weights if weights is None else weights, n_threads(threads))
         first: list[Batch] = []
 
         def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
@@ -244,13 +244,13 @@ class BeliefNetwork:
     def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
         """Counts more rows under this network's structure and bins, apart: ``network + network.count_more(rows)`` adds them."""
         sums = self._sums("no more can be counted")
-        labels = Labels.without_target(weights, n_threads(self.threads))
         target = None if self.target is None else self._node(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
             return NetworkCounts.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
 
         source = read(data, kinds=self._kinds(), **reading)
+        labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with(counted(source, labels, lambda batch: count))
 
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:

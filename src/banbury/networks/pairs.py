@@ -51,7 +51,7 @@ class Pairs:
     ) -> Pairs:
         source = read(data, **reading)
         target = source.target if target is None else target
-        labels = Labels.of(target, weights, None, n_threads(threads))
+        labels = Labels.of(target, source.weights if weights is None else weights, None, n_threads(threads))
         if labels.classes is not None:
             raise errors.bad_setting("weights", "soft labels", "one number per row")
 

@@ -140,7 +140,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
                 raise errors.BadSetting(text, setting="headers", value=headers)
             yield batch
 
-    return Source(batches, source.name, source.again, source.target)
+    return Source(batches, source.name, source.again, source.target, source.weights)
 
 
 def _read(data: Any, options: Options) -> Source:

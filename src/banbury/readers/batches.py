@@ -64,7 +64,8 @@ class Batch:
     ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
     much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
-    row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them.
+    row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
+    are columns that are no features, whatever else is said: weights that came with the rows.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Batch:
         self.share: float | None = None
         self.known_fractional: frozenset[str] = frozenset()
         self.taken_for_whole: set[str] = set()
+        self.aside: frozenset[str] = frozenset()
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
 
     def __repr__(self) -> str:
@@ -166,7 +168,7 @@ class Batch:
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row, batch.threads = self.first_row, self.threads
-        batch.row_names, batch.share = self.row_names, self.share
+        batch.row_names, batch.share, batch.aside = self.row_names, self.share, self.aside
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -432,13 +434,14 @@ class Row(Batch):
 class Source:
     """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
 
-    ``target`` is the column of the classes, where the source itself says so: a folder does.
+    ``target`` is the column of the classes, where the source itself says so: a folder does. ``weights`` is that of the weights.
     """
 
     start: Callable[[], Iterator[Batch]]
     name: str | None = None
     again: bool = True
     target: str | None = None
+    weights: str | None = None
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()

@@ -6,7 +6,11 @@ Arrow's own streaming reader parses on one core; cutting here and parsing blocks
 from __future__ import annotations
 
 import contextlib
+import io
+import lzma
 import os
+import zipfile
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from banbury import errors
+from banbury.readers.archives import divided, opened_member
 from banbury.readers.arrow import arrow
 from banbury.readers.batches import Batch, numbered
 from banbury.threads import n_threads
@@ -26,6 +31,8 @@ LONGEST_RECORD = 64 << 20
 HEAD = 1 << 20
 MOST_COLUMNS = 200_000
 MOST_THREADS = 8
+MOST_UNPACKED = 1 << 28  # bytes that any packed file may come to
+MOST_RATIO = 200  # times its size that a larger one may
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
@@ -59,12 +66,64 @@ def ending(path: str) -> str:
 
 
 def opened(path: str, layout: Layout = UNQUOTED) -> Any:
-    """The file as a stream of bytes, decompressed if its name says that it is compressed; comments are empty lines."""
+    """The file as a stream of bytes, unpacked if its name says that it is packed; comments are empty lines."""
+    stream = _unpacked(path)
+    return Uncommented(stream, layout) if layout.comment else stream
+
+
+def _unpacked(path: str) -> Any:
+    """The file, or the member of a zip archive, as a stream of bytes."""
+    place, compressed = divided(path), os.path.splitext(path.lower())[1] in COMPRESSED
     try:
-        stream = arrow().input_stream(path, compression="detect")
+        if place is None:
+            stream = arrow().input_stream(path, compression="detect")
+            return Unpacked(stream, path, os.path.getsize(path)) if compressed else stream
+        stream, size = opened_member(*place)
+        if compressed:
+            stream = arrow().input_stream(arrow().PythonFile(stream), compression=_codec(path))
+        return Unpacked(stream, path, size)
     except (OSError, arrow().ArrowException) as error:
         raise errors.bad_file(path, reason(error)) from None
-    return Uncommented(stream, layout) if layout.comment else stream
+
+
+def _codec(path: str) -> str:
+    return {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}[os.path.splitext(path.lower())[1]]
+
+
+class Unpacked(io.RawIOBase):
+    """A stream of bytes that comes out of a packed file. One that comes to far more than files of its size do is refused."""
+
+    def __init__(self, stream: Any, path: str, size: int) -> None:
+        super().__init__()
+        self._stream, self._path = stream, path
+        self._n_read, self._most = 0, max(MOST_UNPACKED, MOST_RATIO * size)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data: bytes = self._stream.read(*([] if size < 0 else [size]))
+        except (zipfile.BadZipFile, zlib.error, EOFError, lzma.LZMAError) as error:
+            raise errors.bad_file(self._path, f"it is damaged ({reason(error)}).") from None
+        self._n_read += len(data)
+        if self._n_read > self._most:
+            text = (
+                f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, as what is made to "
+            )
+            raise errors.bad_file(
+                self._path, f"{text}fill memory does. Unpack it yourself if it is a table all the same."
+            )
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class Uncommented:

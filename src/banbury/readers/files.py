@@ -1,4 +1,4 @@
-"""Files by their endings: delimited text, Parquet, newline-delimited JSON, documents; folders and patterns of files.
+"""Files by their endings: delimited text, Parquet, NDJSON, ARFF, LIBSVM, documents; zip archives, folders and patterns.
 
 The content is checked against the name.
 """
@@ -13,11 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from banbury import errors
+from banbury.readers.archives import ZIP, table_in
+from banbury.readers.arff import from_arff
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Source
 from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
+from banbury.readers.libsvm import BEGIN, from_libsvm
 from banbury.readers.lines import from_lines
 from banbury.readers.options import OF_FOLDERS, OF_TEXT_TABLES, Options, header_columns
 from banbury.readers.tables import from_arrow_batches
@@ -28,11 +31,18 @@ LINES = (".ndjson", ".jsonl", ".json")
 PARQUET_ROWS = 131072
 LONGEST_PATH = 4096
 SNIFFED = 65536
+ARFF = (".arff",)
+LIBSVM = (".libsvm", ".svmlight", ".svm")
+TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *LIBSVM)
+ENDINGS = ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON"), (ARFF, "ARFF"), (LIBSVM, "LIBSVM"))
+MARKUP = (".sgm", ".sgml", ".xml")
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
+_RELATION = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*(?:%.*)?\n)*\s*@relation\b", re.IGNORECASE)
 
 CONTENTS = (
-    (b"PAR1", "Parquet", "Rename it to end in .parquet."),
+    (b"PAR1", "Parquet", "Rename it to end in .parquet; take it out of an archive, if it is in one."),
     (b"\x1f\x8b", "gzip", "Rename it to end in .gz."),
-    (b"PK\x03\x04", "a zip archive or a spreadsheet", "Unpack it, or save the sheet as CSV."),
+    (ZIP, "a zip archive or a spreadsheet", "Rename it to end in .zip, or save the sheet as CSV."),
     (b"\xff\xfe", "UTF-16 text", "Save it as UTF-8."),
     (b"\xfe\xff", "UTF-16 text", "Save it as UTF-8."),
 )
@@ -40,7 +50,7 @@ CONTENTS = (
 
 def known_ending(path: str) -> bool:
     """Whether the name says what the file holds."""
-    return ending(path) in DELIMITED + PARQUET + LINES + MAIL + HTML or path.lower().endswith(COMPRESSED)
+    return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
 
 def are_paths(texts: Sequence[Any]) -> bool:
@@ -67,6 +77,8 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
         return from_folder(path, options)
+    if (inside := table_in(path, TABLES, COMPRESSED)) is not None:
+        return from_table(inside, options)
     if not os.path.exists(path):
         if not glob.has_magic(path):
             raise errors.missing_file(path, near(path))
@@ -82,19 +94,32 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
         raise errors.bad_file(path, "it is empty.")
     if _are_documents(path, options):
         return from_files(labelled_files([path], options), path, options)
+    return from_table(path, options)
+
+
+def from_table(path: str, options: Options) -> Source:
+    """A table in a file, or in an archive."""
     options.refuse(OF_FOLDERS, f"files of texts, and {path} is a table")
     kind = kind_of_table(path)
     if kind != "CSV":
         options.refuse(OF_TEXT_TABLES, f"CSV and its kin, and {path} is {kind}")
-    if kind == "Parquet":
+    if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
     head = head_of(path)
+    if head[257:262] == b"ustar":
+        raise errors.bad_file(
+            path, "it is a tar archive. Unpack it with tar xf, and give the file or folder that was in it."
+        )
+    if _MARKUP.match(head) or ending(path) in MARKUP:
+        text = "it holds markup (SGML or XML), not a table. Write what you want of it as a table, a row per document, such as "
+        raise errors.bad_file(path, f"{text}NDJSON with the text and its class, or as a folder of texts per class.")
     for begin, content, advice in CONTENTS:
         if head.startswith(begin):
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
     if b"\0" in head:
         raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
-    return from_lines(path, options) if kind == "JSON" else from_delimited(path, options)
+    readers = {"JSON": from_lines, "ARFF": from_arff, "LIBSVM": from_libsvm, "CSV": from_delimited}
+    return readers[kind](path, options)
 
 
 def _are_documents(path: str, options: Options) -> bool:
@@ -148,12 +173,15 @@ def near(path: str) -> list[str]:
 
 
 def kind_of_table(path: str) -> str:
-    """Parquet, JSON or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
-    for endings, kind in ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON")):
+    """Parquet, JSON, ARFF, LIBSVM or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
+    for endings, kind in ENDINGS:
         if ending(path) in endings:
             return kind
-    begin = head_of(path)[:64].lstrip()
-    return "Parquet" if begin.startswith(b"PAR1") else "JSON" if begin.startswith(b"{") else "CSV"
+    head = head_of(path)
+    begin = head[:64].lstrip()
+    if begin.startswith((b"PAR1", b"{")):
+        return "Parquet" if begin.startswith(b"PAR1") else "JSON"
+    return "ARFF" if _RELATION.match(head) else "LIBSVM" if BEGIN.match(head) else "CSV"
 
 
 def from_parquet(path: str, options: Options) -> Source:

@@ -1,0 +1,303 @@
+"""ARFF, as Weka writes it: what columns hold is declared, rows are dense or sparse, and may have weights.
+
+Numbers are floats, whatever their word. Nominal values are words, and those that are declared are all there may be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banbury import errors
+from banbury.readers.arrow import Strings, arrow, from_arrow, texts
+from banbury.readers.batches import Batch, Source, distinct
+from banbury.readers.blocks import BLOCK, LONGEST_RECORD, Block, BlockFile, cut, fetched, lines_before, opened, reason
+from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded
+from banbury.readers.options import Options
+from banbury.readers.tables import names_for, no_rows
+
+NUMBERS = ("numeric", "real", "integer")
+KINDS = (*NUMBERS, "string", "date")
+WEIGHT = "instance weight"
+SPECIAL = re.compile(rb"['\"\\{%\t]")
+MOST_CELLS = 1 << 22  # of sparse rows that are written out together
+
+_DECLARED = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(\{.*\}|\S+)", re.IGNORECASE)
+_VALUE = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,\t{}%]*))\s*(,|\t|\Z|(?=[}%{]))")
+_PAIR = re.compile(r"\s*(\d+)\s+(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,{}%\s]+))\s*(,|(?=\}))")
+_WEIGHT = re.compile(r"\s*,?\s*\{\s*([^{}]*?)\s*\}\s*(?:%.*)?\Z")
+_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_WEIGHS = re.compile(rb"[^\s{,][ \t]*,?[ \t]*\{[^{}\n]*\}[ \t]*\r?$", re.MULTILINE)
+
+
+class Attribute(NamedTuple):
+    """A column that is declared: its name, what it holds, and the values of a nominal one."""
+
+    name: str
+    kind: str
+    values: tuple[str, ...] = ()
+
+
+class Broken(Exception):
+    """What is wrong with a row, and which of the block it is."""
+
+
+def from_arff(path: str, options: Options) -> Source:
+    """An ARFF file, which need not fit in memory; where rows have weights, the source names their column."""
+    file = _ArffFile(path, options)
+    return Source(file.batches, path, weights=file.weight)
+
+
+class _ArffFile(BlockFile):
+    """What is known of one file: its columns, where the rows begin, and whether they have weights."""
+
+    def __init__(self, path: str, options: Options) -> None:
+        self.path = path
+        self.attributes, self.start = self._header()
+        own = [attribute.name for attribute in self.attributes]
+        self.names = names_for(distinct(own, path), options.columns, path)
+        self.weight = self._weight_name() if self._weighs() else None
+
+    def _header(self) -> tuple[list[Attribute], int]:
+        """The columns, and where the rows begin."""
+        attributes: list[Attribute] = []
+        data, at, number = b"", 0, 0
+        with opened(self.path) as stream:
+            while len(data) < LONGEST_RECORD and (piece := fetched(stream, BLOCK, self.path)):
+                data += piece
+                while (end := data.find(b"\n", at) + 1) or (len(piece) < BLOCK and at < len(data)):
+                    end = end or len(data)
+                    line, at, number = decoded(data[at:end]).strip().removeprefix("\ufeff"), end, number + 1
+                    word = line.split(None, 1)[0].lower() if line else ""
+                    if word == "@data":
+                        if not attributes:
+                            raise errors.bad_file(self.path, "it has no @attribute before @data.")
+                        return attributes, at
+                    if word == "@attribute":
+                        attributes.append(self._attribute(line, number))
+                    elif line and line[0] != "%" and word != "@relation":
+                        raise self._bad_line(number, f"{errors.shortened(line)!r} is no part of an ARFF header")
+        raise errors.bad_file(self.path, "it has no @data, so it is no ARFF file, or cut off.")
+
+    def _attribute(self, line: str, number: int) -> Attribute:
+        declared = _DECLARED.match(line)
+        if declared is None:
+            wanted = "an attribute has a name and numeric, string, date or {its values}"
+            raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {wanted}")
+        name, kind = _unquoted(declared[1]), declared[2]
+        if kind.startswith("{"):
+            return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
+        if kind.lower() not in KINDS:
+            known = f"{errors.listed(KINDS)} and {{its values}} are known. Take the attribute out"
+            raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {known}")
+        return Attribute(name, kind.lower())
+
+    def _bad_line(self, line: int, why: str) -> errors.BadFile:
+        return errors.BadFile(
+            f"{self.path}, line {line:,}: {why}{'' if why[-1] == '?' else '.'}", path=self.path, line=line
+        )
+
+    def _weighs(self) -> bool:
+        """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
+        return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in cut(self.path, self.start))
+
+    def _weight_name(self) -> str:
+        name = WEIGHT
+        while name in self.names:
+            name += "_"
+        return name
+
+    def batches(self) -> Iterator[Batch]:
+        blocks = self._bounded(cut(self.path, self.start))
+        first = next(blocks, None)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
+
+    def _bounded(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks, cut again where they have so many rows that these, written out, would not fit: sparse ones may."""
+        most = max(MOST_CELLS // len(self.attributes), 1)
+        for block in blocks:
+            ends = np.flatnonzero(np.frombuffer(block.data, np.uint8) == ord("\n"))[most - 1 :: most] + 1
+            bounds = sorted({0, *ends.tolist(), len(block.data)})
+            for start, stop in pairwise(bounds):
+                yield Block(block.data[start:stop], block.offset + start)
+
+    def infer(self, block: Block) -> Any:
+        return self.parse(block)
+
+    def parse(self, block: Block) -> Any:
+        try:
+            return self._plain(block) if SPECIAL.search(block.data) is None else self._quoted(block)
+        except Broken as broken:
+            row, why = broken.args
+            line = self.line(block, row) or 0
+            raise self._bad_line(line, why) from None
+
+    def records(self, block: Block) -> Iterator[tuple[int, str]]:
+        """The rows of a block, each with its line of the file; blank lines and comments are none."""
+        before = lines_before(self.path, block.offset)
+        for number, line in enumerate(bytes(block.data).split(b"\n"), before + 1):
+            text = decoded(line).strip()
+            if text and text[0] != "%":
+                yield number, text
+
+    def explained(self, error: Exception, block: Block) -> Exception:
+        """What Arrow could not parse, said of the row that is to blame."""
+        try:
+            self._quoted(block)
+        except Broken as broken:
+            row, why = broken.args
+            return self._bad_line(self.line(block, row) or 0, why)
+        return errors.bad_file(self.path, reason(error))
+
+    def _plain(self, block: Block) -> Batch:
+        """Rows without quotes, comments or braces, which Arrow reads as CSV."""
+        pa, pa_csv = arrow(), arrow("csv")
+        types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
+        null = ["?", " ?", "? ", " ? "]
+        table = pa_csv.read_csv(
+            pa.BufferReader(block.data),
+            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=list(types)),
+            pa_csv.ParseOptions(quote_char=False),
+            pa_csv.ConvertOptions(null_values=null, strings_can_be_null=True, column_types=types, check_utf8=False),
+        )
+        columns = [column.combine_chunks() for column in table.columns]
+        trimmed = [arrow("compute").ascii_trim_whitespace(c) if c.type == pa.string() else c for c in columns]
+        return self._batch(table.num_rows, trimmed, None)
+
+    def _quoted(self, block: Block) -> Batch:
+        """Rows of any kind, one by one."""
+        rows, weights = list[Any](), list[float]()
+        for row, (_, line) in enumerate(self.records(block)):
+            values, weight = self._row(line, row)
+            rows.append(values)
+            weights.append(weight)
+        pa, columns = arrow(), list[Any]()
+        for j, attribute in enumerate(self.attributes):
+            cells = [values[j] for values in rows]
+            if attribute.kind not in NUMBERS:
+                columns.append(pa.array(cells, pa.string()))
+                continue
+            numbers = np.empty(len(cells))
+            for row, cell in enumerate(cells):
+                try:
+                    numbers[row] = np.nan if cell is None else float(cell)
+                except ValueError:
+                    raise Broken(
+                        row, f"column {attribute.name!r} holds {cell!r}, and is declared {attribute.kind}"
+                    ) from None
+            columns.append(numbers)
+        return self._batch(len(rows), columns, weights)
+
+    def _row(self, line: str, row: int) -> tuple[Sequence[Any], float]:
+        """The cells of a row, None where one is missing, and its weight."""
+        if not line.startswith("{"):
+            values, rest = _values(line)
+            if len(values) != len(self.attributes):
+                what = f"{errors.many(len(values), 'value')} where {len(self.attributes):,} are declared"
+                raise Broken(row, f"{what}: {errors.shortened(line, 80)!r}")
+            return [None if value == "?" and not quoted else value for value, quoted in values], self._weight(rest, row)
+        cells: list[Any] = [0.0 if a.kind in NUMBERS else a.values[0] if a.values else None for a in self.attributes]
+        at = 1
+        while (pair := _PAIR.match(line, at)) is not None:
+            place, at = int(pair[1]), pair.end()
+            if place >= len(cells):
+                raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
+            plain = pair[4]
+            cells[place] = (
+                None if plain == "?" else plain if plain is not None else _unescaped(pair[2] or pair[3] or "")
+            )
+        closing = re.compile(r"\s*\}").match(line, at)
+        if closing is None:
+            raise Broken(
+                row, f"{errors.shortened(line[at:])!r} is no pair of a number and a value, or the row has no }}"
+            )
+        return cells, self._weight(line[closing.end() :], row)
+
+    def _weight(self, rest: str, row: int) -> float:
+        """The weight after the values of a row; 1 if there is none."""
+        if not rest.strip() or rest.lstrip().startswith("%"):
+            return 1.0
+        found = _WEIGHT.match(rest)
+        try:
+            return float(found[1] if found else "")
+        except ValueError:
+            raise Broken(row, f"{errors.shortened(rest)!r} after the values is no weight, as {{2}} is") from None
+
+    def _batch(self, n_rows: int, cells: Sequence[Any], weights: list[float] | None) -> Batch:
+        columns = {
+            name: _column(attribute, each)
+            for name, attribute, each in zip(self.names, self.attributes, cells, strict=True)
+        }
+        if self.weight is None:
+            return Batch(self.names, n_rows, columns, True, self.path)
+        columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
+        batch = Batch((*self.names, self.weight), n_rows, columns, True, self.path)
+        batch.aside = frozenset([self.weight])
+        return batch
+
+
+class Stamps(Strings):
+    """Dates, as they are written."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        self._kind = "date"
+
+    def _with(self, array: Any) -> Column:
+        return Stamps(array)
+
+
+def _column(attribute: Attribute, cells: Any) -> Column:
+    """The column of what was read for an attribute: an array of numbers, or Arrow's of texts."""
+    if isinstance(cells, np.ndarray):
+        return Numbers(cells)
+    if attribute.kind == "date":
+        return Stamps(cells)
+    if attribute.kind != "nominal":
+        return from_arrow(cells)
+    place = {value: k for k, value in enumerate(attribute.values)}
+    encoded = cells.dictionary_encode()
+    lookup = []
+    for value in texts(encoded.dictionary):
+        if value not in place:
+            row = next(row for row, cell in enumerate(texts(cells)) if cell == value)
+            near = errors.did_you_mean(value, attribute.values)
+            declared = f"which is not among the values declared for it ({errors.listed(attribute.values, 6)})"
+            raise Broken(row, f"column {attribute.name!r} holds {value!r}, {declared}" + (f".{near}" if near else ""))
+        lookup.append(place[value])
+    found = encoded.indices.fill_null(len(lookup)).to_numpy()
+    return Coded(Codes(np.array([*lookup, -1], dtype=np.int32)[found], 0, list(attribute.values)))
+
+
+def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
+    """The values of a row, each with whether it was quoted, and what is left after them: a weight, a comment."""
+    values: list[tuple[str, bool]] = []
+    at = 0
+    while True:
+        found = _VALUE.match(text, at)
+        if found is None:
+            return values, text[at:]
+        quoted = found[3] is None
+        plain = (found[3] or "").strip()
+        if text[found.start() : found.end()].strip() == "" and text[found.end() : found.end() + 1] in ("{", "%"):
+            return values, text[found.end() :]
+        values.append((_unescaped(found[1] or found[2] or "") if quoted else plain, quoted))
+        at = found.end()
+        if found[4] not in (",", "\t"):
+            return values, text[at:]
+
+
+def _unquoted(name: str) -> str:
+    return _unescaped(name[1:-1]) if name[0] in "'\"" else name
+
+
+def _unescaped(text: str) -> str:
+    def plain(match: re.Match[str]) -> str:
+        return chr(int(match[1][1:], 16)) if len(match[1]) == 5 else _ESCAPES.get(match[1], match[1])
+
+    return _ESCAPED.sub(plain, text) if "\\" in text else text
