@@ -380,6 +380,53 @@ def test_what_cannot_be_held_out(model: bb.Model) -> None:
         alone.explain({"x": "a", "y": "n"}, held_out=True)
 
 
+# Whole numbers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "histogram", "kernel_density", "quantile_tree"])
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_numbers_are_told_by_whole_numbers(family: Any, seed: int) -> None:
+    """ "SibSp from -0.2 to 1.2" was said of how many siblings were aboard."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 300)
+    rows = {"siblings": rng.poisson(np.where(y, 0.4, 1.6)), "weight": rng.normal(y, 1.0).round(2), "y": y}
+    found = bb.estimate(bb.count(rows, "y", features={"siblings": family, "weight": "gaussian"})).informative(2)
+    told = [ratio for ratios in found.ratios.values() for ratio in ratios if ratio.feature == "siblings"]
+    assert len(told) == 2
+    for ratio in told:
+        assert re.fullmatch(r"= -?\d+|[≤≥] -?\d+|from -?\d+ to -?\d+", ratio.value)
+        assert found.shown(ratio) == f"siblings {ratio.value}"
+
+
+def test_a_stretch_of_whole_numbers_holds_its_values_and_no_other() -> None:
+    for low, high in [
+        (-0.5, 1.5),
+        (-0.2, 1.2),
+        (0.0, 1.0),
+        (2.5, np.inf),
+        (3.0, np.inf),
+        (-np.inf, 4.0),
+        (-np.inf, 4.2),
+    ]:
+        inside = [v for v in range(-3, 10) if low <= v < high]
+        said = stretch(low, high, whole=True)
+        numbers = [int(word) for word in re.findall(r"-?\d+", said)]
+        assert {"=": numbers == inside, "f": numbers == [inside[0], inside[-1]]}.get(
+            said[0], numbers == [inside[-1] if said[0] == "≤" else inside[0]]
+        )
+
+
+def test_weighed_numbers_are_told_by_their_stretches() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    rows = {"siblings": rng.poisson(np.where(y, 0.4, 1.6)), "weight": rng.normal(y, 1.0)}
+    found = bb.EvidenceClassifier().fit(rows, y).informative(3)
+    shown = [found.shown(ratio) for ratios in found.ratios.values() for ratio in ratios]
+    assert any(name.startswith("siblings ") for name in shown)
+    for name in shown:
+        assert re.fullmatch(r"siblings ([=≤≥] \d+|from \d+ to \d+)|weight ([<≥] \S+|from \S+ to \S+)", name)
+
+
 # Calibrated models ---------------------------------------------------------------------------------------------------
 
 
@@ -716,7 +763,7 @@ def test_shares_of_stretches_are_the_integrals_of_densities(family: Any, how: An
 def test_a_number_speaks_by_the_stretch_that_tells_most(family: Any, how: Any) -> None:
     found = number_model(family, how).informative()
     (low,), (middle,), (high,) = (found.ratios[c] for c in range(3))
-    assert re.fullmatch(r"(<|from \S+ to) [4-9](\.5)?", low.value)
+    assert re.fullmatch(r"(≤|<|from \S+ to) [4-9](\.5)?", low.value)
     assert re.fullmatch(r"from \S+ to \S+", middle.value)
     assert high.value.startswith("≥ ") or high.value.startswith("from ")
     for row in (low, middle, high):

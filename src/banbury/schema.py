@@ -381,7 +381,8 @@ def infer(
     features = settled([*alone, *blocks], batch)
     if few:
         batch.taken_for_whole.update(few)
-        features = tuple(f._replace(kind="integer") if f.name in few else f for f in features)
+    whole = {f.name for f in features if f.kind == "float" and not f.columns and batch.kind(f.name) == "integer"}
+    features = tuple(f._replace(kind="integer") if f.name in few or f.name in whole else f for f in features)
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 

@@ -230,13 +230,23 @@ def _text(args: Namespace, fitted: Fitted) -> str:
 
 
 def _otherwise(facts: Mapping[str, Any]) -> list[str]:
-    """How to have whole numbers that were taken for categories as numbers."""
-    names = [each["name"] for each in facts.get("features", ()) if each["why"].startswith(f"{WHOLE},")]
-    if not names:
-        return []
-    these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in names[:OVERRIDES_SHOWN])
-    more = f" … ({len(names) - OVERRIDES_SHOWN:,} more)" if len(names) > OVERRIDES_SHOWN else ""
-    return ["", f"Few whole numbers are taken for categories. To have them as numbers, add: {these}{more}"]
+    """How to have whole numbers of another family than the one they were given."""
+    whys = {each["name"]: each["why"] for each in facts.get("features", ())}
+    few = [name for name, why in whys.items() if why.startswith(f"{WHOLE},")]
+    numbers = [name for name, why in whys.items() if why == "integers"]
+    lines = []
+    if few:
+        these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in few[:OVERRIDES_SHOWN])
+        more = f" … ({len(few) - OVERRIDES_SHOWN:,} more)" if len(few) > OVERRIDES_SHOWN else ""
+        lines.append(f"Few whole numbers are taken for categories. To have them as numbers, add: {these}{more}")
+    if numbers:
+        say = (f"--features {shlex.quote(f'{numbers[0]}={family}')}" for family in ("poisson", "categorical"))
+        lines.append(
+            "Whole numbers are taken for amounts. Where they count something add {}; where they are codes, {}".format(
+                *say
+            )
+        )
+    return ["", *lines] if lines else []
 
 
 def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:

@@ -49,6 +49,11 @@ class Cells:
         """The value of a cell, or where the numbers of several lie, one beside the other."""
         raise NotImplementedError
 
+    @property
+    def stretches(self) -> bool:
+        """Whether they are stretches of numbers."""
+        return False
+
     def without(self, keys: Keys) -> tuple[Int, Cells]:
         """The cells whose values are not among these keys any more, and the same cells without their names."""
         return np.zeros(0, dtype=np.int64), self
@@ -101,7 +106,11 @@ class NumberCells(Cells):
         if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        return stretch(float(ends[first]), float(ends[last + 1]))
+        return stretch(float(ends[first]), float(ends[last + 1]), whole=self.feature.kind == "integer")
+
+    @property
+    def stretches(self) -> bool:
+        return True
 
 
 def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:

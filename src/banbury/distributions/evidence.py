@@ -109,7 +109,8 @@ def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]
             score = telling(own, elsewhere, own - elsewhere)[1]
             best = np.argmax(np.where(np.isfinite(low) & np.isfinite(high), SIMPLER, 1.0) * score, axis=1)
             at = np.arange(len(some)), best
-            names = [(feature.name, stretch(*ends)) for ends in zip(low[at].tolist(), high[at].tolist(), strict=True)]
+            whole, ends = feature.kind == "integer", zip(low[at].tolist(), high[at].tolist(), strict=True)
+            names = [(feature.name, stretch(*each, whole=whole)) for each in ends]
             allowed = np.array(some)[:, None] == np.arange(n_classes)
             yield TellingValues(share[at], share[at], names.__getitem__, allowed, "stretch")
 
@@ -131,8 +132,13 @@ def _between(group: Spreading, f: int, cuts: Real) -> tuple[Real, Real, Real]:
     return share, low, np.concatenate([cuts, endless, cuts[:, j]], axis=1)
 
 
-def stretch(low: float, high: float) -> str:
-    """Where numbers lie, in words."""
+def stretch(low: float, high: float, whole: bool = False) -> str:
+    """Where numbers lie, in words: from ``low`` on, and below ``high``. Of whole numbers, which they are."""
+    if whole:
+        first, last = np.ceil(low) + 0.0, np.ceil(high) - 1.0 + 0.0
+        if np.isneginf(low) or np.isposinf(high):
+            return f"≤ {last:.{NAMED}g}" if np.isneginf(low) else f"≥ {first:.{NAMED}g}"
+        return f"= {first:.{NAMED}g}" if first == last else f"from {first:.{NAMED}g} to {last:.{NAMED}g}"
     low, high = low + 0.0, high + 0.0  # no "-0"
     if np.isneginf(low):
         return f"< {high:.{NAMED}g}"
@@ -164,7 +170,13 @@ class DrawnNumbers:
         return below, 1.0 - below
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.asarray(np.round(wanted / step) * step)
+        return round_ends(self.features[f], wanted, step)
+
+
+def round_ends(feature: Any, wanted: Real, step: Real) -> Real:
+    """Multiples of a round step near the numbers wanted; of whole numbers just below the next one."""
+    ends = np.round(wanted / step) * step
+    return np.asarray(np.ceil(ends) - 0.5 if feature.kind == "integer" else ends)
 
 
 def drawn_telling(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:

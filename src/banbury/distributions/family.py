@@ -27,6 +27,7 @@ from banbury.distributions.evidence import (
     TellingValues,
     Term,
     drawn_telling,
+    round_ends,
     stretches,
 )
 from banbury.distributions.information import ColumnTest, bits_of_draws
@@ -294,7 +295,7 @@ class NumericParameters(Parameters):
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
-        return np.asarray(np.round(wanted / step) * step)
+        return round_ends(self.features[f], wanted, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return stretches(self, compared)

@@ -155,4 +155,4 @@ def _nodes(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
 def _short(stretch: str | None) -> str:
     """Where numbers lie, with few digits."""
     words = name(stretch, 60).removeprefix("from ").replace(" to ", " – ").split(" ")
-    return " ".join(word if word in "<≥–" or stretch is None else f"{float(word):,.5g}" for word in words)
+    return " ".join(word if word in "<≤=≥–" or stretch is None else f"{float(word):,.5g}" for word in words)

@@ -262,7 +262,7 @@ class WeighedParameters(Parameters):
             np.add.at(had, nodes, rows / np.maximum(rows.sum(axis=0), 1e-300))
             ends = zip(first.tolist(), last.tolist(), strict=True)
             names = [(feature.name, cells.name(a, b)) for a, b in ends]
-            yield TellingValues(share, had, names.__getitem__)
+            yield TellingValues(share, had, names.__getitem__, kind="stretch" if cells.stretches else "value")
 
 
 def weigh(
