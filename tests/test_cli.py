@@ -292,6 +292,23 @@ def test_fit_says_what_did_not_help_either(here, capsys):
     assert "one class only" in said(capsys, "fit", "one.csv", "--target", "y")["notes"][0]
 
 
+def test_fit_says_how_whole_numbers_are_taken_and_how_to_have_them_otherwise(here, capsys):
+    rng = np.random.default_rng(0)
+    columns = {
+        "siblings aboard": rng.poisson(30.0, 200),
+        "class": rng.integers(1, 4, 200),
+        "fare": rng.normal(size=200),
+    }
+    write_csv("ship.csv", {**columns, "survived": rng.integers(0, 2, 200)})
+    shown = lines_of(capsys, "fit", "ship.csv", "--target", "survived", "--plain", "--table")
+    [line] = [line for line in shown if line.startswith("Whole numbers are taken for amounts.")]
+    added = shlex.split(line.partition("add ")[2].partition(";")[0])
+    assert added == ["--features", "siblings aboard=poisson"]
+    assert any(line.endswith("add: --features class=gaussian") for line in shown)
+    found = said(capsys, "fit", "ship.csv", "--target", "survived", *added)
+    assert {each["name"]: each["family"] for each in found["features"]}["siblings aboard"] == "poisson"
+
+
 def test_fit_says_how_many_values_are_missing(here, capsys):
     Path("rows.csv").write_text(
         "n,word,text,y\n1,,a text of words,a\n,,some more words here,b\n2,up,,a\n3,down,four words are here,b\n"

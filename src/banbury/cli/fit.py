@@ -240,12 +240,9 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
         more = f" … ({len(few) - OVERRIDES_SHOWN:,} more)" if len(few) > OVERRIDES_SHOWN else ""
         lines.append(f"Few whole numbers are taken for categories. To have them as numbers, add: {these}{more}")
     if numbers:
-        say = (f"--features {shlex.quote(f'{numbers[0]}={family}')}" for family in ("poisson", "categorical"))
-        lines.append(
-            "Whole numbers are taken for amounts. Where they count something add {}; where they are codes, {}".format(
-                *say
-            )
-        )
+        count, code = (f"--features {shlex.quote(f'{numbers[0]}={family}')}" for family in ("poisson", "categorical"))
+        taken = "Whole numbers are taken for amounts"
+        lines.append(f"{taken}. Where they count something, add {count}; where they are codes, {code}")
     return ["", *lines] if lines else []
 
 
