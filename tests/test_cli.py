@@ -1400,7 +1400,10 @@ def test_a_closed_pipe_ends_it_quietly(here):
     Path("lines.txt").write_text("free pills\n" * 200_000)
     command = "set -o pipefail; banbury predict mail.banbury - < lines.txt | head -1"
     found = subprocess.run(["bash", "-c", command], env=shell.environment(here), capture_output=True, text=True)
-    assert (found.returncode, found.stderr) == (0, "") and json.loads(found.stdout)["class"] == "spam"
+    assert (found.returncode, found.stderr) == (141, "") and json.loads(found.stdout)["class"] == "spam"
+    command = "set -o pipefail; banbury predict mail.banbury - < lines.txt | head -0"
+    found = subprocess.run(["bash", "-c", command], env=shell.environment(here), capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (141, "", "")
     found = subprocess.run(["bash", "-c", "banbury --help | true"], env=shell.environment(here), capture_output=True)
     assert found.stderr == b""
 
@@ -1548,10 +1551,19 @@ def bash(here, command, **more):
     )
 
 
-def test_closed_output_loses_nothing(here):
-    assert bash(here, "banbury --help >&-").returncode == 0
+@pytest.mark.parametrize("command", ["--help", "predict play.banbury weather.csv", "show play.banbury"])
+def test_output_that_goes_nowhere_is_no_success(here, command):
+    done = bash(here, f"banbury {command} >&-")
+    assert (
+        done.returncode == 1 and done.stderr.startswith(b"banbury: stdout is closed") and done.stderr.count(b"\n") == 1
+    )
+    assert bash(here, f"banbury {command} > /dev/null").returncode == 0
+
+
+def test_a_model_is_kept_though_stdout_is_closed(here):
     done = bash(here, "banbury fit weather.csv --target play -o new.banbury >&-")
-    assert (done.returncode, done.stderr) == (0, b"") and (here / "new.banbury").exists()
+    assert done.returncode == 1 and (here / "new.banbury").exists()
+    assert bash(here, "banbury fit nope.csv --target play -o new.banbury >&-").stderr.count(b"\n") == 1
 
 
 def test_with_stderr_closed_messages_are_no_results(here):

@@ -5,6 +5,7 @@ import decimal
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -314,3 +315,47 @@ def test_damaged_parquet_is_refused_by_name(tmp_path):
         except errors.BanburyError as error:
             told += "damaged" in str(error)
     assert told > 10
+
+
+# Patterns that take for ever.
+
+SLOW = {
+    "counting": "bb.count(['a' * 60 + '!'] * 4, target=list('pqpq'), features=bb.Text(tokens='(?:a+)+b'))",
+    "answering": "model.predict(['a' * 60 + '!'])",
+    "explaining": "model.explain('a' * 60 + '!')",
+    "validating": "bb.cross_validate(texts, target=list('pq') * 20, features=family)",
+    "tuning": "bb.tune(texts, target=list('pq') * 20, features=family, alpha=[0.5, 1])",
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGINT") or sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("doing", SLOW)
+def test_ctrl_c_ends_a_slow_pattern(doing):
+    code = f"""if True:
+        import threading, time
+        import banbury as bb
+        from banbury.selection import scoring, tuning
+        family = bb.Text(tokens=r"(?:a+)+b|\\w+")
+        model = bb.estimate(bb.count(["one two", "three"], target=["p", "q"], features=family))
+        texts = ["one two " + "a" * 16 + "!", "three"] * 20
+        def later(*given):  # of each fold the texts are slow, once all are counted
+            texts_of = bb.Text.texts
+            bb.Text.texts = lambda self, *rest: self.split.findall("a" * 60 + "!") and texts_of(self, *rest)
+            print("there", flush=True)
+            return each_done(*given)
+        each_done = scoring.each_done
+        scoring.each_done = tuning.each_done = later
+        {"pass" if doing in ("validating", "tuning") else "print('there', flush=True)"}
+        {SLOW[doing]}
+    """
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "there\n", process.communicate()[1]
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=2)
+        assert said.rstrip().endswith("KeyboardInterrupt")
+    finally:
+        process.kill()
+        process.communicate()

@@ -112,6 +112,11 @@ class Schema:
         """The features that are counted together, in the order of the first of each."""
         return grouped(self.features)
 
+    @property
+    def runs_python(self) -> bool:
+        """Whether Python itself goes through every row of some feature."""
+        return any(feature.family.runs_python() for feature in self.features)
+
     @cached_property
     def index(self) -> dict[str, int]:
         return {feature.name: f for f, feature in enumerate(self.features)}

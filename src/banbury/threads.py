@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
 from banbury import errors
 
 MOST_THREADS = 1024
+T = TypeVar("T")
 
 
 def n_threads(threads: int | None) -> int:
@@ -25,3 +29,11 @@ def n_threads(threads: int | None) -> int:
             "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
         )
     return int(threads)
+
+
+def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
+    """What the work makes of each number below n, on so many threads; one is this very thread, which Ctrl-C can end."""
+    if workers == 1:
+        return [work(number) for number in range(n)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(errors.led_from_here(work), range(n)))

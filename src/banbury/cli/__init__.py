@@ -5,6 +5,7 @@ Only what is needed to read the arguments is imported here; a verb's own module,
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-DONE, DATA_SAYS_NO, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, DATA_SAYS_NO, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; gives back its exit code: 0 done, 1 the data says no, 2 wrong usage, 130 interrupted.
+
+    Where nobody takes the output it is 141, as for any program in a pipe that is closed, or 1 where there is no stdout at all.
 
     >>> main(["--version"])
     banbury 0.1.0
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _ended_in_order():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
-            return code
+            return code or _checked_output()
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         _close_quietly()
-        return DONE
+        return PIPE_CLOSED
     except OSError as problem:  # the last of the output could not be written
         _close_quietly()
         return _failed(problem)
@@ -116,10 +119,28 @@ def _speak_any_language() -> None:
     """A character that the terminal cannot show is spelt out; it never ends the program. What is closed swallows all."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, _Nowhere(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+class _Nowhere(io.TextIOWrapper):
+    """Stands for a stream that was closed before the program began, and knows whether something was written to it."""
+
+    lost = False
+
+    def write(self, text: str) -> int:
+        self.lost = self.lost or bool(text)
+        return super().write(text)
+
+
+def _checked_output() -> int:
+    """Says so if the output went nowhere; gives back the exit code."""
+    if not getattr(sys.stdout, "lost", False):
+        return DONE
+    _say("stdout is closed, so that the output is lost. Send it somewhere, or to /dev/null to be rid of it.")
+    return DATA_SAYS_NO
 
 
 @contextmanager

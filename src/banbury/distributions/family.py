@@ -518,6 +518,10 @@ class Family:
         """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
         return False
 
+    def runs_python(self) -> bool:
+        """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""
+        return False
+
     def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
         """A column's texts one by one; those that are missing are no strings."""
         return ()

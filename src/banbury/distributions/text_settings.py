@@ -151,6 +151,9 @@ class TextSettings(TellingFamily):
     def reads_text(self) -> bool:
         return True
 
+    def runs_python(self) -> bool:
+        return self.split is not None
+
     def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
         return _strings(rows.texts(name))
 

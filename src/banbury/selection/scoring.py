@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from banbury.selection.dataset import Dataset
 from banbury.selection.folds import Round, Split
 from banbury.selection.groups import Groups
 from banbury.tally import Label, Tally
+from banbury.threads import each_done
 
 FEW = 32
 TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
@@ -58,7 +58,7 @@ def score_round(
                 told.impossible += score_batch(rows, models, batch, each.tested_by[at], want, out[at])
             return
     # A model of text is large: one at a time, and all rows of its test.
-    workers = min(rows.threads, len(each.splits))
+    workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(each.splits))
 
     def whole(number: int) -> int:
         model = replace(model_of(number), threads=rows.threads // workers or 1)
@@ -66,8 +66,7 @@ def score_round(
         out[test], impossible = answer(rows, test, model, want)
         return impossible
 
-    with ThreadPoolExecutor(workers) as pool:
-        told.impossible += sum(pool.map(errors.led_from_here(whole), numbers))
+    told.impossible += sum(each_done(whole, len(each.splits), workers))
 
 
 def model_maker(

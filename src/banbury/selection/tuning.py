@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -26,6 +25,7 @@ from banbury.selection.scoring import answer, fitting_prior, learned
 from banbury.selection.weighing import check_weighing, tried, weighed, weighed_rows
 from banbury.table import Table
 from banbury.tally import Tally
+from banbury.threads import each_done
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
@@ -386,7 +386,7 @@ class _Comparison:
     def _round(self, rows: Dataset, each: Round, members: list[int], start: int) -> Groups:
         groups = Groups.of(rows, each.groups, each.n_groups)
         encoded = groups.encoded(rows)
-        workers = min(rows.threads, len(each.splits))
+        workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(each.splits))
 
         def one(number: int) -> None:
             split = each.splits[number]
@@ -405,9 +405,7 @@ class _Comparison:
                 else:
                     self.scores[i, self._place(start + number)] = scores
 
-        with ThreadPoolExecutor(workers) as pool:
-            for _ in pool.map(errors.led_from_here(one), range(len(each.splits))):
-                pass
+        each_done(one, len(each.splits), workers)
         return groups
 
     def _place(self, split: int) -> slice:
