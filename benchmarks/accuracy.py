@@ -8,7 +8,8 @@ the same with a temperature, W weights alone, WP with pairs, weighed EvidenceCla
 Texts (`newsgroups`, `lectures`, `sms`, `reviews`, `spamassassin`, `webkb`) have learners of their own. Newsgroups are split by
 date; `lectures` is the older collection without the headers that name the group, a third of it tested; WebKB is tested
 university by university. Logistic regression and support vectors choose C, and whether TF-IDF is damped, on the training
-rows; NBSVM is Wang and Manning's, words and pairs.
+rows; NBSVM is Wang and Manning's, words and pairs. Learners of other libraries (benchmarks/peers.py) stand beside them where
+they are installed: `pip install --group peers`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import banbury as bb
-from benchmarks import datasets, machine
+from benchmarks import datasets, machine, peers
 from benchmarks.measure import say
 from benchmarks.tuned import categories, framed
 
@@ -49,6 +50,7 @@ LEARNERS: dict[str, Callable[[Any], Any]] = {
     "weighed": lambda rows: bb.EvidenceClassifier(),
     "logistic regression": lambda rows: logistic_regression(rows),
     "boosting": lambda rows: HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=SEED),
+    **peers.TABLES,
 }
 
 
@@ -71,6 +73,7 @@ TEXT_LEARNERS: dict[str, Callable[[Any], Any]] = {
     "logistic regression": lambda rows: searched(LogisticRegression(max_iter=300), "neg_log_loss"),
     "support vectors": lambda rows: searched(LinearSVC(), "accuracy"),
     "NBSVM": lambda rows: NBSVM(),
+    **peers.TEXTS,
 }
 
 

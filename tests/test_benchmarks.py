@@ -412,3 +412,58 @@ def test_em_counts_what_it_is_measured_beside_and_refuses_an_objective_that_fall
     lower = dataclasses.replace(climbed, objectives=(climbed.objectives[-1] + 1e9,))
     with pytest.raises(WrongAnswer, match="the objective fell by"):
         every.check({"ours": lower, "peer": counted})
+
+
+# Peers of the accuracy table -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import peers
+
+    return peers
+
+
+def test_peers_are_given_a_table_as_numbers(peers):
+    rows = pd.DataFrame({"word": ["b", "a", "b", None], "n": [1.0, None, 3.0, 5.0]})
+    numbered = peers.Numbered(rows)
+    assert numbered.places == [0]
+    assert numbered(rows).tolist() == [
+        [0, 1],
+        [numbered.words["word"]["a"], 3],
+        [0, 3],
+        [numbered.words["word"]["?"], 5],
+    ]
+    assert numbered(pd.DataFrame({"word": ["never seen"], "n": [None]})).tolist() == [[0, 3]]
+
+
+@pytest.mark.parametrize(("library", "name"), [("skbn", "MixedNB"), ("skbn", "AODE"), ("pyagrum", "pyAgrum TAN")])
+def test_peers_learn_tables_with_words_and_gaps(peers, library, name):
+    pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    labels = rng.choice(["no", "yes"], 200)
+    rows = pd.DataFrame(
+        {"n": rng.normal(size=200) + 2 * (labels == "yes"), "word": np.where(labels == "yes", "u", "v")}
+    )
+    rows.loc[::7, "n"], rows.loc[3::11, "word"] = np.nan, None
+    model = peers.TABLES[name](rows).fit(rows[:150], labels[:150])
+    tested = rows[150:].assign(word=["never seen", *rows["word"][151:]])
+    shares = model.predict_proba(tested)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-6)
+    assert np.mean(model.classes_[shares.argmax(axis=1)] == labels[150:]) > 0.9
+
+
+@pytest.mark.parametrize(("library", "name"), [("fasttext", "fastText"), ("vowpalwabbit", "Vowpal Wabbit")])
+def test_peers_learn_texts(peers, library, name):
+    pytest.importorskip(library)
+    texts = ["good | fine: day", "bad, grim night", "a fine good lunch", "a grim bad lunch"] * 40
+    labels = np.array(["up", "down"] * 80)
+    model = peers.TEXTS[name](texts).fit(texts, labels)
+    shares = model.predict_proba([*texts[:2], ""])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-6)
+    assert model.classes_[shares.argmax(axis=1)][:2].tolist() == ["up", "down"]
+
+
+def test_a_peer_that_is_not_installed_is_left_out(peers):
+    assert peers.installed({"ours": ("json", str), "theirs": ("no_such_library", str)}) == {"ours": str}
