@@ -50,6 +50,14 @@ QUANTILE_TREE, GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
     Text(),
     Occurrences(),
 )  # shared, so that columns of one family are seen to be so at a glance
+# Instants, times of day and lengths of time as they are written: by standard, by Python, by pandas, by Polars.
+WHEN = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+    r"|(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?"
+    r"|-?\d+ days?(?:,? [-+]?\d+:\d\d:\d\d(?:\.\d+)?)?|-?\d+:[0-5]\d:[0-5]\d(?:\.\d+)?"
+    r"|-?P(?=[\dT])(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
+)
+DATE_OR_TIME = "a date or time; derive numbers or words from it to use it"
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -519,7 +527,7 @@ def _choose(
     if kind == "empty":
         return None, "no value"
     if kind == "date":
-        return None, "a date or time; derive numbers or words from it to use it"
+        return None, DATE_OR_TIME
     if kind == "list":
         return LISTS, f"lists of {errors.many(batch.width(name), 'number')}"
     if kind == "other":
@@ -541,6 +549,8 @@ def _choose(
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     values = batch.head(name, SAMPLE)
+    if values and all(WHEN.fullmatch(str(value)) for value in values):
+        return None, DATE_OR_TIME
     words = sum(len(str(value).split()) for value in values) / max(len(values), 1)
     if words > WORDS_OF_TEXT:
         return TEXT, f"{words:.1f} words on average"

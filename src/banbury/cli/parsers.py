@@ -187,7 +187,7 @@ READING = """\
 --quote C | what quotes texts ("), or none
 --comment C | pass over lines that begin with this character
 --skip-lines N int =0 | pass over the first N lines
---missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)
+--missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, NaN, null, ?)
 --format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
 or html: each file is one
 --classes-at LEVEL int | which level of folders names the classes (1)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from banbury import errors
 
-MISSING_VALUES = ("", "NA", "NaN", "null", "?")
+MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
 FORMATS = ("auto", "text", "lines", "mail", "html")
 OF_FOLDERS = ("classes_at", "class_from")
 OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")

@@ -1,0 +1,265 @@
+"""The same data infer the same, and count the same, whatever they came in."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import feather, parquet
+
+import banbury as bb
+from banbury.readers import blocks, delimited, read
+
+Table = dict[str, list[Any]]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+# Every way that a table may come in.
+
+
+def to_text(value: Any) -> str:
+    """A cell as programs write it."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_csv(table: Table, delimiter: str = ",", path: str = "t.csv") -> str:
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL)
+        writer.writerow(table)
+        writer.writerows([to_text(value) for value in row] for row in zip(*table.values(), strict=True))
+    return path
+
+
+def to_ndjson(table: Table) -> str:
+    def plain(value: Any) -> Any:
+        return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+    rows = zip(*table.values(), strict=True)
+    lines = (json.dumps(dict(zip(table, map(plain, row), strict=True))) for row in rows)
+    Path("t.ndjson").write_text("".join(f"{line}\n" for line in lines))
+    return "t.ndjson"
+
+
+def to_parquet(table: Table) -> str:
+    parquet.write_table(pyarrow.table(table), "t.parquet")
+    return "t.parquet"
+
+
+def to_arrow(table: Table) -> Any:
+    feather.write_feather(pyarrow.table(table), "t.arrow")
+    return feather.read_table("t.arrow")
+
+
+def pandas_csv(table: Table) -> str:
+    pandas.DataFrame(table).to_csv("p.csv", index=False)
+    return "p.csv"
+
+
+def polars_csv(table: Table) -> str:
+    polars.DataFrame(table).write_csv("q.csv")
+    return "q.csv"
+
+
+WAYS: dict[str, Callable[[Table], Any]] = {
+    "csv": to_csv,
+    "tsv": lambda table: to_csv(table, "\t", "t.tsv"),
+    "ndjson": to_ndjson,
+    "parquet": to_parquet,
+    "arrow": to_arrow,
+    "pandas": pandas.DataFrame,
+    "polars": polars.DataFrame,
+    "mapping": dict,
+    "pandas, written": pandas_csv,
+    "polars, written": polars_csv,
+}
+CANNOT = {"polars, written": {"durations"}}  # Polars writes none
+
+
+def inferred(data: Any) -> dict[str, str]:
+    """What each column is taken for."""
+    schema = bb.Schema.infer(data, target="class")
+    families = {feature.name: f"{feature.family} of {feature.kind}" for feature in schema.features}
+    return families | dict(schema.left_out)
+
+
+N = 120
+DAY = dt.date(2001, 2, 3)
+# Texts that are no plain numbers or flags: whatever they came in, they are texts.
+TEXTS: Table = {
+    "zip codes": ["00130", "01234", "90210", "00501", "13000"],
+    "codes in hex": ["0x10", "0x1F", "0xff", "0x00"],
+    "signed codes": ["+049", "-0130", "+01", "-02"],
+    "percents": ["5%", "6.5%", "100%"],
+    "grouped": ["1_000", "2 000", "3'000"],
+    "mixed": ["1", "a", "2.5", "b", "true"],
+    "flags in words": ["yes", "no", "yes", "no", "no"],
+    "flags in letters": ["t", "f", "f"],
+    "words": ["none", "None", "nil", "-", "missing"],
+    "dates": ["2001-02-03", "1999-12-31", "2024-02-29"],
+    "instants": ["2001-02-03 04:05:06", "1999-12-31 23:59:59"],
+    "instants with T": ["2001-02-03T04:05:06Z", "1999-12-31T23:59:59Z"],
+    "times": ["04:05:06", "23:59:00"],
+    "times in minutes": ["04:05", "23:59"],
+    "lengths of time": ["1:02:03", "26:00:00", "100:59:59"],
+    "days": ["1 day, 2:03:04", "3 days, 0:00:01"],
+    "days of pandas": ["0 days 01:02:03", "2 days 00:00:00"],
+    "lengths by standard": ["P1D", "PT3H", "P2DT4H5M6.5S"],
+    "other dates": ["03/02/2001", "31.12.1999"],
+    "spaced": ["light rain", "sun", "snow and rain"],
+}
+TYPED: Table = {
+    "few whole": [1, 2, 3, 4, 5],
+    "many whole": list(range(1000, 1000 + N)),
+    "whole with gaps": [7, None, 8, 9],
+    "floats": [1.5, -2.25, 1e-7, 3e20, 0.1],
+    "floats with gaps": [1.5, None, 2.5],
+    "whole floats": [1.0, 2.0, 3.0],
+    "zeros and ones": [0, 1, 1],
+    "large": [2**53 + 1, 2**53, 2**60],
+    "flags": [True, False, False],
+    "flags with gaps": [True, None, False],
+    "words with gaps": ["a", None, "b"],
+    "dates": [DAY, DAY + dt.timedelta(1), None],
+    "instants": [dt.datetime(2001, 2, 3, 4, 5, 6), dt.datetime(1999, 12, 31, 23, 59, 59)],
+    "times": [dt.time(4, 5, 6), dt.time(23, 59)],
+    "durations": [dt.timedelta(hours=1, seconds=5), dt.timedelta(days=2, hours=3)],
+    "nothing": [None, None],
+    "one value": [3.5, 3.5],
+}
+
+
+def column(values: list[Any]) -> list[Any]:
+    return (values * N)[:N]
+
+
+def table_of(columns: Table) -> Table:
+    return {name: column(values) for name, values in columns.items()} | {"class": column(["x", "y", "y"])}
+
+
+@pytest.mark.parametrize("columns", [TEXTS, TYPED], ids=["texts", "typed"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_table_of_nasty_columns_infers_the_same_from_everything(columns, way):
+    table = table_of({name: values for name, values in columns.items() if name not in CANNOT.get(way, ())})
+    assert inferred(WAYS[way](table)) == inferred(table)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_table_of_nasty_columns_counts_the_same_from_everything(way):
+    columns = {f"text {name}": values for name, values in TEXTS.items()} | TYPED
+    table = table_of({name: values for name, values in columns.items() if name not in CANNOT.get(way, ())})
+    assert bb.count(WAYS[way](table), target="class") == bb.count(table, target="class")
+
+
+def test_what_pandas_reads_infers_as_what_is_read_here():
+    """But for zeros before whole numbers, which pandas drops."""
+    table = table_of(
+        {name: values for name, values in (TEXTS | TYPED).items() if name not in ("zip codes", "signed codes")}
+    )
+    assert inferred(pandas.read_csv(to_csv(table))) == inferred(to_csv(table))
+
+
+DRAWN = st.one_of(
+    st.lists(st.sampled_from(sorted({text for texts in TEXTS.values() for text in texts})), min_size=2, max_size=6),
+    st.lists(st.none() | st.integers(-(2**53), 2**53), min_size=2, max_size=6),
+    st.lists(st.none() | st.floats(-1e9, 1e9).map(lambda x: x + 0.0), min_size=2, max_size=6),
+    st.lists(st.none() | st.booleans(), min_size=2, max_size=6),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(DRAWN, min_size=1, max_size=4), st.sampled_from(sorted(WAYS)))
+def test_any_columns_infer_and_count_the_same(columns, way):
+    numbers = [set(map(type, values)) - {type(None)} for values in columns]
+    plain = [
+        types != {str} or any(not _is_plain(value) for value in values)
+        for types, values in zip(numbers, columns, strict=True)
+    ]
+    table = table_of({f"c{j}": values for j, values in enumerate(columns) if plain[j]} | {"z": ["u", "v"]})
+    data = WAYS[way](table)
+    assert inferred(data) == inferred(table)
+    assert bb.count(data, target="class") == bb.count(table, target="class")
+
+
+def _is_plain(text: Any) -> bool:
+    """Whether a text alone would be a number or a flag in a text file: there a type has to be read from texts."""
+    return text in ("1", "2.5", "true")
+
+
+# What text files alone have to settle.
+
+
+def test_codes_that_look_like_numbers_keep_their_zeros():
+    Path("t.csv").write_text("zip,n,class\n00130,0,a\n10001,10,b\n 02134,-5,a\n")
+    [batch] = read("t.csv")
+    assert batch.kind("zip") == "string" and batch.head("zip", 3) == ["00130", "10001", "02134"]
+    assert batch.kind("n") == "integer"
+
+
+@pytest.mark.parametrize("value", ["0", "0.5", "-0.5", "1e05", "1e-05", "100", "-0", "+0.25", "0e3", "10.01"])
+def test_zeros_that_are_no_codes_are_numbers(value):
+    Path("t.csv").write_text(f"x,y\n{value},a\n2.5,b\n")
+    assert next(iter(read("t.csv"))).kind("x") == "float"
+
+
+def test_a_code_in_a_later_block_makes_words_of_all(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    Path("t.csv").write_text(
+        "zip,class\n" + "".join(f"{10001 + n % 3},{'ab'[n % 2]}\n" for n in range(50)) + "00130,a\n"
+    )
+    with pytest.warns(bb.BanburyWarning, match="column 'zip' in t.csv does not stay what its first rows were"):
+        tally = bb.count("t.csv", target="class", features={"zip": "categorical"})
+    assert "'00130'" in str(tally) or "4 values" in str(tally)
+    assert tally == bb.count(
+        {"zip": [str(10001 + n % 3) for n in range(50)] + ["00130"], "class": [*"ab" * 25, "a"]},
+        target="class",
+        features={"zip": "categorical"},
+    )
+
+
+def test_a_model_of_numbers_reads_such_codes_as_numbers():
+    Path("t.csv").write_text("x,y\n" + "".join(f"{n + 1},{'ab'[n % 2]}\n" for n in range(30)))
+    Path("new.csv").write_text("x\n007\n12\n")
+    model = bb.estimate(bb.count("t.csv", target="y"))
+    assert np.array_equal(model.posterior("new.csv"), model.posterior({"x": [7, 12]}))
+
+
+@pytest.mark.parametrize("word", ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?"])
+def test_a_missing_word_is_missing_in_every_column(word):
+    Path("t.csv").write_text(f"n,x,w,f\n1,1.5,a,true\n{word},{word},{word},{word}\n2,2.5,b,false\n")
+    [batch] = read("t.csv")
+    assert [batch.kind(name) for name in batch.names] == ["integer", "float", "string", "boolean"]
+    assert all(len(batch.head(name, 9)) == 2 for name in batch.names)
+
+
+@given(st.text("001x5+-.,\nae", max_size=40))
+def test_a_glance_finds_every_code(text):
+    found = any(re.match(r"[+-]?0[0-9xX]", field) for field in re.split("[,\n]", text))
+    for size in (3, 4, 7, 1 << 16):
+        delimited.GLANCE, before = size, delimited.GLANCE
+        try:
+            assert delimited.any_leading_zero(memoryview(text.encode())) >= found
+        finally:
+            delimited.GLANCE = before
+
+
+@pytest.mark.parametrize("text", ["1,2,3\n", "0.05,10,1003\n", "1e-05,2\n", "2001-01-02,10:05\n", "a0,b01,x.05\n"])
+def test_a_glance_does_not_look_twice_without_need(text):
+    assert not delimited.any_leading_zero(memoryview(text.encode() * 10000))
