@@ -791,6 +791,44 @@ def test_the_evidence_drawn_of_a_calibrated_model_adds_up_to_its_probability(met
     np.testing.assert_allclose(np.nansum(two.weights[:-1], axis=0), two.weights[-1])
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"ngrams": (1, 2)}, {"model": "bernoulli"}, {"damping": "log", "length": True}]
+)
+@pytest.mark.parametrize("weighed", [False, True])
+def test_a_text_has_the_words_that_tell_most(settings: Any, weighed: bool) -> None:
+    """Each stands where `explain` puts it, alone in a text; a row's mark is what all of its words say."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 150)
+    texts = [" ".join(rng.choice(["red", "green", "blue", f"own{c}", f"of{c}"], 6)) for c in y]
+    rows = {"t": texts, "size": rng.normal(y), "y": [f"class {c}" for c in y]}
+    tally = bb.count(rows, "y", features={"t": bb.Text(**settings)}, missing="category" if weighed else "skip")
+    if weighed and settings.get("model") == "bernoulli":
+        return
+    model = bb.weigh(tally, rows, "y") if weighed else bb.estimate(tally)
+    row = {"t": "own2 red blue of2", "size": 1.0}
+    sheet = plots.NomogramDisplay.from_model(model, "class 2", "class 0", row=row)
+    scale = sheet.scales["t"]
+    assert scale.words and {"own2", "own0"} <= set(scale.values)
+    for word, weight in zip(scale.values, scale.decibans, strict=True):
+        told = model.explain({"t": word, "size": None}, against=None)
+        said = {e.value: e.decibans for e in told.evidence if e.feature == "t"}
+        if {told.winner, told.against} == {"class 2", "class 0"}:
+            assert weight == pytest.approx(said[word] if told.winner == "class 2" else -said[word], abs=1e-9)
+    total = sheet.prior + sum(sheet.points(row).values())
+    joint = model.log_joint(row)[0]
+    assert sheet.decibans(row) == pytest.approx(10 * (joint[2] - joint[0]) / np.log(10.0), rel=1e-9, abs=1e-9)
+    assert "pairs" in sheet.ax_.get_title(loc="left") or total == pytest.approx(sheet.decibans(row))
+    shown = {text.get_text() for text in sheet.ax_.texts}
+    assert {"own2", "own0"} <= shown
+    assert any("t: words, each alone" in label.get_text() for label in sheet.ax_.get_yticklabels())
+
+
+def test_hashed_words_have_no_names_to_draw() -> None:
+    model = bb.estimate(bb.count({"t": ["a b", "c d"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)}))
+    sheet = plots.NomogramDisplay.from_model(model, 1, row={"t": "c d"})
+    assert sheet.decibans({"t": "c d"}) > 0
+
+
 def test_among_more_classes_the_sum_speaks_of_two() -> None:
     model = iris_model()
     row = {name: iris()[name][70] for name in model.schema.columns}
@@ -860,8 +898,6 @@ def test_what_cannot_be_drawn_of_a_nomogram() -> None:
         draw(tennis(), "yes", "yes")
     with pytest.raises(BadSetting, match="two classes at least"):
         draw(one_column([1.0], ["a"]), "a")
-    with pytest.raises(BadSetting, match="column 'text' is text"):
-        draw(bb.estimate(bb.count(["a text", "another"], ["a", "b"])), "a")
     with pytest.raises(BadSetting, match="limit"):
         draw(tennis(), "yes", limit=0)
     with pytest.raises(BadSetting, match="n must be"):

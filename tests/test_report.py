@@ -65,14 +65,22 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+@pytest.fixture(autouse=True)
+def _no_alternatives(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying them takes seconds; tests of them are marked."""
+    if "alternatives" not in request.node.name:
+        monkeypatch.setattr(findings, "alternatives", lambda *args, **kwargs: None)
+
+
 def check(made: bb.Report) -> Page:
     """What holds for every page."""
     page = Page(made.html)
-    assert [each["id"] for each in page.of("section")] == SECTIONS
+    next_step = ["next"] if made.findings.alternatives or made.findings.next_steps else []
+    assert [each["id"] for each in page.of("section")] == [*next_step, *SECTIONS]
     for _, attributes in page.tags:
         assert "src" not in attributes and not any(name.startswith("on") for name in attributes)
         assert (attributes.get("href") or "#").startswith("#")
-    assert {each["href"] for each in page.of("a")} == {f"#{name}" for name in SECTIONS}
+    assert {each["href"] for each in page.of("a")} == {f"#{name}" for name in [*next_step, *SECTIONS]}
     assert not page.of("script") and not page.of("link") and not page.of("img")
     style = "".join(re.findall(r"<style>(.*?)</style>", made.html, re.DOTALL))
     assert "@import" not in style and "url(" not in style and "http" not in style
@@ -374,6 +382,99 @@ def test_long_texts_are_cut() -> None:
     assert len(made.html) < 400_000
 
 
+# What to do next ------------------------------------------------------------------------------------------------------
+
+
+def checkerboard(n: int, told: bool = True) -> dict[str, Any]:
+    """Neither column alone tells the class; both together do, or not even they."""
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (2, n)).round(3)
+    return {"a": a, "b": b, "y": np.where(a * b > 0, "p", "q") if told else rng.choice(["p", "q"], n)}
+
+
+def test_alternatives_are_tried_over_the_same_folds_and_the_best_is_advised() -> None:
+    board = checkerboard(400)
+    made = bb.report(model_of(board, "y"), board)
+    tried = made.findings.alternatives
+    assert tried is not None and (tried.folds, tried.n_rows) == (5, 400)
+    assert tried.now.log_loss == bb.cross_validate(board, "y", folds=5).log_loss
+    by_option = {each.option: each for each in tried.others}
+    weighed = bb.cross_validate(board, "y", folds=5, weigh=True)
+    assert (by_option["--weigh"].accuracy, by_option["--weigh"].log_loss) == (weighed.accuracy.value, weighed.log_loss)
+    assert [each.log_loss for each in tried.others] == sorted(each.log_loss for each in tried.others)
+    assert {each.option for each in tried.better} >= {
+        "--weigh",
+        "--tan",
+    } and tried.now.accuracy < 0.6 < 0.9 < weighed.accuracy.value
+    text = check(made).text
+    assert made.findings.next_steps[0] in text and "banbury fit --weigh" in text
+    assert json.loads(json.dumps(made.to_dict()))["next_steps"] == list(made.findings.next_steps)
+    assert bb.report(model_of(board, "y"), board, alternatives=False).findings.alternatives is None
+    assert bb.report(model_of(board, "y"), iter([board])).findings.alternatives is None  # it can be read but once
+
+
+def test_alternatives_that_do_not_help_are_not_advised() -> None:
+    noise = checkerboard(300, told=False)
+    made = bb.report(model_of(noise, "y"), noise)
+    assert made.findings.alternatives is not None and made.findings.alternatives.others
+    assert not made.findings.alternatives.better
+    if not made.findings.next_steps:
+        assert "Nothing that was tried is clearly better" in check(made).text
+
+
+def test_alternatives_of_what_is_weighed_or_calibrated_already() -> None:
+    board = checkerboard(300)
+    weighed = bb.weigh(bb.count(board, "y", missing="category"), board, "y")
+    for model in (
+        weighed,
+        model_of(board, "y").calibrated(bb.calibrate("platt", np.log([[0.6, 0.4]] * 4), [0, 1, 0, 0])),
+    ):
+        tried = bb.report(model, board).findings.alternatives
+        assert tried is not None
+        options = {each.option for each in tried.others}
+        assert "--calibrate temperature" not in options and ("--weigh" in options) == (model is not weighed)
+
+
+def test_alternatives_of_texts_are_no_trees() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    texts = [" ".join(rng.choice(["red", "green", "blue", f"own{c}"], 6)) for c in y]
+    made = bb.report(bb.estimate(bb.count({"t": texts, "y": y}, "y", features={"t": "text"})), {"t": texts, "y": y})
+    assert made.findings.alternatives is not None
+    assert {each.option for each in made.findings.alternatives.others} == {
+        "--weigh",
+        "--calibrate temperature",
+        "--features choose",
+    }
+
+
+def test_more_rows_are_advised_where_the_curve_still_rises() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 150, 400)
+    rows = {"x": x, "y": x * 7 % 5}  # each value of the column is to be met once
+    made = bb.report(bb.estimate(bb.count(rows, "y", features="categorical")), rows)
+    assert made.findings.more_rows is not None
+    first, last, gain, error = made.findings.more_rows
+    assert 1.4 * first < last and gain > 2 * error
+    curve = made.findings.learning_curve
+    assert curve is not None and gain == pytest.approx(
+        curve.mean_accuracy[-1] - curve.mean_accuracy[list(curve.sizes).index(first)]
+    )
+    assert made.findings.next_steps[-1].startswith(f"More rows: from {first:,} to {last:,}")
+
+
+def test_the_title_names_the_target_and_the_data(tmp_path: Path) -> None:
+    wine = bb.datasets.wine()
+    pd.DataFrame(wine).to_csv(tmp_path / "wine & co.csv", index=False)
+    model = model_of(wine, "cultivar")
+    for data, title in ((tmp_path / "wine & co.csv", "cultivar, told from wine & co.csv"), (wine, "cultivar")):
+        assert check(bb.report(model, data, mistakes=0)).text.count(title) >= 1
+    columns = {name: column for name, column in wine.items() if name != "cultivar"}
+    unnamed = bb.report(bb.estimate(bb.count(columns, wine["cultivar"])), columns, wine["cultivar"], mistakes=0)
+    assert "<h1>Banbury report</h1>" in unnamed.html
+    assert "<h1>mine</h1>" in bb.report(model, wine, title="mine", mistakes=0).html
+
+
 # The other sections ---------------------------------------------------------------------------------------------------
 
 
@@ -636,7 +737,8 @@ def test_a_model_of_one_class_is_refused() -> None:
         {"mistakes": 2.5},
         {"telling": 0},
         {"seed": -1},
-        {"title": None},
+        {"title": 3},
+        {"alternatives": 1},
         {"weights": np.ones((14, 2))},
     ],
 )

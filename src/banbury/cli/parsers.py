@@ -400,7 +400,8 @@ $ banbury report adult.banbury adult.csv -o report.html
 -o --output FILE =report.html | the page to write (report.html), replaced as a whole
 {TRUE_TARGET}
 --weights COLUMN | the column of the rows' weights
---title TEXT | what stands at the top of the page
+--title TEXT | what stands at the top of the page (the target and the data)
+--no-alternatives | do not try what else could be made of the rows
 --folds K int =10 | cross-validate with so many folds (10)
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | name N telling values of each class (10)

@@ -59,7 +59,7 @@ def report(args: Namespace) -> None:
     """Writes a page about a model and labelled rows."""
     inputs.check_output(args)
     model = inputs.model(args.model, "report")
-    names = ["folds", "mistakes", "telling", "seed", "weights", *["title"] * (args.title is not None)]
+    names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     chosen = {name: getattr(args, name) for name in names}
     with inputs.labelled(args, needs_target=model.schema.target is None) as data:
         page = banbury.report(model, data, args.target, args.output, **chosen, **settings.reading(args))

@@ -242,9 +242,6 @@ class TextSettings(TellingFamily):
             column=feature.name,
         )
 
-    def check_line(self, feature: Feature) -> None:
-        raise self.no_line(feature)
-
 
 def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)

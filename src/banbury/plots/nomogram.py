@@ -31,8 +31,9 @@ class NomogramDisplay(Display):
 
     The numbers are those of ``model.explain``: ``prior``, plus the decibans of a row's values from ``scales``, is ten times log10
     of the odds, and ``probability`` turns the sum into what ``model.posterior`` says, with what a calibration does beyond making
-    evidence lighter. A missing value adds nothing. Of a numeric feature the curve's height is the value. ``points(row)`` reads
-    the decibans of a row off.
+    evidence lighter. Of a text the words that tell most have a place each, as if each stood alone; ``points`` has what all of a
+    row's words say together. A missing value adds nothing. Of a numeric feature the curve's height is the value.
+    ``points(row)`` reads the decibans of a row off.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -110,10 +111,10 @@ class NomogramDisplay(Display):
 
     def _scales(self, rows: ClassedRows | None) -> Iterator[Scale]:
         if self.model.weighing is not None:
-            yield from weighed_scales(self.model, self._apart, rows)
+            yield from weighed_scales(self.model, self._apart, rows, [self.label, self.against])
             return
         for feature in self.model.schema.features:
-            yield plain_scale(self.model, feature, self._apart, rows)
+            yield plain_scale(self.model, feature, self._apart, rows, [self.label, self.against])
 
     def _apart(self, log_likelihoods: Real) -> Real:
         """For how many decibans values speak, from what they say of each class, (values, classes)."""
@@ -184,7 +185,7 @@ class NomogramDisplay(Display):
             if scale.numeric:
                 sheet.curve(scale, middle)
             else:
-                sheet.line(*scale.drawn(), middle, 1 if scale.shown is None else 2)
+                sheet.line(*scale.drawn(), middle, scale.levels)
         sheet.sums(self.probability, middles[-1])
         features = {feature.name: feature for group in self.model.parameters for feature in group.features}
         values = {} if batch is None else {scale.feature: _value(batch, features[scale.feature]) for scale in shown}
@@ -262,6 +263,8 @@ class Sheet:
 
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
+        if not len(decibans):  # of hashed words no name is known
+            return
         places = np.clip(decibans, self.low, self.high)
         self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
         self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
 from banbury.plots.display import name, names
 from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
+from banbury.readers import read
 from banbury.weighing.evidence import Nodes
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.words import ScaledParameters
@@ -24,6 +25,7 @@ LANE, CURVE = 1.0, 1.7  # heights of the lanes of categories and of numbers
 PAIR_LANE = 2.2  # and of pairs, whose names are long
 CELLS = 8  # of a pair that are shown: those that tell most
 OTHER = "any other"
+WORDS, MOST_TELLING = 10, 100  # words of a text for each class, and how many values they are looked for among
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,19 @@ class Scale:
     numeric: bool
     otherwise: float = 0.0  # for how many decibans a value speaks that is missing, or none of these
     shown: list[int] | None = None  # None: all
+    words: bool = False  # whether they are words of a text, each as one that stands alone
 
     @property
     def range(self) -> float:
         """How much the feature can tell, in decibans."""
+        if not len(self.decibans):
+            return 0.0
         return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
 
     def label(self, *value: Any) -> str:
         """What stands beside the lane, with the value of a row, if given; of a pair also how many of its cells are drawn."""
+        if self.words:
+            return "\n= ".join([f"{name(self.feature)}: words, each alone", *(name(each, 26) for each in value)])
         if self.shown is None:
             return " = ".join([name(self.feature), *(name(each, 18) for each in value)])
         first, _, second = self.feature.partition(" with ")
@@ -66,7 +73,12 @@ class Scale:
 
     @property
     def height(self) -> float:
-        return CURVE if self.numeric else LANE if self.shown is None else PAIR_LANE
+        return CURVE if self.numeric else LANE if self.levels == 1 else PAIR_LANE
+
+    @property
+    def levels(self) -> int:
+        """Of names above and below the line."""
+        return 1 if self.shown is None and not self.words else 2
 
     def heights(self, values: Any, middle: float) -> Any:
         """How high numbers lie in their lane."""
@@ -75,8 +87,26 @@ class Scale:
         return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
 
 
-def plain_scale(model: Model, feature: Feature, apart: Apart, rows: ClassedRows | None) -> Scale:
+def text_scale(model: Model, feature: Feature, apart: Apart, classes: Sequence[Any]) -> Scale:
+    """The words of a column of texts that tell most for these classes, each as if it stood alone in a text."""
+    group = next(g.select([k]) for g in model.parameters for k, f in enumerate(g.features) if f.name == feature.name)
+    telling = model.informative(MOST_TELLING, classes).ratios.values()
+    each = ([str(r.value) for r in ratios if r.feature == feature.name][:WORDS] for ratios in telling)
+    says: dict[str, Real] = {}
+    for word in dict.fromkeys(word for words in each for word in words):
+        batch = next(iter(read({feature.name: [word]}, kinds={feature.name: "text"})))
+        terms = group.terms(batch, model._kernel(batch, [group], "parts")[0][0])
+        says |= {term.value: term.log_likelihood for term in terms if term.value == word}
+    decibans = apart(np.array(list(says.values()))) if says else np.zeros(0)
+    return Scale(feature.name, list(says), decibans, names(list(says)), np.abs(decibans), False, words=True)
+
+
+def plain_scale(
+    model: Model, feature: Feature, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]
+) -> Scale:
     """The scale of a feature whose evidence is as it was counted."""
+    if feature.family.reads_text():
+        return text_scale(model, feature, apart, classes)
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
         values: Any = grid(model, feature, feature.inputs[0], _seen(rows, feature), STEPS)
@@ -87,13 +117,22 @@ def plain_scale(model: Model, feature: Feature, apart: Apart, rows: ClassedRows 
     return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
 
 
-def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None) -> Iterator[Scale]:
+def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]) -> Iterator[Scale]:
     """The scales of the columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
     for group in model.parameters:
+        if group.features[0].family.reads_text():
+            yield text_scale(model, group.features[0], apart, classes)
+            continue
         if isinstance(group, ScaledParameters):
             weight = group.weight
-            yield plain_scale(plain, group.features[0], lambda says, weight=weight: apart(weight * says), rows)  # type: ignore[misc]
+            yield plain_scale(
+                plain,
+                group.features[0],
+                lambda says, weight=weight: apart(weight * says),  # type: ignore[misc]
+                rows,
+                classes,
+            )
             continue
         assert isinstance(group, WeighedParameters)
         terms = group.found_by.columns.tolist(), group.found_by.others.tolist()

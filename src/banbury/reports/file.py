@@ -34,6 +34,8 @@ class Report:
             "own_rows": findings.own_rows,
             "as_it_is": findings.as_it_is,
             "cross_validation": findings.cross_validation.to_dict(),
+            "alternatives": None if findings.alternatives is None else findings.alternatives.to_dict(),
+            "next_steps": list(findings.next_steps),
             "learning_curve": None if findings.learning_curve is None else findings.learning_curve.to_dict(),
             "informative": findings.informative.to_dict(),
             "mistakes": [mistake.to_dict() for mistake in findings.mistakes],
@@ -59,10 +61,11 @@ def report(
     target: Any = None,
     path: str | os.PathLike[str] | None = None,
     *,
-    title: str = "Banbury report",
+    title: str | None = None,
     folds: int = 10,
     mistakes: int = 10,
     telling: int = 10,
+    alternatives: bool = True,
     weights: Any = None,
     seed: int = 0,
     threads: int | None = None,
@@ -79,6 +82,9 @@ def report(
     least probability are shown with the evidence by the model of their fold. ``telling`` values are named for each class. Above
     200,000 rows, the learning curve and the pairs are those of a sample of that size, by ``seed``, and the page says so.
 
+    ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
+    The ``title`` names the target and the data, if not given.
+
     The file at ``path`` is replaced when the new one is whole. It needs no network and no script. Without a path, the page is in
     the result's ``html``.
 
@@ -93,16 +99,19 @@ def report(
     """
     if not isinstance(model, (Model, Tally)):
         raise errors.bad_setting("model", type(model).__name__, "a Model or a Tally (of an estimator: its model_)")
-    if not isinstance(title, str):
+    if title is not None and not isinstance(title, str):
         raise errors.bad_setting("title", title, "a text")
-    numbers = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
+    if not isinstance(alternatives, bool):
+        raise errors.bad_setting("alternatives", alternatives, "True or False")
+    numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
     for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
         check_whole(name, number, least)
         numbers[name] = int(number)
     file = None if path is None else _writable(path)
     model = estimate(model) if isinstance(model, Tally) else model
-    findings = measure(model, data, target, **numbers, weights=weights, threads=threads, reading=reading)
-    html = page(findings, title)
+    how: dict[str, Any] = {"weights": weights, "threads": threads, "reading": reading, "tries": alternatives}
+    findings = measure(model, data, target, **numbers, **how)
+    html = page(findings, findings.title if title is None else title)
     if file is not None:
         with replacing(file) as place:
             place.write(html.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Source
+from banbury.reports.alternatives import Alternatives, alternatives
 from banbury.selection import (
     CrossValidation,
     LearningCurve,
@@ -36,6 +38,7 @@ MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named
 SMOOTH = 20_000  # rows from which fewer repeats draw a smooth curve
 BINS = 10  # of confidence
+BEST = 3  # alternatives that are recommended
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,45 @@ class Findings:
     diagnosis: Diagnosis
     n_sampled: int  # rows of the learning curve and of the pairs
     why_no_curve: str = ""
+    alternatives: Alternatives | None = None
+    source: str | None = None  # what the data are called
+
+    @property
+    def title(self) -> str:
+        """The target and the data, as far as they have names."""
+        target, source = self.model.schema.target, None if self.source is None else Path(self.source).name
+        if target is not None:
+            return target if source is None else f"{target}, told from {source}"
+        return "Banbury report" if source is None else f"Classes of {source}"
+
+    @property
+    def more_rows(self) -> tuple[int, int, float, float] | None:
+        """Two numbers of rows, the second about twice the first, what learning the second gained in accuracy, and its error."""
+        curve = self.learning_curve
+        if curve is None or len(curve.sizes) < 2:
+            return None
+        half = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
+        before = min(half, len(curve.sizes) - 2)
+        gains = curve.accuracy[:, -1] - curve.accuracy[:, before]
+        error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+        return int(curve.sizes[before]), int(curve.sizes[-1]), float(gains.mean()), error
+
+    @property
+    def next_steps(self) -> tuple[str, ...]:
+        """What was measured to help, a sentence each, the most helpful first."""
+        steps = []
+        if self.alternatives is not None:
+            now = self.alternatives.now
+            for each in self.alternatives.better[:BEST]:
+                gain = f"log loss {each.log_loss:.4f} in place of {now.log_loss:.4f}"
+                right = f"{each.accuracy:.1%} right in place of {now.accuracy:.1%}"
+                steps.append(f"{each.name[0].upper()}{each.name[1:]}: {gain}, {right}.")
+        if self.more_rows is not None:
+            first, last, rise, error = self.more_rows
+            if rise > 2.0 * error:
+                points = f"{100 * rise:.1f} points (± {100 * error:.1f})"
+                steps.append(f"More rows: from {first:,} to {last:,} of them accuracy rose by {points}.")
+        return tuple(steps)
 
     @property
     def n_mistakes(self) -> int:
@@ -108,6 +150,7 @@ def measure(
     seed: int,
     threads: int | None,
     reading: dict[str, Any],
+    tries: bool = True,
 ) -> Findings:
     """Everything that a report tells."""
     _check_classes("the model", model.classes)
@@ -162,6 +205,39 @@ def measure(
         diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
+        alternatives=_tried(model, data, target, prior, weights, seed, threads, reading) if tries else None,
+        source=rows.name,
+    )
+
+
+def _tried(
+    model: Model,
+    data: Any,
+    target: Any,
+    prior: Any,
+    weights: Any,
+    seed: int,
+    threads: int | None,
+    reading: dict[str, Any],
+) -> Alternatives | None:
+    """What else could be made of the rows than such a model."""
+    weighing = model.weighing if isinstance(model.weighing, Weighing) else None
+    calibration = model.calibration if isinstance(model.calibration, Calibration) else None
+    few = {"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {}
+    but = [] if weighing is None else ["--weigh"]
+    but += [] if weighing is None and calibration is None else ["--calibrate temperature"]
+    choice = model.choice
+    return alternatives(
+        data,
+        target,
+        ("as it is", "", ""),
+        but=but,
+        schema=model.schema,
+        weigh=None if weighing is None else {**weighing.settings, **few},
+        estimating={"how": choice.how, "alpha": choice.alpha, "class_prior": prior},
+        calibrate=None if calibration is None else calibration.method,
+        seed=seed,
+        counting={"weights": weights, "threads": threads, **reading},
     )
 
 

@@ -16,6 +16,7 @@ from banbury.errors import many
 from banbury.explain import page as evidence
 from banbury.explain.page import percent, printable, safe, stated
 from banbury.reports import charts
+from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
 from banbury.reports.style import STYLE
 from banbury.weighing import Weighing
@@ -43,6 +44,7 @@ HOWS = {
 def page(findings: Findings, title: str) -> str:
     """The whole file."""
     sections = [
+        *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
         ("model", "The model", _model(findings)),
         ("figures", "Cross-validation", _figures(findings)),
         ("confusion", "Confusion", _confusion(findings)),
@@ -161,6 +163,34 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
     if "auc" in (measures := figures.to_dict()):
         yield "AUC", f"{measures['auc']:.4f}", "guessing: 0.5"
     yield "calibration error", f"{figures.calibration_error:.4f}", "honest: 0"
+
+
+# What to do next ------------------------------------------------------------------------------------------------------
+
+
+def _next(findings: Findings) -> str:
+    """What was measured to help, and how good everything was that was tried."""
+    steps = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
+    advice = (
+        f"<ol>{steps}</ol>" if steps else _paragraph("Nothing that was tried is clearly better than what there is.")
+    )
+    return advice + ("" if findings.alternatives is None else _tried(findings, findings.alternatives))
+
+
+def _tried(findings: Findings, tried: Alternatives) -> str:
+    of = "all there are" if tried.n_rows == findings.n_rows else "every class alike"
+    note = (
+        f"Each was tried over the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above are of "
+        f"{len(findings.cross_validation.fold_accuracies)} folds of {many(findings.n_rows, 'row')}."
+    )
+    least = min(each.log_loss for each in (tried.now, *tried.others)) or 1.0
+    rows = []
+    for each in (tried.now, *tried.others):
+        error = "" if each.standard_error is None else f" ± {each.standard_error:.4f}"
+        how = f"<code>{safe(each.python)}</code> <code>banbury fit {safe(each.option)}</code>" if each.option else ""
+        loss = _bar_cell(least / each.log_loss if each.log_loss else 1.0, f"{each.log_loss:.4f}")
+        rows.append(_row(each.name, _number(f"{each.accuracy:.4f}{error}"), loss, _cell(how)))
+    return _table(["what", "accuracy", "log loss", "how"], rows, (1,)) + _paragraph(note, "soft")
 
 
 # The model ------------------------------------------------------------------------------------------------------------
@@ -355,12 +385,9 @@ def _learning(findings: Findings) -> str:
     if curve is None:
         return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
-    if len(curve.sizes) > 1:
-        half = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
-        before = min(half, len(curve.sizes) - 2)
-        gain = 100 * float(curve.mean_accuracy[-1] - curve.mean_accuracy[before])
-        first, last = (f"{int(curve.sizes[k]):,}" for k in (before, -1))
-        verdict = f"From {first} to {last} rows accuracy changed by {gain:+.1f} points.".replace("-", "−")
+    if findings.more_rows is not None:
+        first, last, gain, _ = findings.more_rows
+        verdict = f"From {first:,} to {last:,} rows accuracy changed by {100 * gain:+.1f} points.".replace("-", "−")
     text = (
         f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were withheld, and more and more of the others learned from, "
         f"{len(curve.accuracy)} times; the band is the standard error. {verdict}"
