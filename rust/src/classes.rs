@@ -22,6 +22,39 @@ pub struct Rows<'a> {
     pub weights: Weights<'a>,
 }
 
+/// Sets of classes, one for each row; row i has `codes[offsets[i]..offsets[i + 1]]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sets<'a> {
+    offsets: &'a [i64],
+    codes: &'a [i32],
+}
+
+impl<'a> Sets<'a> {
+    pub fn new(offsets: &'a [i64], codes: &'a [i32], n_classes: usize) -> Result<Self, Error> {
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
+        demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of codes")?;
+        demand(
+            codes.iter().all(|&code| usize::try_from(code).is_ok_and(|code| code < n_classes)),
+            "codes must be those of classes",
+        )?;
+        Ok(Sets { offsets, codes })
+    }
+
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The classes of a row.
+    #[inline(always)]
+    pub fn of(&self, row: usize) -> &'a [i32] {
+        &self.codes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
 /// All rows together weigh less than this, so that sums of them fit 64 bits.
 const HEAVIEST: u128 = 1 << 63;
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
+    from banbury.labels import LabelModel
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
     from banbury.naive_bayes import Model, estimate
     from banbury.networks import BeliefNetwork
@@ -83,6 +84,7 @@ __all__ = [
     "Informative",
     "Joint",
     "KernelDensity",
+    "LabelModel",
     "LearningCurve",
     "Mixture",
     "Model",
@@ -139,6 +141,7 @@ _HOMES = {
     "explain": "Explanation Informative",
     "files": "load save",
     "hypotheses": "Hypotheses conjunctions thresholds",
+    "labels": "LabelModel",
     "naive_bayes": "Model estimate",
     "networks": "BeliefNetwork",
     "reports": "Report report",

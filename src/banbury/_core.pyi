@@ -18,6 +18,7 @@ Int = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Real = NDArray[np.float64]
 Column = NDArray[Any]
+LabelSets = tuple[Int, Codes]  # classes of each row: offsets and numbers
 RowWeights = NDArray[np.int64] | NDArray[np.uint64] | None
 
 class BadValue(ValueError):
@@ -265,7 +266,7 @@ def ranked_bags(
     A word of rank 2**32 - 1 is left out.
     """
 
-def count_bags(bags: Bags, labels: Codes, weights: Real, n_classes: int) -> Real:
+def count_bags(bags: Bags, labels: LabelSets, weights: Real, n_classes: int) -> Real:
     """The weight of texts that have each word, by class (W, C). ``bags``: offsets, words, and how many words there are."""
 
 def values_of_bags(
@@ -279,12 +280,12 @@ def score_bags(bags: Bags, values: NDArray[np.float32], table: NDArray[np.float3
 def left_out_bags(
     bags: Bags,
     values: NDArray[np.float32],
-    labels: Codes,
+    labels: LabelSets,
     others: NDArray[np.float32],
     own: NDArray[np.float32],
     threads: int,
 ) -> Real:
-    """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in that."""
+    """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in those."""
 
 def tempered(
     scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float
@@ -297,7 +298,6 @@ def tempered(
 def correct_bags(
     bags: Bags,
     values: NDArray[np.float32],
-    labels: Codes,
     strengths: Real,
     offsets: Real,
     common: float,
@@ -305,12 +305,25 @@ def correct_bags(
     orders: Sequence[NDArray[np.uint32]],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
+    several: bool,
 ) -> float:
     """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
 
     ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts, and counts
     ``common`` in each.
-    ``own`` is Σ variance · value² of each text, (n, C).
+    ``own`` is Σ variance · value² of each text, (n, C). ``several``: each class is a yes or no of its own.
+    """
+
+def score_labels(
+    bags: Bags,
+    values: NDArray[np.float32],
+    index: tuple[Int, NDArray[np.uint32], Real, Real],
+    slopes: Real,
+    threads: int,
+) -> Real:
+    """Σ value · (what the word says of a label + the label's slope), (n, labels), by the pairs that occur.
+
+    ``index``: where each word's pairs begin, their labels, what they say, and what each word says of all labels.
     """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
@@ -441,15 +454,28 @@ class Words:
 
     def __init__(self, n_classes: int, buckets: int) -> None: ...
     def count(
-        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Int | NDArray[np.uint64] | None, threads: int
+        self,
+        tokeniser: Tokeniser,
+        texts: Texts,
+        classes: Codes,
+        weights: Int | NDArray[np.uint64] | None,
+        threads: int,
+        more: LabelSets | None = None,
     ) -> Ids:
         """Adds texts, but those of class -1; the ids of the words they have, each once.
 
-        ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them.
+        ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them. ``more``:
+        further classes of each text.
         """
 
     def forget(
-        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Int | NDArray[np.uint64] | None, threads: int
+        self,
+        tokeniser: Tokeniser,
+        texts: Texts,
+        classes: Codes,
+        weights: Int | NDArray[np.uint64] | None,
+        threads: int,
+        more: LabelSets | None = None,
     ) -> Ids:
         """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
 

@@ -28,6 +28,7 @@ from banbury.distributions import (
 from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
+from banbury.label_sets import LabelTarget
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.batches import EXACT, all_whole, as_name
 from banbury.readers.columns import Numbers
@@ -82,6 +83,7 @@ class Schema:
     named: bool = True  # False when columns have positions only
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
     target_kind: Kind | None = None  # of a target that is a column
+    labels: LabelTarget | None = None  # where rows have sets of labels
 
     @classmethod
     @takes_old(names="columns")
@@ -149,6 +151,8 @@ class Schema:
 
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
+        if (self.labels is None) != (other.labels is None):
+            return "rows have sets of labels in the one and a class each in the other"
         here, there = [f.name for f in self.features], [f.name for f in other.features]
         if here != there:
             only = [name for name in here if name not in there], [name for name in there if name not in here]
@@ -164,7 +168,8 @@ class Schema:
 
     def counted(self) -> list[Any]:
         """What decides which sums rows have, as JSON can hold it: of equal schemas the same."""
-        return [_plain([f.name, f.columns, f.counted(), f.unit]) for f in self.features]
+        several = [] if self.labels is None else ["sets of labels"]
+        return several + [_plain([f.name, f.columns, f.counted(), f.unit]) for f in self.features]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -237,6 +242,7 @@ class Schema:
             "columns": list(self.columns),
             "named": self.named,
             "left_out": dict(self.left_out),
+            **({} if self.labels is None else {"labels": self.labels.to_dict()}),
         }
         return {"features": features, **rest}
 
@@ -257,8 +263,8 @@ class Schema:
             )
             for f in data["features"]
         )
-        columns = tuple(data["columns"])
-        return cls(features, data["target"], columns, data["named"], data["left_out"], data["target_kind"])
+        columns, labels = tuple(data["columns"]), LabelTarget.from_dict(data["labels"]) if "labels" in data else None
+        return cls(features, data["target"], columns, data["named"], data["left_out"], data["target_kind"], labels)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -17,6 +18,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
+from banbury.label_sets import LabelSets, LabelTarget, are_sets, holds_sets
 from banbury.progress import watched
 from banbury.readers import (
     Batch,
@@ -35,6 +37,9 @@ from banbury.readers.batches import all_whole, as_name
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
 
+MIX = np.uint64(0x9E3779B97F4A7C15)
+TURN = np.uint64(0xBF58476D1CE4E5B9)
+MISSING = np.uint64(0x7FF8000000000000)
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
 
 
@@ -69,6 +74,7 @@ class Table:
         threads: int | None = None,
         labelled: bool = True,
         trees: Trees = "many",
+        target_delimiter: str | None = None,
         **reading: Any,
     ) -> Table:
         """The table of any data; the arguments are those of ``bb.count``. Not ``labelled``: the rows belong to no class.
@@ -88,6 +94,7 @@ class Table:
             return cls(source, labels, schema, features, missing, data, reading, trees)
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
+        target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
 
@@ -116,7 +123,8 @@ class Table:
         if self.schema is not None:
             return self.schema
         aside = self.labels.aside(batch.names)
-        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees)
+        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees)
+        return replace(schema, labels=self.labels.several)
 
     @property
     def chosen(self) -> Features:
@@ -157,6 +165,26 @@ class Table:
         if _is_file(self.data):
             return _reopened, (self.data, self.reading, *rest)
         return Table, (Held(tuple(self.source), self.name, self.source.target), *rest)
+
+
+def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
+    """The target; where it holds sets of labels, and is a column or several, as it says where these are."""
+    if delimiter is not None and not (isinstance(delimiter, str) and delimiter and isinstance(target, str)):
+        wanted = "a text, such as ';', beside a target that is a column of texts"
+        raise errors.bad_setting("target_delimiter", delimiter, wanted)
+    if delimiter is not None:
+        return LabelTarget((target,), delimiter)
+    names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
+    if not source.again or not (isinstance(target, str) or names):
+        return target
+    for batch in source:
+        if isinstance(target, str) and holds_sets(batch, target):
+            return LabelTarget((target,))
+        if names and len(set(names)) == len(names) and set(names).issubset(batch.names):
+            return LabelTarget(tuple(names), flags=True)
+        if batch.n_rows:
+            break
+    return target
 
 
 def _is_file(data: Any) -> bool:
@@ -294,14 +322,18 @@ class Labels:
     threads: int
     group_name: str | None = None
     groups: Any = None  # one for each row
+    several: LabelTarget | None = None  # where rows have sets of labels
+    sets: LabelSets | None = None  # those given apart
 
     @classmethod
     def of(
         cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
     ) -> Labels:
         target, groups = as_name(target), as_name(groups)
-        name = target if isinstance(target, str) else None
         plain = cls.without_target(weights, threads, soft=True)
+        if isinstance(target, LabelTarget) or are_sets(target):
+            return plain._with_sets(target, classes, groups)
+        name = target if isinstance(target, str) else None
         soft = plain.weights is not None and plain.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
         if soft and codes is not None:
@@ -328,6 +360,18 @@ class Labels:
         given = {"group_name": groups} if by_name else {"groups": groups}
         return replace(plain, name=name, column=column, codes=codes, classes=classes, **given)
 
+    def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
+        """The same with labels that are sets, given apart or found in columns."""
+        if self.weights is not None and self.weights.ndim == 2:
+            raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
+        if classes is not None:
+            raise errors.bad_setting("classes", classes, "left out where rows have sets of labels, which name them")
+        given = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
+        if isinstance(target, LabelTarget):
+            name = None if target.flags or not target.columns else target.columns[0]
+            return replace(self, name=name, several=target, **given)
+        return replace(self, several=LabelTarget(), sets=LabelSets.of(target), **given)
+
     @classmethod
     def without_target(cls, weights: Any, threads: int, soft: bool = False) -> Labels:
         """Weights alone, of rows that belong to no class; ``soft`` labels or not."""
@@ -344,6 +388,7 @@ class Labels:
             (self.group_name, "named in groups="),
             (self.weight_name, "named in weights="),
             (self.name, "the target"),
+            *((name, "the target") for name in (self.several.columns if self.several is not None else ())),
         )
         return {name: role for name, role in roles if name is not None}
 
@@ -357,13 +402,15 @@ class Labels:
     def check_length(self, n_rows: int) -> None:
         if self.codes is not None and len(self.codes.codes) != n_rows:
             raise errors.length_mismatch("labels", len(self.codes.codes), n_rows)
+        if self.sets is not None and len(self.sets) != n_rows:
+            raise errors.length_mismatch("labels", len(self.sets), n_rows)
         if self.weights is not None and len(self.weights) != n_rows:
             raise errors.length_mismatch("weights", len(self.weights), n_rows)
 
     @property
     def by_column(self) -> bool:
         """Whether all of them come with the rows."""
-        return self.codes is None and self.weights is None and self.groups is None
+        return self.codes is None and self.sets is None and self.weights is None and self.groups is None
 
     def of_rows(self, batch: Batch) -> Labels:
         """Those of a batch alone."""
@@ -371,10 +418,14 @@ class Labels:
         codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        return replace(self, codes=codes, weights=weights, groups=groups)
+        sets = None if self.sets is None else self.sets.cut(rows.start, rows.stop)
+        return replace(self, codes=codes, weights=weights, groups=groups, sets=sets)
 
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
         """The batch's labels, of the kind that the first rows settled, and weights."""
+        if self.several is not None:
+            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+            raise errors.bad_setting("the target", "sets of labels", wanted)
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights_of(batch)
         if self.classes is not None:
@@ -384,6 +435,16 @@ class Labels:
             assert self.name is not None
             return batch.codes(self.name, kind), weights
         return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+
+    def sets_of(self, batch: Batch) -> LabelSets:
+        """The sets of labels of the batch's rows."""
+        assert self.several is not None
+        if self.sets is None:
+            return self.several.of_batch(batch)
+        sets = self.sets.cut(batch.first_row, batch.first_row + batch.n_rows)
+        if len(sets) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(self.sets), batch.first_row + batch.n_rows)
+        return sets
 
     def weights_of(self, batch: Batch) -> Real | None:
         """The weights of the batch's rows."""
@@ -452,3 +513,44 @@ def bad_weight(row: int, value: float) -> errors.BadWeight:
     what = "missing" if value != value else "negative" if value < 0 else large
     text = f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows "
     return errors.BadWeight(f"{text}out, subtract their tally.", row=row, value=value)
+
+
+# What rows hold --------------------------------------------------------------------------------------------------------
+
+
+def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
+    """Of each row a number that these columns of it alone decide, wherever it stands and whatever it came in.
+
+    Whole numbers and floats of one value are alike, and so are texts, however they are held.
+    """
+    hashes = np.zeros(batch.n_rows, dtype=np.uint64)
+    for name in names:
+        if batch.kind(name) in ("integer", "float", "boolean"):
+            numbers = np.asarray(batch.numbers([name])[0].reshape(batch.n_rows), dtype=np.float64) + 0.0
+            own = np.where(np.isnan(numbers), MISSING, numbers.view(np.uint64))
+        elif batch.kind(name) == "list":
+            own = _mixed_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
+        else:
+            cells: Any = batch.column(name).cells()
+            known: dict[Any, int] = {}
+            each = (known.get(cell) or known.setdefault(cell, _named_hash(cell)) for cell in map(str, cells))
+            own = np.fromiter(each, np.uint64, batch.n_rows)
+        hashes = mixed(hashes * MIX + own)
+    return hashes
+
+
+def _named_hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _mixed_columns(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    hashes = np.zeros(len(columns), dtype=np.uint64)
+    for column in columns.T:
+        hashes = mixed(hashes * MIX + column)
+    return hashes
+
+
+def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hashes whose bits depend on each other."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
+    return np.asarray(hashes ^ (hashes >> np.uint64(27)))

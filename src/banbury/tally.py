@@ -21,6 +21,7 @@ from banbury._core import Integers
 from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCount
 from banbury.distributions.keys import code_numbers, dense
 from banbury.errors import many
+from banbury.label_sets import EVERY, LabelSets
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
 from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
@@ -67,7 +68,10 @@ class Tally:
     @property
     def n_rows(self) -> float:
         """Rows counted, or their weight when weights are fractional."""
-        every = rows_of(total(self.rows, 0))[0] if self.classes else 0
+        if self.schema.labels is not None:
+            every = rows_of(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
+        else:
+            every = rows_of(total(self.rows, 0))[0] if self.classes else 0
         return int(every) if self.rows.digits == 0 else float(every)
 
     @cached_property
@@ -145,7 +149,9 @@ class Tally:
 
         Of a tally of one class and without a target, such as a density's, all rows are of that class.
         """
-        if target is None and classes is None and np.ndim(weights) < 2:
+        if target is None and self.schema.labels is not None and self.schema.labels.columns:
+            target = self.schema.labels
+        elif target is None and classes is None and np.ndim(weights) < 2:
             alone = self.schema.target is None and len(self.classes) == 1
             target, classes = self.schema.target, self.classes if alone else None
         return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
@@ -578,6 +584,10 @@ class Growing:
         if not every:
             return {}
         numbers, touched, done = _numbers(rows, classes), {}, list[GrowingSums]()
+        if rows.several is not None:
+            place = {name: c for c, name in enumerate(classes)}
+            lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
+            rows = replace(rows, several=(rows.several[0], lookup[rows.several[1]]))
         try:
             for g, growing in every.items():
                 ids = growing.forget(rows, numbers, classes) if forgetting else growing.count(rows, numbers)
@@ -646,6 +656,7 @@ def count(
     format: Format = "auto",
     headers: Headers = SUBJECT,
     threads: int | None = None,
+    target_delimiter: str | None = None,
     **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
@@ -653,7 +664,9 @@ def count(
     ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
     of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
     column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
-    are skipped and counted in ``skipped``.
+    are skipped and counted in ``skipped``. A target of lists or sets, of texts with ``target_delimiter`` between labels, of
+    several columns of flags or a matrix of them is one of sets of labels: a row then counts for each of its labels, and once
+    for all rows (``bb.MultiLabelClassifier``).
 
     What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
     a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
@@ -675,7 +688,8 @@ def count(
     """
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-    return counted(Table.of(data, target, **given, threads=threads, **reading, format=format, headers=headers))
+    reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
+    return counted(Table.of(data, target, **given, threads=threads, **reading))
 
 
 def counted(table: Table) -> Tally:
@@ -697,6 +711,9 @@ def counted(table: Table) -> Tally:
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
     """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
+    if labels.several is not None:
+        yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
+        return
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
         yield count_rows(batch, schema, codes, weights, labels.threads)
@@ -732,6 +749,27 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         schema = schema.with_features((group, features) for group, features, _ in counted)
     tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
     return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+
+
+def count_sets(batch: Batch, schema: Schema, sets: LabelSets, weights: NDArray[Any] | None, threads: int) -> Part:
+    """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
+
+    Its texts are read once, whatever labels it has.
+    """
+    names = (EVERY, *sets.names)
+    rows = np.flatnonzero(sets.known)
+    at = np.concatenate([rows, sets.rows])
+    codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
+    part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if weights is None else weights[at], threads)
+    classes: NDArray[np.int32] = np.where(sets.known, np.int32(0), np.int32(-1))
+    classes, own = (classes, None) if weights is None else weighed(classes, weights)
+    several = sets.offsets, sets.codes + np.int32(1)
+    if weights is not None:  # rows that weigh nothing have no labels either
+        there = np.where(classes >= 0, np.diff(sets.offsets), 0)
+        several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
+    counted = RowsToCount(batch, names, classes, own, threads, several)
+    skipped = int(np.count_nonzero(~sets.known))
+    return Part(replace(part.tally, skipped=skipped), counted)
 
 
 def sums_of_rows(

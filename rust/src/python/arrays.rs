@@ -1,6 +1,6 @@
 //! Arrays of Python's, held while kernels read them, and arrays that go back.
 
-use crate::classes::{Rows, Weights};
+use crate::classes::{Rows, Sets, Weights};
 use crate::columns::{Block, Columns};
 use crate::error::Error;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
@@ -10,6 +10,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
@@ -178,6 +179,28 @@ impl<'py> HeldRows<'py> {
         };
         let (classes, n_classes) = (self.classes.slice(), self.n_classes);
         Ok(py.detach(|| f(&Rows::new(classes, n_classes, weights)?))?)
+    }
+}
+
+/// Sets of classes: offsets and codes.
+pub(super) struct HeldSets<'py> {
+    offsets: Held<'py, i64>,
+    codes: Held<'py, i32>,
+}
+
+impl<'py> HeldSets<'py> {
+    pub(super) fn new(pair: &Bound<'py, PyTuple>) -> PyResult<Self> {
+        if pair.len() != 2 {
+            return Err(malformed("sets are offsets and codes"));
+        }
+        Ok(HeldSets {
+            offsets: Held::new(&pair.get_item(0)?, "offsets", 1)?,
+            codes: Held::new(&pair.get_item(1)?, "codes", 1)?,
+        })
+    }
+
+    pub(super) fn sets(&self, n_classes: usize) -> Result<Sets<'_>, Error> {
+        Sets::new(self.offsets.slice(), self.codes.slice(), n_classes)
     }
 }
 

@@ -83,8 +83,8 @@ mod _core {
     #[pymodule_export]
     use super::weighing::{
         correct, correct_bags, count_bags, count_leading, evidence_of_rows, left_out_bags,
-        pair_gains, pair_tables, ranked_bags, score_bags, steps_of, tempered, values_of_bags,
-        weighed_scores, weighed_slope,
+        pair_gains, pair_tables, ranked_bags, score_bags, score_labels, steps_of, tempered,
+        values_of_bags, weighed_scores, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::Weights;

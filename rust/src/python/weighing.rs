@@ -1,9 +1,9 @@
 //! Numbers by leading bits, and passes over rows of cells.
 
-use super::arrays::{Held, HeldColumns, HeldRows, at_least_one, malformed, shaped};
+use super::arrays::{Held, HeldColumns, HeldRows, HeldSets, at_least_one, malformed, shaped};
 use super::integers::Integers;
 use crate::leading;
-use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, pairs, texts};
+use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, labels, pairs, texts};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -389,15 +389,14 @@ impl<'py> HeldBags<'py> {
 pub(super) fn count_bags<'py>(
     py: Python<'py>,
     bags: &Bound<'py, PyAny>,
-    labels: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyTuple>,
     weights: &Bound<'py, PyAny>,
     n_classes: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let held = HeldBags::new(bags)?;
     let bags = held.bags()?;
-    let (labels, weights) =
-        (Held::<i32>::new(labels, "labels", 1)?, Held::<f64>::new(weights, "weights", 1)?);
-    let (labels, weights) = (labels.slice(), weights.slice());
+    let (labels, weights) = (HeldSets::new(labels)?, Held::<f64>::new(weights, "weights", 1)?);
+    let (labels, weights) = (labels.sets(n_classes)?, weights.slice());
     let found = py.detach(|| bags.count(labels, weights, n_classes))?;
     shaped(py, found, &[held.n_words, n_classes])
 }
@@ -441,17 +440,18 @@ pub(super) fn left_out_bags<'py>(
     py: Python<'py>,
     bags: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
-    labels: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyTuple>,
     others: &Bound<'py, PyAny>,
     own: &Bound<'py, PyAny>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
     let values = Held::<f32>::new(values, "values", 1)?;
-    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let labels = HeldSets::new(labels)?;
     let (others, own) = (Held::<f32>::new(others, "others", 2)?, Held::<f32>::new(own, "own", 2)?);
     let texts = texts::Texts::new(held.bags()?, values.slice())?;
-    let (n_classes, labels) = (columns_of(&others)?, labels.slice());
+    let n_classes = columns_of(&others)?;
+    let labels = labels.sets(n_classes)?;
     let tables = [others.slice(), own.slice()];
     let found = py.detach(|| texts.left_out(labels, tables, n_classes, threads))?;
     shaped(py, found, &[texts.len(), n_classes])
@@ -485,7 +485,6 @@ pub(super) fn correct_bags<'py>(
     py: Python<'py>,
     bags: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
-    labels: &Bound<'py, PyAny>,
     strengths: &Bound<'py, PyAny>,
     offsets: &Bound<'py, PyAny>,
     common: f32,
@@ -493,23 +492,23 @@ pub(super) fn correct_bags<'py>(
     orders: &Bound<'py, PyAny>,
     mu: &Bound<'py, PyAny>,
     table: &Bound<'py, PyAny>,
+    several: bool,
 ) -> PyResult<f64> {
     let held = HeldBags::new(bags)?;
     let values = Held::<f32>::new(values, "values", 1)?;
     let texts = texts::Texts::new(held.bags()?, values.slice())?;
-    let labels = Held::<i32>::new(labels, "labels", 1)?;
     let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
     let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
     let own = Held::<f32>::new(own, "own", 2)?;
     let orders = all::<u32>(orders, "orders")?;
     let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
     let task = texts::Task {
-        labels: labels.slice(),
         strengths: strengths.slice(),
         offsets: offsets.slice(),
         common,
         own: own.slice(),
         classes: columns_of(&own)?,
+        several,
     };
     let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);
     let apart = || malformed("mu and table must lie in one piece");
@@ -522,4 +521,35 @@ pub(super) fn correct_bags<'py>(
         }
         Ok::<_, crate::error::Error>(change)
     })?)
+}
+
+/// What words say of labels, by the pairs that occur: starts, labels, what they say, and what each word says of all.
+#[pyfunction]
+pub(super) fn score_labels<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    index: &Bound<'py, PyAny>,
+    slopes: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
+    let values = Held::<f32>::new(values, "values", 1)?;
+    let texts = texts::Texts::new(held.bags()?, values.slice())?;
+    let items = items(index)?;
+    let [starts, labels, says, base] = &items[..] else {
+        return Err(malformed("an index is starts, labels, what they say and what is said of all"));
+    };
+    let starts = Held::<i64>::new(starts, "starts", 1)?;
+    let labels = Held::<u32>::new(labels, "labels", 1)?;
+    let (says, base) = (Held::<f64>::new(says, "says", 1)?, Held::<f64>::new(base, "base", 1)?);
+    let slopes = Held::<f64>::new(slopes, "slopes", 1)?;
+    let slopes = slopes.slice();
+    let parts = (starts.slice(), labels.slice(), says.slice(), base.slice());
+    let found = py.detach(|| {
+        let (starts, labels, says, base) = parts;
+        let index = labels::Index::new(starts, labels, says, base, slopes.len())?;
+        index.scores(&texts, slopes, threads)
+    })?;
+    shaped(py, found, &[texts.len(), slopes.len()])
 }

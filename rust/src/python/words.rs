@@ -1,7 +1,7 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Held, HeldBlock, HeldRows, Int1, Shared, at_least_one, malformed, shaped, size,
+    Held, HeldBlock, HeldRows, HeldSets, Int1, Shared, at_least_one, malformed, shaped, size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
@@ -333,13 +333,16 @@ impl Words {
         tokeniser: &Tokeniser,
         texts: &Bound<'py, PyAny>,
         rows: HeldRows<'py>,
+        more: Option<&Bound<'py, PyTuple>>,
         threads: i64,
         f: fn(&mut words::Words, Batch, usize) -> Result<Vec<u32>, Error>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
         let (texts, tokeniser) = (held.texts()?, &**tokeniser.inner());
+        let more = more.map(HeldSets::new).transpose()?;
+        let more = more.as_ref().map(|more| more.sets(rows.n_classes)).transpose()?;
         let found = rows.with(py, |&rows| {
-            let batch = Batch { tokeniser, texts: &texts, rows };
+            let batch = Batch { tokeniser, texts: &texts, rows, more };
             self.0.change(|words| f(words, batch, threads))
         })?;
         Ok(found.into_pyarray(py))
@@ -384,6 +387,7 @@ impl Words {
         self.get(py).buckets()
     }
 
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn count<'py>(
         &self,
         py: Python<'py>,
@@ -392,11 +396,13 @@ impl Words {
         classes: &Bound<'py, PyAny>,
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
+        more: Option<&Bound<'py, PyTuple>>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
-        self.batch(py, tokeniser, texts, rows, threads, words::Words::count)
+        self.batch(py, tokeniser, texts, rows, more, threads, words::Words::count)
     }
 
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
     fn forget<'py>(
         &self,
         py: Python<'py>,
@@ -405,9 +411,10 @@ impl Words {
         classes: &Bound<'py, PyAny>,
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
+        more: Option<&Bound<'py, PyTuple>>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
-        self.batch(py, tokeniser, texts, rows, threads, words::Words::forget)
+        self.batch(py, tokeniser, texts, rows, more, threads, words::Words::forget)
     }
 
     fn copy(&self, py: Python<'_>) -> Words {

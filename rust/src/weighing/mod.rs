@@ -4,6 +4,7 @@
 //! over rows is summed piece by piece, in order, so that the bits do not depend on the number of threads.
 
 pub mod ascent;
+pub mod labels;
 pub mod pairs;
 pub mod texts;
 

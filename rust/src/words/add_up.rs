@@ -119,11 +119,9 @@ pub fn add_up(
 ) -> Vec<Found> {
     let mut texts: Vec<Text> = vec![];
     for chunk in chunks {
-        texts.extend(chunk.texts().map(|(row, ids)| Text {
-            class: batch.rows.classes[row] as u32,
-            row,
-            ids,
-        }));
+        for (row, ids) in chunk.texts() {
+            texts.extend(batch.classes(row).map(|class| Text { class, row, ids }));
+        }
     }
     texts.sort_by_key(|text| text.class);
     let jobs = jobs(&texts, tokens);

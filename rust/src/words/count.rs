@@ -9,7 +9,7 @@ use super::index::{Fresh, UNKNOWN, Vocabulary};
 use super::merge::gather;
 use super::store::Unit;
 use super::{TOO_LARGE, Texts, Words};
-use crate::classes::{Rows, Weights};
+use crate::classes::{Rows, Sets, Weights};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::PARTS;
 use crate::text::{Tokeniser, Tokens};
@@ -45,6 +45,8 @@ pub struct Batch<'a> {
     pub tokeniser: &'a Tokeniser,
     pub texts: &'a Texts<'a>,
     pub rows: Rows<'a>,
+    /// Further classes of each row, if it may have several.
+    pub more: Option<Sets<'a>>,
 }
 
 impl Batch<'_> {
@@ -57,7 +59,10 @@ impl Batch<'_> {
             )));
         }
         demand(self.rows.n_classes == words.n_classes(), "classes must be those of the words")?;
-        Ok(())
+        demand(
+            self.more.is_none_or(|more| more.len() == self.rows.len()),
+            "each row must have a set of further classes",
+        )
     }
 
     /// What numbers count.
@@ -67,6 +72,12 @@ impl Batch<'_> {
             _ if self.tokeniser.is_damped() => Unit::Part,
             _ => Unit::One,
         }
+    }
+
+    /// The classes of a row that is counted.
+    pub(super) fn classes(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let more = self.more.map_or(&[][..], |more| more.of(row));
+        std::iter::once(&self.rows.classes[row]).chain(more).map(|&class| class as u32)
     }
 
     /// What a row weighs, rounded up.
@@ -87,7 +98,7 @@ impl Batch<'_> {
         let (mut most, mut texts, mut longest) = (0, 0, 0);
         for row in self.counted() {
             let size = self.texts.size(row);
-            let times = u128::from(self.times(row));
+            let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
             most += times * size as u128 * tokens_per_byte;
             texts += times;
             longest = longest.max(size);
@@ -116,7 +127,8 @@ impl Batch<'_> {
                     tokens.len() < MOST_TOKENS,
                     "a text has 2**31 tokens or more; cut it into smaller ones",
                 )?;
-                found += u128::from(self.times(row)) * tokens.len() as u128;
+                let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
+                found += times * tokens.len() as u128;
             }
         }
         Ok(found)
@@ -312,6 +324,7 @@ impl Words {
     /// Adds texts. Gives the numbers of the words they have, in order.
     pub fn count(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
+            demand(batch.more.is_none(), "rows of a matrix have one class each")?;
             return self.count_matrix(matrix, batch.rows, threads);
         }
         let threads = threads::worth(threads, batch.texts.bytes());
@@ -335,6 +348,7 @@ impl Words {
     /// Takes texts away again; changes nothing if they are not there.
     pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
         if let Texts::Counted(matrix) = batch.texts {
+            demand(batch.more.is_none(), "rows of a matrix have one class each")?;
             return self.forget_matrix(matrix, batch.rows, threads);
         }
         let threads = threads::worth(threads, batch.texts.bytes());
@@ -462,7 +476,7 @@ mod tests {
         classes: &'a [i32],
         weights: Weights<'a>,
     ) -> Batch<'a> {
-        Batch { tokeniser, texts, rows: Rows::new(classes, 3, weights).unwrap() }
+        Batch { tokeniser, texts, rows: Rows::new(classes, 3, weights).unwrap(), more: None }
     }
 
     #[test]

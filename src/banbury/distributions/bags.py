@@ -53,7 +53,7 @@ class Bags:
         )
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
 
-    def count(self, labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
+    def count(self, labels: _core.LabelSets, weights: Real, n_classes: int) -> Real:
         """The weight of texts that have each word, (words, classes)."""
         return _core.count_bags(self.parts, labels, weights, n_classes)
 

@@ -339,6 +339,7 @@ class RowsToCount:
     classes: NDArray[np.int32]  # -1: not counted
     weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
     threads: int
+    several: tuple[Int, NDArray[np.int32]] | None = None  # further classes of each row: offsets and numbers
 
     @property
     def whole(self) -> bool:
@@ -682,6 +683,11 @@ class Family:
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Int]:
         """The rows that have a text, and the row and the number of every word in them."""
         raise NotImplementedError
+
+    def label_words(self, choice: Choice) -> tuple[bool, float] | None:
+        """Where what a word says of a label depends on how often both occur, and the label, alone: whether it counts once in a
+        text, and the pseudo-count; None elsewhere."""
+        return None
 
     def weighed_words(self, lexicon: Any, scale: Any, table: Any, often: bool, documents: Real, texts: Real) -> Any:
         """Parameters of weighed words (``WeighedTextParameters``); None where rows have no texts to score and explain."""

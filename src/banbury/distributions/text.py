@@ -134,8 +134,15 @@ class Text(TextSettings):
         row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
 
+    def label_words(self, choice: Choice) -> tuple[bool, float] | None:
+        own = self.model in ("multinomial", "presence") and self.counts_tokens and self.vocabulary is None
+        a = event_models.pseudo_count(choice.how, self.prior(choice))
+        if not own or choice.how not in ("mean", "map") or self.choose_by != "count" or a <= 0:
+            return None
+        return self.once, float(a)
+
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        table = self.used_words(feature, sums).table
+        table = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
         return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
 
     def weighed_words(

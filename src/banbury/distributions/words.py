@@ -71,9 +71,8 @@ class GrowingWords:
     def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Ids:
         """Adds rows, of classes by these numbers; the ids of their words. If it raises, nothing was changed."""
         family = _family(self.feature)
-        given = family.kernel_input(rows.batch, self.feature)
         try:
-            return self.table.count(family.tokeniser, given, numbers, rows.weights, rows.threads)
+            return self.table.count(family.tokeniser, *_arguments(self.feature, numbers, rows))
         except _core.BadValue as bad:
             raise named(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
@@ -83,9 +82,8 @@ class GrowingWords:
     def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Ids:
         """Takes rows out again; raises, and changes nothing, where words were never added."""
         family = _family(self.feature)
-        given = family.kernel_input(rows.batch, self.feature)
         try:
-            return self.table.forget(family.tokeniser, given, numbers, rows.weights, rows.threads)
+            return self.table.forget(family.tokeniser, *_arguments(self.feature, numbers, rows))
         except _core.NotThere as absent:
             raise not_there(absent, self.feature, classes) from None
         except _core.BadValue as bad:
@@ -101,6 +99,22 @@ class GrowingWords:
     def taken(self, kept: Int) -> GrowingWords:
         """The same of some of the classes."""
         return GrowingWords(self.feature, self.table.take(kept))
+
+
+def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) -> tuple[Any, ...]:
+    """What the kernels take: texts or a matrix, classes, weights, threads and, where rows have several classes, those.
+
+    Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
+    """
+    family = _family(feature)
+    given = family.kernel_input(rows.batch, feature)
+    if rows.several is None or not (isinstance(given, tuple) and isinstance(given[0], str)):
+        return given, numbers, rows.weights, rows.threads, rows.several
+    offsets, codes = rows.several
+    at = np.concatenate([np.arange(len(numbers)), np.repeat(np.arange(len(numbers)), np.diff(offsets))])
+    weights = None if rows.weights is None else rows.weights[at]
+    given = family.kernel_input(rows.batch.take(at), feature)
+    return given, np.concatenate([numbers, codes]), weights, rows.threads, None
 
 
 def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:

@@ -15,14 +15,13 @@ from banbury.distributions.cells import Cells
 from banbury.distributions.family import UNUSED, Choice, Feature, HeldOutRows
 from banbury.readers import Batch
 from banbury.sums import Keys
+from banbury.table import MIX, mixed
 from banbury.tally import Tally, sums_of_groups, sums_of_rows
 
 MOST_CELLS = 1 << 27  # words × classes that are weighed
 FARTHEST = 1e4  # nats that one column may be from the best class
 FOLDS = 5  # of rows whose columns cannot be left out one by one
 CHOICE = Choice()
-MIX = np.uint64(0x9E3779B97F4A7C15)
-TURN = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,3 @@ def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
     keys, rows = sums.feature(0)
     return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
 
-
-def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes whose bits depend on each other."""
-    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
-    return np.asarray(hashes ^ (hashes >> np.uint64(27)))

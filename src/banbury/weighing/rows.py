@@ -15,9 +15,9 @@ from banbury.distributions.bags import Bags
 from banbury.distributions.cells import codes_of
 from banbury.readers import Batch, encode
 from banbury.schema import Schema
-from banbury.table import Table, numbered
+from banbury.table import MIX, Table, mixed, numbered
 from banbury.tally import Tally
-from banbury.weighing.columns import MIX, WeighedColumns, mixed
+from banbury.weighing.columns import WeighedColumns
 
 MANY_ROWS = 10_000  # from which on three folds will do
 

@@ -76,6 +76,10 @@ class WordEvidence:
         return np.asarray(self.documents.sum(axis=1))
 
     @property
+    def _every_text(self) -> float:
+        return float(self.texts.sum())
+
+    @property
     def _halved(self) -> float:
         """Of two classes each says the opposite of the other, which must not count twice."""
         return 0.5 if self.n_classes == 2 else 1.0
@@ -109,13 +113,13 @@ class WordEvidence:
 
     def scale(self, power: float, alone: bool = True) -> Reals32:
         """How much a word counts for its rarity; nothing if no text has it, or if only one has and not ``alone``."""
-        rarity = np.log((1.0 + self.texts.sum()) / (1.0 + self._having)) + 1.0
+        rarity = np.log((1.0 + self._every_text) / (1.0 + self._having)) + 1.0
         return np.where(self._having > (0.0 if alone else 1.0), rarity**power, 0.0).astype(np.float32)
 
     def left_out(self, bags: Bags, setting: Setting, labels: NDArray[np.int32], threads: int) -> Real:
         """What the words of each text say when that text was not counted, (texts, classes)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        says = _core.left_out_bags(bags.parts, values, labels, *self._without, threads)
+        says = _core.left_out_bags(bags.parts, values, one_each(labels), *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums(self._having[bags.words] <= 1.0)
         mine, others = (each - alone[:, None] for each in self._totals)
@@ -175,7 +179,7 @@ def learned_texts(
         )
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if strength:
-        counted = WordEvidence(bags.count(labels, weights, n_classes), _texts(labels, weights, n_classes))
+        counted = WordEvidence(bags.count(one_each(labels), weights, n_classes), _texts(labels, weights, n_classes))
         table = _Learner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
     curve = tuple(zip(strengths, (losses / weights.sum()).tolist(), strict=False))
     return LearnedTexts(setting, strength, table, curve), evidence
@@ -189,6 +193,11 @@ class _Tried:
     share: float | None
     job: tuple[Setting, int]
     path: list[Reals32]
+
+
+def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
+    """Labels of texts that have one each, as sets."""
+    return np.arange(len(labels) + 1), labels
 
 
 def _texts(labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
@@ -250,7 +259,6 @@ class _Learner:
             moved = _core.correct_bags(
                 self.bags.parts,
                 self.values,
-                self.labels,
                 strength * self.weights,
                 self.offsets,
                 COMMON,
@@ -258,6 +266,7 @@ class _Learner:
                 [order],
                 self.mu,
                 self.table,
+                False,
             )
             if moved < ENOUGH:
                 break
@@ -280,7 +289,7 @@ class _Fold:
     @cached_property
     def counted(self) -> WordEvidence:
         labels = self.labels[self.inside]
-        documents = self._learned.count(labels, self.weights, self.n_classes)
+        documents = self._learned.count(one_each(labels), self.weights, self.n_classes)
         return WordEvidence(documents, _texts(labels, self.weights, self.n_classes))
 
     def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[Reals32]:

@@ -1,0 +1,254 @@
+"""Sets of labels: of each row any number of them, none included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int
+from banbury.readers import Batch, Scalar
+from banbury.readers.columns import Unfit, missing, natural
+
+EVERY = ""  # the class of all rows, which is counted beside the labels
+GATHERED = (list, tuple, set, frozenset)
+
+
+@dataclass(frozen=True)
+class LabelTarget:
+    """Where the labels of rows are: a column of sets or of texts with a delimiter, columns of flags, or none: given apart."""
+
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    flags: bool = False  # each column is a label
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"columns": list(self.columns), "delimiter": self.delimiter, "flags": self.flags}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LabelTarget:
+        columns, delimiter, flags = data["columns"], data["delimiter"], data["flags"]
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise ValueError("the columns of labels are no list of names")
+        if not (delimiter is None or (isinstance(delimiter, str) and delimiter)) or not isinstance(flags, bool):
+            raise ValueError("labels have no such delimiter")
+        return cls(tuple(columns), delimiter, flags)
+
+    def of_batch(self, batch: Batch) -> LabelSets:
+        """The labels of a batch's rows."""
+        if self.flags:
+            return self._flags(batch)
+        (name,) = self.columns
+        try:
+            return LabelSets.of_cells(batch.column(name).cells(), self.delimiter)
+        except BadLabel as bad:
+            raise bad.at(batch.first_row, name, batch.source) from None
+
+    def _flags(self, batch: Batch) -> LabelSets:
+        for name in self.columns:
+            if name not in batch.names:
+                raise errors.unknown_column(name, batch.names, batch.source)
+        flags = np.stack([_flags_of(batch, name) for name in self.columns], axis=1)
+        return LabelSets.of_flags(flags, self.columns)
+
+
+def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
+    yes_or_no = {True: True, False: False, "true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+    flags = np.zeros(batch.n_rows, dtype=np.bool_)
+    for row, value in enumerate(batch.column(name).cells()):
+        given = None if missing(value) else value.item() if isinstance(value, np.generic) else value
+        given = given.strip().lower() if isinstance(given, str) else given
+        try:
+            flags[row] = given is not None and yes_or_no[given]
+        except (KeyError, TypeError):
+            raise errors.wrong_type(value, name, "yes or no, since it is a label", batch.first_row + row, batch.source) from None
+    return flags
+
+
+class BadLabel(Exception):
+    """What is no label, in some row: the row, and what is wrong."""
+
+    def at(self, first_row: int, column: str | None = None, source: str | None = None) -> errors.BadValue:
+        row, value, what = self.args
+        row += first_row
+        where = "" if column is None else f" of column {column!r}"
+        text = f"row {row:,}{where}{errors.where(source)} has the label {errors.shortened(repr(value))}, which is {what}. Labels "
+        text += "are texts, numbers or yes and no, in a list or set for each row; an empty one where a row has none."
+        return errors.BadValue(text, row=row, value=value, column=column)
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """Row i has the labels ``names[codes[offsets[i]]]`` to ``names[codes[offsets[i + 1] - 1]]``, each once.
+
+    ``known`` says which rows have a target at all: an empty set is one, and a missing one is none.
+    """
+
+    offsets: Int
+    codes: NDArray[np.int32]
+    names: tuple[Scalar, ...]
+    known: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, given: Any) -> LabelSets:
+        """Sets of labels as people have them: lists or sets of them, one for each row, or flags, (rows, labels)."""
+        if isinstance(given, LabelSets):
+            return given
+        if hasattr(given, "toarray"):
+            return cls.of_flags(given, tuple(range(given.shape[1])))
+        columns = getattr(given, "columns", None)
+        if columns is not None and hasattr(given, "to_numpy"):
+            return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
+        if isinstance(given, np.ndarray) and given.ndim == 2:
+            return cls.of_flags(given, tuple(range(given.shape[1])))
+        try:
+            cells = given.to_pylist() if hasattr(given, "to_pylist") else given
+            return cls.of_cells(cells, None)
+        except BadLabel as bad:
+            raise bad.at(0) from None
+
+    @classmethod
+    def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
+        """From what each row has: a set, a list, or a text with a delimiter between labels; what is missing is not known."""
+        numbers: dict[Any, int] = {}
+        offsets, codes, known, repeated = [0], [], [], 0
+        splits: dict[str, list[str]] = {}
+        for row, cell in enumerate(cells):
+            if delimiter is not None and isinstance(cell, str):
+                if cell not in splits:
+                    splits[cell] = [part.strip() for part in cell.split(delimiter) if part.strip()]
+                cell = splits[cell]
+            gathered = isinstance(cell, GATHERED) or (isinstance(cell, np.ndarray) and cell.ndim == 1)
+            known.append(gathered or not missing(cell))
+            if not known[-1]:
+                offsets.append(len(codes))
+                continue
+            if not gathered:
+                raise BadLabel(row, cell, "no set of labels")
+            own = {numbers.setdefault(_label(value, row), len(numbers)) for value in cell}
+            repeated += len(cell) - len(own)
+            codes += sorted(own)
+            offsets.append(len(codes))
+        if repeated:
+            text = f"{errors.many(repeated, 'label')} stand twice in their row, and count once"
+            errors.warn(errors.BanburyWarning(text.replace("label stand", "label stands", 1) if repeated == 1 else text))
+        arrays = np.array(offsets, dtype=np.int64), np.array(codes, dtype=np.int32)
+        return cls(*arrays, tuple(numbers), np.array(known, dtype=np.bool_))
+
+    @classmethod
+    def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
+        """From flags, (rows, labels), dense or sparse."""
+        if hasattr(flags, "tocsr"):
+            matrix = flags.tocsr()
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+            _check_flags(np.asarray(matrix.data))
+            offsets, codes = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        else:
+            array = np.asarray(flags)
+            _check_flags(array)
+            rows, codes = np.nonzero(array)
+            offsets = np.searchsorted(rows, np.arange(len(array) + 1)).astype(np.int64)
+        if not len(names):
+            raise errors.bad_setting("the target", "a matrix without columns", "one with a column for each label")
+        if len(set(names)) < len(names):
+            raise errors.bad_setting("the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once")
+        return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_))
+
+    def take(self, rows: Int) -> LabelSets:
+        sizes = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.repeat(self.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return LabelSets(offsets, self.codes[at], self.names, self.known[rows])
+
+    def cut(self, start: int, stop: int) -> LabelSets:
+        return self.take(np.arange(start, min(stop, len(self))))
+
+    @cached_property
+    def rows(self) -> Int:
+        """The row of each label."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def numbered(self, names: Sequence[Scalar]) -> tuple[Int, NDArray[np.int32]]:
+        """Offsets and codes by the places of these names; labels that are none of them are left out."""
+        place = {name: k for k, name in enumerate(names)}
+        codes = np.array([*(place.get(name, -1) for name in self.names), -1], dtype=np.int32)[self.codes]
+        kept = codes >= 0
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(self.rows[kept], minlength=len(self)))]).astype(np.int64)
+        codes = codes[kept]
+        order = np.lexsort((codes, self.rows[kept]))
+        return offsets, codes[order]
+
+    def flags(self, names: Sequence[Scalar]) -> NDArray[np.bool_]:
+        """Whether each row has each of these labels, (rows, labels)."""
+        offsets, codes = self.numbered(names)
+        flags = np.zeros((len(self), len(names)), dtype=np.bool_)
+        flags[np.repeat(np.arange(len(self)), np.diff(offsets)), codes] = True
+        return flags
+
+    @property
+    def single(self) -> bool:
+        """Whether every row has one label."""
+        return len(self) > 0 and bool((np.diff(self.offsets)[self.known] == 1).all())
+
+
+def _label(value: Any, row: int) -> Scalar:
+    """A label; 1.0 and True are 1, as in any Python dict."""
+    if missing(value):
+        raise BadLabel(row, value, "missing")
+    try:
+        name = natural(value, row)
+    except Unfit:
+        raise BadLabel(row, value, "neither a text nor a number nor a yes or no") from None
+    if name == EVERY:
+        raise BadLabel(row, value, "an empty text")
+    return name
+
+
+def _check_flags(flags: NDArray[Any]) -> None:
+    if flags.ndim not in (1, 2) or flags.dtype.kind not in "biufO":
+        raise errors.bad_setting("the target", f"an array of {flags.dtype}", "flags, rows × labels, or sets of labels")
+    try:
+        odd = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
+    except (TypeError, ValueError):
+        raise errors.bad_setting("the target", "an array of objects", "flags, rows × labels, or sets of labels") from None
+    if odd.any():
+        raise errors.bad_setting("the target", flags[odd].ravel()[0], "flags, 0 or 1 for each row and label")
+
+
+def holds_sets(batch: Batch, name: str) -> bool:
+    """Whether a column holds a list or set of labels for each row."""
+    if name not in batch.names or batch.kind(name) not in ("other", "list"):
+        return False
+    first = next((cell for cell in batch.column(name).cells() if isinstance(cell, np.ndarray) or not missing(cell)), None)
+    return isinstance(first, GATHERED) or isinstance(first, np.ndarray)
+
+
+def are_sets(target: Any) -> bool:
+    """Whether labels that are given for each row are sets, or flags."""
+    if isinstance(target, LabelSets):
+        return True
+    if isinstance(target, str) or target is None:
+        return False
+    if hasattr(target, "tocsr"):
+        return True
+    shape = getattr(target, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2:
+        return bool(shape[1] > 1)
+    kind = getattr(target, "dtype", None)
+    if getattr(kind, "kind", "O") != "O":
+        return False
+    cells = target.to_pylist() if hasattr(target, "to_pylist") else target
+    try:
+        first = next((cell for cell in cells if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
+    except TypeError:
+        return False
+    return isinstance(first, GATHERED) or (isinstance(first, np.ndarray) and first.ndim == 1)

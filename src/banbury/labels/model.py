@@ -1,0 +1,298 @@
+"""LabelModel: a yes or no for every label, all of them derived from one tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.distributions.family import Choice, How
+from banbury.explain import Explanation, Informative
+from banbury.label_sets import EVERY
+from banbury.labels.thresholds import Thresholds
+from banbury.labels.weighing import LabelWeighing, WeighedLabels
+from banbury.labels.words import LabelWords
+from banbury.naive_bayes import Model, checked_choice, estimated
+from banbury.readers import Batch, Source, n_threads
+from banbury.schema import Feature, Schema
+from banbury.table import batches
+from banbury.tally import Label, Tally
+
+CELLS = 1 << 24  # rows × labels that are scored together
+YES, NO = True, False
+
+
+def labels_of(tally: Tally) -> tuple[Label, ...]:
+    """The labels that some row has."""
+    _check(tally)
+    return tuple(label for label in tally.classes if label != EVERY)
+
+
+def _check(tally: Any) -> None:
+    if not isinstance(tally, Tally) or tally.schema.labels is None:
+        wanted = "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts"
+        raise errors.bad_setting("the tally", type(tally).__name__ if not isinstance(tally, Tally) else "one class per row", wanted)
+
+
+def yes_no(tally: Tally, label: Label) -> Tally:
+    """The tally of rows with a label, True, and of all others, False, by subtraction: that of counting these two classes.
+
+    >>> import banbury as bb
+    >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
+    >>> tally = bb.count(papers, target="topics")
+    >>> bb.labels.yes_no(tally, "grain") == bb.count({"text": papers["text"]}, target=[True, False, True])
+    True
+    """
+    _check(tally)
+    if label not in tally.classes or label == EVERY:
+        raise errors.unknown_choice("label", label, list(labels_of(tally)))
+    plain = replace(tally, schema=replace(tally.schema, labels=None, target=None, target_kind=None), skipped=0)
+    every = plain.of_classes([tally.classes.index(EVERY)], (YES,))
+    with_it = plain.of_classes([tally.classes.index(label)], (YES,))
+    without = replace(every - with_it, classes=(NO,)) if float(every.n_rows) > float(with_it.n_rows) else None
+    return with_it if without is None else without + with_it
+
+
+def of_features(tally: Tally, names: Sequence[str]) -> Tally:
+    """The same rows by some of their features alone."""
+    schema = replace(tally.schema, features=tuple(tally.schema[name] for name in names))
+    sums = []
+    for group in schema.groups:
+        places = [tally._places[feature.name] for feature in group.features]
+        (number,) = {g for g, _ in places}
+        sums.append(tally.sums[number].select([at for _, at in places]))
+    return replace(tally, schema=schema, sums=tuple(sums))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelModel:
+    """A yes or no for every label: P(label | row), each by itself, from one tally of sets of labels.
+
+    >>> import banbury as bb
+    >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
+    >>> model = bb.LabelModel.of(bb.count(papers, target="topics"))
+    >>> model.predict(["corn", "crude"])
+    [('grain',), ('fuel',)]
+    """
+
+    tally: Tally
+    choice: Choice
+    thresholds: Thresholds
+    threads: int | None = None
+    weighing: LabelWeighing | None = None  # what its words are worth
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        *,
+        how: How = "mean",
+        alpha: float = 1.0,
+        features: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+    ) -> LabelModel:
+        """The model of a tally of sets of labels; its thresholds are one half."""
+        _check(tally)
+        if features:
+            tally = replace(tally, schema=tally.schema.with_families(features))
+        if not labels_of(tally):
+            raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
+        return cls(tally, checked_choice(how, alpha, 0), Thresholds.half(labels_of(tally)), threads)
+
+    def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
+        return replace(self, thresholds=thresholds.of(self.labels))
+
+    def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
+        """The same with its words weighed, or plain again."""
+        return replace(self, weighing=weighing)
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        return labels_of(self.tally)
+
+    @property
+    def schema(self) -> Schema:
+        return self.tally.schema
+
+    @property
+    def target(self) -> str | None:
+        return self.schema.target
+
+    @cached_property
+    def n_rows(self) -> Real:
+        """How many rows have each label."""
+        place = {label: c for c, label in enumerate(self.tally.classes)}
+        return np.asarray(self.tally.rows.value[[place[label] for label in self.labels]])
+
+    @cached_property
+    def _every(self) -> Model:
+        """All rows as one class: it reads rows as they were counted."""
+        plain = replace(self.tally, schema=replace(self.schema, labels=None))
+        every = plain.of_classes([self.tally.classes.index(EVERY)], (YES,))
+        return replace(estimated(every, Choice(waits=True), None), threads=self.threads)
+
+    @cached_property
+    def _words(self) -> tuple[LabelWords, ...]:
+        """Columns of texts, where a label costs the words that it occurs with."""
+        every = self.tally.classes.index(EVERY)
+        found = (LabelWords.of(f, self.tally.of(f.name), every, self.choice) for f in self._texts)
+        return tuple(words for words in found if words is not None)
+
+    @cached_property
+    def _weighed(self) -> WeighedLabels | None:
+        return None if self.weighing is None else WeighedLabels(self.tally, self.labels, self.weighing)
+
+    @property
+    def _texts(self) -> tuple[Feature, ...]:
+        """The columns whose words are scored for all labels at once."""
+        if self.weighing is not None:
+            return tuple(self.schema[name] for name in self.weighing.columns)
+        return tuple(f for f in self.schema.features if f.family.label_words(self.choice) is not None)
+
+    @cached_property
+    def _rest(self) -> tuple[Model, ...]:
+        """Of all other columns: the model of each label, with its prior."""
+        texts = {feature.name for feature in self._texts}
+        names = [feature.name for feature in self.schema.features if feature.name not in texts]
+        if not names:
+            return ()
+        fewer = of_features(self.tally, names)
+        return tuple(estimated(yes_no(fewer, label), self.choice, None) for label in self.labels)
+
+    @cached_property
+    def log_prior_odds(self) -> Real:
+        """log P(label) / P(not the label); where all rows have it, as if half a row more had not."""
+        rest = float(self.tally.n_rows) - self.n_rows
+        return np.where(rest > 0, np.log(self.n_rows / np.where(rest > 0, rest, 1.0)), np.log(2.0 * self.n_rows + 1.0))
+
+    # Answers
+
+    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
+        """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
+        source = rows if isinstance(rows, Source) else self._every._read(rows, reading)
+        for batch in batches(source, "scoring"):
+            batch.threads = self.threads
+            most = max(1, CELLS // len(self.labels))
+            for start in range(0, batch.n_rows, most):
+                part = batch if batch.n_rows <= most else batch.cut(start, start + most)
+                yield part, self.thresholds.honest(self.scores(part))
+
+    def scores(self, batch: Batch) -> Real:
+        """log P(label | row) / P(not the label | row) as counted, (rows, labels)."""
+        batch, _ = self._every._fitting(batch, set())
+        threads = n_threads(self.threads)
+        odds = np.tile(self.log_prior_odds, (batch.n_rows, 1))
+        if self._weighed is not None:
+            odds = self._weighed.log_prior + self._weighed.scores(batch, threads)
+        else:
+            for words in self._words:
+                odds += words.scores(batch, threads)
+        if self._rest:
+            odds = odds + self.of_rest(batch)
+        return np.clip(odds, -FARTHEST, FARTHEST)
+
+    def of_rest(self, batch: Batch) -> Real:
+        """What all columns but those of texts say of each label, (rows, labels), in log-odds."""
+        return np.stack([self._of_rest(model, batch) for model in self._rest], axis=1)
+
+    def _of_rest(self, model: Model, batch: Batch) -> Real:
+        if len(model.classes) < 2:  # all rows have the label
+            return np.zeros(batch.n_rows)
+        joint = model._kernel(*model._fitting(batch, {"absent", "extra"}), "log_joint")[0]
+        prior = model.log_prior[1] - model.log_prior[0]
+        return np.asarray(np.nan_to_num(joint[:, 1] - joint[:, 0] - prior, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST))
+
+    def posterior(self, rows: Any, **reading: Any) -> Real:
+        """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
+        found = [posterior for _, posterior in self.stream(rows, **reading)]
+        return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
+
+    def predict(self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any) -> list[tuple[Label, ...]]:
+        """The labels of each row, the most probable first: those above their thresholds, or the ``top`` most probable.
+
+        ``at_least_one``: the most probable one, where none is above its threshold.
+        """
+        if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1):
+            raise errors.bad_setting("top", top, "a whole number from 1 up")
+        found: list[tuple[Label, ...]] = []
+        for _, posterior in self.stream(rows, **reading):
+            found += self.chosen(posterior, top, at_least_one)
+        return found
+
+    def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
+        """Which labels are above their thresholds, (rows, labels)."""
+        flags = posterior >= self.thresholds.probabilities
+        if at_least_one and len(flags):
+            none = np.flatnonzero(~flags.any(axis=1))
+            flags[none, posterior[none].argmax(axis=1)] = True
+        return np.asarray(flags)
+
+    def chosen(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[tuple[Label, ...]]:
+        """The labels of rows from their posteriors."""
+        if top is not None:
+            n = min(top, len(self.labels))
+            best = np.argpartition(-posterior, n - 1, axis=1)[:, :n]
+            order = np.lexsort((best, -np.take_along_axis(posterior, best, axis=1)), axis=1)
+            return [tuple(self.labels[k] for k in row) for row in np.take_along_axis(best, order, axis=1).tolist()]
+        flags = self.flags(posterior, at_least_one)
+        result = []
+        for row, own in enumerate(flags):
+            places = np.flatnonzero(own)
+            order = places[np.argsort(-posterior[row, places], kind="stable")]
+            result.append(tuple(self.labels[k] for k in order.tolist()))
+        return result
+
+    # Looking
+
+    def of_label(self, label: Label) -> Model:
+        """The yes or no model of one label: a ``Model`` of two classes, True and False."""
+        plain = replace(estimated(yes_no(self.tally, label), self.choice, None), threads=self.threads)
+        if self._weighed is None or len(plain.classes) < 2:
+            return plain
+        names = {feature.name for feature in self._weighed.features}
+        parameters = tuple(
+            self._weighed.parameters(label, plain.tally.of(own.features[0].name), own.features[0])
+            if own.features[0].name in names
+            else own
+            for own in plain.parameters
+        )
+        log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
+        return replace(plain, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
+
+    def explain(self, row: Any, label: Label) -> Explanation:
+        """The weight of evidence for or against a label, in decibans.
+
+        >>> import banbury as bb
+        >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
+        >>> bb.LabelModel.of(bb.count(papers, target="topics")).explain("crude", "fuel")
+        'fuel' 80.0% against 'not fuel' 20.0%, in decibans:
+          prior           +3.01  +++
+          text   = crude  +3.01  +++
+          sum             +6.02
+        """
+        stale = self._weighed is not None and self._weighed.stale
+        return replace(_named(self.of_label(label).explain(row), label), stale=stale)
+
+    def informative(self, label: Label, n: int = 10) -> Informative:
+        """The ``n`` values that best tell rows with a label from those without."""
+        return self.of_label(label).informative(n, [True])
+
+    def __str__(self) -> str:
+        return f"LabelModel of {errors.many(len(self.labels), 'label')}, {errors.many(int(self.tally.n_rows), 'row')}"
+
+    __repr__ = __str__
+
+
+FARTHEST = 1e6  # nats
+
+
+def _named(explanation: Explanation, label: Label) -> Explanation:
+    """An explanation of yes and no in the words of the label."""
+    names = {True: label, False: f"not {label}"}
+    return replace(explanation, winner=names[explanation.winner], against=names[explanation.against])

@@ -1,0 +1,172 @@
+"""Thresholds: how probable each label must be to be given, chosen on rows that were held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.tally import Label
+
+RIDGE = 1.0  # of the slope of honest log-odds, towards 1
+STRETCHES = 1 << 16  # of scores
+SHRUNK = 10.0  # rows that the common threshold counts in that of a label
+Flags = NDArray[np.bool_]
+Choose = Literal["f1"] | float | Mapping[Any, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Of each label the probability from which on it is given, and two numbers that make probabilities honest.
+
+    ``common`` is the one of labels that were not there when they were chosen.
+    """
+
+    labels: tuple[Label, ...]
+    probabilities: Real  # (labels,)
+    common: float = 0.5
+    slope: float = 1.0
+    shift: float = 0.0
+
+    @classmethod
+    def half(cls, labels: Sequence[Label]) -> Thresholds:
+        return cls(tuple(labels), np.full(len(labels), 0.5))
+
+    @classmethod
+    def chosen(cls, labels: Sequence[Label], scores: Real, flags: Flags, weights: Real | None, choose: Choose) -> Thresholds:
+        """From the scores of rows that were held out, (rows, labels), and the labels that they have.
+
+        "f1": of each label the threshold that gives the highest F1, drawn towards the one that does for all together, as if that
+        had been found on ten more rows of it. A number: that one, for all; a mapping: for some labels, and 0.5 for others.
+        """
+        slope, shift = honest_numbers(scores, flags, weights)
+        begun = replace(cls.half(labels), slope=slope, shift=shift)
+        if not (isinstance(choose, str) and choose == "f1"):
+            return begun.given(choose)
+        odds = slope * scores + shift
+        own = np.ones(len(odds)) if weights is None else weights
+        common, together = best_f1(odds.ravel(), flags.ravel(), np.repeat(own, odds.shape[1]))
+        together = together._replace(n_labels=odds.shape[1])
+        found = np.array([best_f1(odds[:, k], flags[:, k], own, together)[0] for k in range(odds.shape[1])])
+        n = own @ flags
+        found = np.where(n > 0, (n * np.where(n > 0, found, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
+        return replace(begun, probabilities=sigmoid(found), common=float(sigmoid(common)))
+
+    def given(self, choose: Any) -> Thresholds:
+        """The same with thresholds that a user names: one for all, or for some labels."""
+        each = choose if isinstance(choose, Mapping) else dict.fromkeys(self.labels, choose)
+        for label, value in each.items():
+            if label not in self.labels:
+                raise errors.unknown_choice("a label of threshold", label, list(self.labels))
+            if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
+                raise errors.bad_setting("threshold", value, "'f1', a probability from 0 to 1, or one for each label")
+        values = [float(each.get(label, 0.5)) for label in self.labels]
+        common = 0.5 if isinstance(choose, Mapping) else float(choose)
+        return replace(self, probabilities=np.array(values), common=common)
+
+    def of(self, labels: Sequence[Label]) -> Thresholds:
+        """The same of other labels, some of which may be new."""
+        if tuple(labels) == self.labels:
+            return self
+        known = dict(zip(self.labels, self.probabilities.tolist(), strict=True))
+        values = np.array([known.get(label, self.common) for label in labels])
+        return replace(self, labels=tuple(labels), probabilities=values)
+
+    def honest(self, scores: Real) -> Real:
+        """Probabilities of log-odds."""
+        return sigmoid(self.slope * scores + self.shift)
+
+
+def sigmoid(odds: Any) -> Any:
+    return 0.5 + 0.5 * np.tanh(0.5 * np.asarray(odds, dtype=np.float64))
+
+
+class Together(NamedTuple):
+    """All labels under one threshold: their F1, how many they are, and how many are given or there."""
+
+    f1: float
+    n_labels: int
+    given_or_there: float
+
+
+def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None = None) -> tuple[float, Together]:
+    """The threshold of the highest F1: half way between the last odds that are given the label and the next.
+
+    Of one label among many, that for which the mean of F1 over labels and F1 of all labels together is highest: the first alone
+    would give a label that is hardly ever right to a thousand rows for the sake of one.
+    """
+    order = np.argsort(-odds, kind="stable")
+    odds, given = odds[order], np.cumsum(weights[order])
+    right = np.cumsum(np.where(flags[order], weights[order], 0.0))
+    if not len(right) or right[-1] <= 0:
+        return 0.0, Together(0.0, 1, 1.0)
+    gain = f1 = 2.0 * right / (given + right[-1])
+    if together is not None:
+        gain = f1 / together.n_labels + (2.0 * right - together.f1 * given) / together.given_or_there
+    last = np.append(odds[1:] < odds[:-1], True)  # equal odds are given the label together
+    best = int(np.argmax(np.where(last, gain, -np.inf)))
+    if together is not None and gain[best] <= 0.0:
+        return float(odds[0]) + 2.0, Together(0.0, 1, 1.0)
+    after = odds[best + 1] if best + 1 < len(odds) else odds[best] - 2.0
+    return float((odds[best] + after) / 2.0), Together(float(f1[best]), 1, float(given[best] + right[-1]))
+
+
+def honest_numbers(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float]:
+    """The slope, not below zero, and the shift of the log-odds that lose least on these rows."""
+    return _honest(scores, flags, weights)[:2]
+
+
+def honest_loss(scores: Real, flags: Flags, weights: Real | None) -> float:
+    """The mean log loss, over rows and labels, of log-odds that two numbers make honest."""
+    return _honest(scores, flags, weights)[2]
+
+
+def _honest(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float, float]:
+    """Both numbers, and the loss, by Newton's steps over stretches of scores: so many of which a label is right and wrong."""
+    low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
+    width = max(high - low, 1e-9) / STRETCHES
+    place = np.minimum((scores.ravel() - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
+    own = None if weights is None else np.repeat(weights, scores.shape[1])
+    counted = np.bincount(place, own, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
+    kept = counted.sum(axis=1) > 0
+    no, yes = counted[kept].T
+    x, n = (low + (np.flatnonzero(kept) + 0.5) * width), float(counted.sum())
+
+    def loss(slope: float, shift: float) -> float:
+        z = slope * x + shift
+        return float(yes @ np.logaddexp(0.0, -z) + no @ np.logaddexp(0.0, z)) + RIDGE * (slope - 1.0) ** 2
+
+    if not yes.sum() > 0 or not no.sum() > 0:
+        return 1.0, 0.0, loss(1.0, 0.0) / max(n, 1.0)
+    both, slope, shift = yes + no, 30.0 / max(30.0, high, -low), 0.0
+    now = loss(slope, shift)
+    for _ in range(100):
+        p = sigmoid(slope * x + shift)
+        down = np.array([(both * p - yes) @ x + 2.0 * RIDGE * (slope - 1.0), (both * p - yes).sum()])
+        curve = both * p * (1.0 - p)
+        a, b, c = float(curve @ x**2) + 2.0 * RIDGE, float(curve @ x), float(curve.sum()) + 1e-9
+        step = np.array([c * down[0] - b * down[1], a * down[1] - b * down[0]]) / max(a * c - b * b, 1e-300)
+        size, before = 1.0, now
+        while size > 1e-9:
+            new = max(slope - size * float(step[0]), 0.0), shift - size * float(step[1])
+            if (now := loss(*new)) <= before:
+                slope, shift = new
+                break
+            size /= 2.0
+        if not before - now > 1e-10 * before:
+            now = min(now, before)
+            break
+    return slope, shift, loss(slope, shift) / n
+
+
+def log_loss(odds: Real, flags: Flags, weights: Real | None) -> float:
+    """The mean over rows and labels of −log P(whether a row has a label)."""
+    each = np.logaddexp(0.0, np.where(flags, -odds, odds)).mean(axis=1) if odds.size else np.zeros(len(odds))
+    return float(np.average(each, weights=weights)) if len(each) else 0.0
+
+
