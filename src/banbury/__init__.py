@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
-    from banbury.labels import LabelModel
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
+    from banbury.labels import LabelModel
     from banbury.naive_bayes import Model, estimate
     from banbury.networks import BeliefNetwork
     from banbury.reports import Report, report

@@ -58,7 +58,16 @@ class LabelTarget:
 
 
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
-    yes_or_no = {True: True, False: False, "true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+    yes_or_no = {
+        True: True,
+        False: False,
+        "true": True,
+        "false": False,
+        "yes": True,
+        "no": False,
+        "1": True,
+        "0": False,
+    }
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
         given = None if missing(value) else value.item() if isinstance(value, np.generic) else value
@@ -66,7 +75,9 @@ def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
         try:
             flags[row] = given is not None and yes_or_no[given]
         except (KeyError, TypeError):
-            raise errors.wrong_type(value, name, "yes or no, since it is a label", batch.first_row + row, batch.source) from None
+            raise errors.wrong_type(
+                value, name, "yes or no, since it is a label", batch.first_row + row, batch.source
+            ) from None
     return flags
 
 
@@ -119,7 +130,8 @@ class LabelSets:
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
         """From what each row has: a set, a list, or a text with a delimiter between labels; what is missing is not known."""
         numbers: dict[Any, int] = {}
-        offsets, codes, known, repeated = [0], [], [], 0
+        offsets, known, repeated = [0], list[bool](), 0
+        codes: list[int] = []
         splits: dict[str, list[str]] = {}
         for row, cell in enumerate(cells):
             if delimiter is not None and isinstance(cell, str):
@@ -139,7 +151,9 @@ class LabelSets:
             offsets.append(len(codes))
         if repeated:
             text = f"{errors.many(repeated, 'label')} stand twice in their row, and count once"
-            errors.warn(errors.BanburyWarning(text.replace("label stand", "label stands", 1) if repeated == 1 else text))
+            errors.warn(
+                errors.BanburyWarning(text.replace("label stand", "label stands", 1) if repeated == 1 else text)
+            )
         arrays = np.array(offsets, dtype=np.int64), np.array(codes, dtype=np.int32)
         return cls(*arrays, tuple(numbers), np.array(known, dtype=np.bool_))
 
@@ -160,7 +174,9 @@ class LabelSets:
         if not len(names):
             raise errors.bad_setting("the target", "a matrix without columns", "one with a column for each label")
         if len(set(names)) < len(names):
-            raise errors.bad_setting("the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once")
+            raise errors.bad_setting(
+                "the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once"
+            )
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_))
 
     def take(self, rows: Int) -> LabelSets:
@@ -219,7 +235,9 @@ def _check_flags(flags: NDArray[Any]) -> None:
     try:
         odd = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
     except (TypeError, ValueError):
-        raise errors.bad_setting("the target", "an array of objects", "flags, rows × labels, or sets of labels") from None
+        raise errors.bad_setting(
+            "the target", "an array of objects", "flags, rows × labels, or sets of labels"
+        ) from None
     if odd.any():
         raise errors.bad_setting("the target", flags[odd].ravel()[0], "flags, 0 or 1 for each row and label")
 
@@ -228,8 +246,10 @@ def holds_sets(batch: Batch, name: str) -> bool:
     """Whether a column holds a list or set of labels for each row."""
     if name not in batch.names or batch.kind(name) not in ("other", "list"):
         return False
-    first = next((cell for cell in batch.column(name).cells() if isinstance(cell, np.ndarray) or not missing(cell)), None)
-    return isinstance(first, GATHERED) or isinstance(first, np.ndarray)
+    first = next(
+        (cell for cell in batch.column(name).cells() if isinstance(cell, np.ndarray) or not missing(cell)), None
+    )
+    return isinstance(first, (*GATHERED, np.ndarray))
 
 
 def are_sets(target: Any) -> bool:

@@ -142,7 +142,7 @@ class Text(TextSettings):
         return self.once, float(a)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        table = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
+        table: Any = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
         return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
 
     def weighed_words(

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from banbury.label_sets import LabelSets
+from banbury.labels.learning import cross_validate, evaluate, fitted
 from banbury.labels.model import LabelModel, yes_no
+from banbury.labels.results import LabelEvaluation, PerLabel
 from banbury.labels.thresholds import Thresholds
+from banbury.labels.validation import HeldRows
+from banbury.labels.weighing import LabelWeighing
 
-__all__ = ["LabelModel", "LabelSets", "Thresholds", "yes_no"]
+__all__ = [
+    "HeldRows",
+    "LabelEvaluation",
+    "LabelModel",
+    "LabelSets",
+    "LabelWeighing",
+    "PerLabel",
+    "Thresholds",
+    "cross_validate",
+    "evaluate",
+    "fitted",
+    "yes_no",
+]

@@ -10,12 +10,15 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
-from banbury.label_sets import EVERY
+from banbury.label_sets import EVERY, LabelTarget
 from banbury.labels.model import LabelModel, of_features
+from banbury.labels.results import LabelEvaluation
 from banbury.labels.thresholds import Thresholds, honest_loss
 from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels
 from banbury.labels.words import lexicon_of
+from banbury.sums import in_order
+from banbury.table import Labels, Table, label_target, mixed
 from banbury.tally import Tally
 
 FOLDS, WEIGHED_FOLDS = 5, 3
@@ -46,7 +49,11 @@ def fitted(
         model, found = _with_alpha(model, rows, folds, some, alpha)
     if threshold is None:
         return model, found
-    chosen = Thresholds.chosen(found.labels, found.scores, found.flags, found.weights, threshold)
+    order = np.argsort(
+        rows.hashes()[found.rows], kind="stable"
+    )  # sums of rows that stand otherwise may differ in a last bit
+    weights = None if found.weights is None else found.weights[order]
+    chosen = Thresholds.chosen(found.labels, found.scores[order], found.flags[order], weights, threshold)
     return model.with_thresholds(chosen), found
 
 
@@ -90,7 +97,9 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     back[order] = scores
     words = tuple(tuple(column) for column in _words(tally, names))
     weighing = LabelWeighing(labels, names, words, strength, corrections, tally.digest(), losses)
-    return model.weighed(weighing), HeldOut(labels, known, back, flags, every if every is None else weights, folds[known])
+    return model.weighed(weighing), HeldOut(
+        labels, known, back, flags, every if every is None else weights, folds[known]
+    )
 
 
 def _words(tally: Tally, names: tuple[str, ...]) -> list[list[str]]:
@@ -104,5 +113,117 @@ def _given(model: LabelModel, rows: HeldRows, folds: Int, known: Int, names: tup
     if not rest:
         return None
     fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = HeldRows(replace(rows.schema, features=fewer.schema.features), rows.batches, rows.sets, rows.weights, rows.threads)
+    of_rest = HeldRows(
+        replace(rows.schema, features=fewer.schema.features), rows.batches, rows.sets, rows.weights, rows.threads
+    )
     return held_out(fewer, of_rest, folds, known).scores - fewer.log_prior_odds
+
+
+# Validation -----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -> LabelEvaluation:
+    """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
+    target = model.schema.labels if target is None and model.schema.labels is not None else target
+    if target is None or (isinstance(target, LabelTarget) and not target.columns):
+        raise errors.bad_setting(
+            "target", None, "the column of labels, columns of flags, or sets of labels, one for each row"
+        )
+    delimiter = target.delimiter if isinstance(target, LabelTarget) and target.delimiter else None
+    if isinstance(target, str) and model.schema.labels is not None:
+        delimiter = reading.pop("target_delimiter", model.schema.labels.delimiter)
+    reading.pop("target_delimiter", None)
+    source = model.read(data, reading)
+    labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
+    if labels.several is None:
+        raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
+    sets, posteriors = [], []
+    for batch, posterior in model.stream(source):
+        sets.append(labels.sets_of(batch))
+        posteriors.append(posterior)
+    if not sets:
+        raise errors.empty_data(source.name)
+    labels.check_length(sum(map(len, sets)))
+    new = in_order({name for own in sets for name in own.names}.difference(model.labels))
+    every: Any = (*model.labels, *new)
+    known = np.concatenate([own.known for own in sets])
+    truth = np.concatenate([own.flags(every) for own in sets])[known]
+    posterior = np.concatenate(posteriors)[known]
+    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), len(new)), dtype=np.bool_)])
+    posterior = np.hstack([posterior, np.zeros((len(posterior), len(new)))])
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return LabelEvaluation(every, np.flatnonzero(known), truth, given, posterior, notes=notes)
+
+
+def cross_validate(
+    table: Table,
+    folds: Any = 10,
+    *,
+    how: How = "mean",
+    alpha: Any = 1.0,
+    weigh: bool = False,
+    threshold: Any = "f1",
+    seed: int = 0,
+) -> LabelEvaluation:
+    """How good labels are on rows that were not counted, from one count of each fold.
+
+    Each row is scored by the model of all other folds. Its thresholds are chosen on the rows of other folds, each scored
+    likewise; where words are weighed, they are weighed anew within the rows that each fold learns from.
+    """
+    rows = HeldRows.of(table)
+    tally = rows.count()
+    numbers = _folds(folds, rows, seed)
+    known = np.flatnonzero(rows.known)
+    labels = LabelModel.of(tally).labels
+    truth = rows.flags(labels)[known]
+    posterior, given = np.zeros(truth.shape), np.zeros(truth.shape, dtype=np.bool_)
+    weights = None if rows.each_weight is None else rows.each_weight[known]
+    if weigh:
+        for fold in np.unique(numbers[known]).tolist():
+            learned_rows = np.flatnonzero((numbers != fold) & rows.known)
+            inner = rows.only(learned_rows)
+            model, _ = fitted(inner, inner.count(), how=how, weigh=True, threshold=threshold, seed=seed)
+            place = {label: k for k, label in enumerate(labels)}
+            columns = np.array([place[label] for label in model.labels], dtype=np.int64)
+            at = np.flatnonzero(numbers[known] == fold)
+            for batch, _, _, own in rows.some(known[at]):
+                found = model.thresholds.honest(model.scores(batch))
+                posterior[np.ix_(at[own], columns)] = found
+                given[np.ix_(at[own], columns)] = model.flags(found)
+    else:
+        model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
+        tried = [
+            held_out(replace(model, choice=replace(model.choice, alpha=float(own))), rows, numbers)
+            for own in (ALPHAS if alpha == "auto" else (alpha,))
+        ]
+        for fold in np.unique(numbers[known]).tolist():
+            here, rest = np.flatnonzero(numbers[known] == fold), np.flatnonzero(numbers[known] != fold)
+            others = None if weights is None else weights[rest]
+            losses = (
+                [honest_loss(each.scores[rest], truth[rest], others) for each in tried] if len(tried) > 1 else [0.0]
+            )
+            scores = tried[int(np.argmin(losses))].scores
+            chosen = Thresholds.half(labels)
+            if threshold is not None:
+                chosen = Thresholds.chosen(labels, scores[rest], truth[rest], others, threshold)
+            posterior[here] = chosen.honest(scores[here])
+            given[here] = posterior[here] >= chosen.probabilities
+    what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
+    return LabelEvaluation(labels, known, truth, given, posterior, weights, what)
+
+
+def _folds(folds: Any, rows: HeldRows, seed: int) -> Int:
+    """The fold of each row: so many, dealt by what rows hold, or one for each row."""
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        if not 2 <= folds <= max(2, int(rows.known.sum())):
+            raise errors.bad_setting("folds", folds, f"from 2 to {int(rows.known.sum()):,}, the number of rows")
+        order = np.lexsort((np.arange(rows.n_rows), mixed(rows.hashes() + np.uint64(seed))))
+        numbers = np.empty(rows.n_rows, dtype=np.int64)
+        numbers[order] = np.arange(rows.n_rows) % int(folds)
+        return numbers
+    given = np.asarray(folds) if isinstance(folds, (list, tuple, np.ndarray)) else None
+    if given is None or given.ndim != 1 or len(given) != rows.n_rows:
+        raise errors.bad_setting(
+            "folds", folds, "a number of folds, or a fold for each row, where rows have sets of labels"
+        )
+    return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, How
+from banbury.distributions.family import Choice, Feature, How
 from banbury.explain import Explanation, Informative
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
@@ -20,7 +20,7 @@ from banbury.labels.weighing import LabelWeighing, WeighedLabels
 from banbury.labels.words import LabelWords
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.readers import Batch, Source, n_threads
-from banbury.schema import Feature, Schema
+from banbury.schema import Schema
 from banbury.table import batches
 from banbury.tally import Label, Tally
 
@@ -36,8 +36,9 @@ def labels_of(tally: Tally) -> tuple[Label, ...]:
 
 def _check(tally: Any) -> None:
     if not isinstance(tally, Tally) or tally.schema.labels is None:
+        said = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
         wanted = "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts"
-        raise errors.bad_setting("the tally", type(tally).__name__ if not isinstance(tally, Tally) else "one class per row", wanted)
+        raise errors.bad_setting("the tally", said, wanted)
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
@@ -173,9 +174,13 @@ class LabelModel:
 
     # Answers
 
+    def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        """Rows as they were counted, from any data."""
+        return self._every._read(rows, reading)
+
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
-        source = rows if isinstance(rows, Source) else self._every._read(rows, reading)
+        source = rows if isinstance(rows, Source) else self.read(rows, reading)
         for batch in batches(source, "scoring"):
             batch.threads = self.threads
             most = max(1, CELLS // len(self.labels))
@@ -213,7 +218,9 @@ class LabelModel:
         found = [posterior for _, posterior in self.stream(rows, **reading)]
         return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
 
-    def predict(self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any) -> list[tuple[Label, ...]]:
+    def predict(
+        self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any
+    ) -> list[tuple[Label, ...]]:
         """The labels of each row, the most probable first: those above their thresholds, or the ``top`` most probable.
 
         ``at_least_one``: the most probable one, where none is above its threshold.

@@ -38,7 +38,9 @@ class Thresholds:
         return cls(tuple(labels), np.full(len(labels), 0.5))
 
     @classmethod
-    def chosen(cls, labels: Sequence[Label], scores: Real, flags: Flags, weights: Real | None, choose: Choose) -> Thresholds:
+    def chosen(
+        cls, labels: Sequence[Label], scores: Real, flags: Flags, weights: Real | None, choose: Choose
+    ) -> Thresholds:
         """From the scores of rows that were held out, (rows, labels), and the labels that they have.
 
         "f1": of each label the threshold that gives the highest F1, drawn towards the one that does for all together, as if that
@@ -79,7 +81,7 @@ class Thresholds:
 
     def honest(self, scores: Real) -> Real:
         """Probabilities of log-odds."""
-        return sigmoid(self.slope * scores + self.shift)
+        return np.asarray(sigmoid(self.slope * scores + self.shift))
 
 
 def sigmoid(odds: Any) -> Any:
@@ -168,5 +170,3 @@ def log_loss(odds: Real, flags: Flags, weights: Real | None) -> float:
     """The mean over rows and labels of −log P(whether a row has a label)."""
     each = np.logaddexp(0.0, np.where(flags, -odds, odds)).mean(axis=1) if odds.size else np.zeros(len(odds))
     return float(np.average(each, weights=weights)) if len(each) else 0.0
-
-

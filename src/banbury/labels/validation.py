@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,9 @@ class HeldRows:
     def each_weight(self) -> Real | None:
         if all(own is None for own in self.weights):
             return None
-        return np.concatenate([np.ones(len(s)) if own is None else own for s, own in zip(self.sets, self.weights, strict=True)])
+        return np.concatenate(
+            [np.ones(len(s)) if own is None else own for s, own in zip(self.sets, self.weights, strict=True)]
+        )
 
     def flags(self, labels: tuple[Label, ...]) -> Flags:
         """Which labels each row has, (rows, labels)."""
@@ -80,8 +81,17 @@ class HeldRows:
 
     def hashes(self) -> NDArray[np.uint64]:
         """Of each row what it holds, as a number: equal rows have the same."""
+        return self._hashes
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint64]:
         names = [name for feature in self.schema.features for name in feature.inputs]
         return np.concatenate([content_hashes(batch, names) for batch in self.batches])
+
+    def only(self, rows: Int) -> HeldRows:
+        """Some of the rows."""
+        batches, sets, weights, _ = zip(*self.some(rows), strict=True)
+        return HeldRows(self.schema, batches, sets, weights, self.threads)
 
     def some(self, rows: Int) -> Iterator[tuple[Batch, LabelSets, Real | None, Int]]:
         """Some rows, batch by batch, and where they are among these."""
@@ -131,10 +141,10 @@ def held_out(model: LabelModel, rows: HeldRows, folds: Int, some: Int | None = N
         without = replace(model, tally=rest, thresholds=model.thresholds.of(labels_of(rest)))
         at = np.flatnonzero(folds[tested] == fold)
         place = {label: k for k, label in enumerate(labels)}
-        columns = [place[label] for label in without.labels]
+        columns = np.array([place[label] for label in without.labels], dtype=np.int64)
         scores[at] = -np.log(2.0 * max(float(rest.n_rows), 1.0) + 1.0)  # of labels that no other row has
         for batch, _, _, own in rows.some(tested[at]):
-            if columns:
+            if len(columns):
                 scores[np.ix_(at[own], columns)] = without.scores(batch)
     weights = rows.each_weight
     flags = rows.flags(labels)[tested]

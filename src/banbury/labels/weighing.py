@@ -35,7 +35,7 @@ class LabelEvidence(WordEvidence):
         self.having, self.n_texts = having, n_texts
 
     @property
-    def _having(self) -> Real:  # type: ignore[override]
+    def _having(self) -> Real:
         return self.having
 
     @property
@@ -144,7 +144,9 @@ class _Learner:
         squares = np.concatenate([evidence.says for evidence in texts.evidence]) ** 2
         share = np.bincount(self.bags.words, self.values.astype(np.float64) ** 2, self.bags.n_words)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-        self.table = np.ones((self.bags.n_words + 1, 2 * k), dtype=np.float32)  # corrections, and how much each may vary
+        self.table = np.ones(
+            (self.bags.n_words + 1, 2 * k), dtype=np.float32
+        )  # corrections, and how much each may vary
         self.table[:, :k] = 0.0
         if mean > 0:
             self.table[:-1, k:] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
@@ -265,7 +267,7 @@ class LabelWeighing:
 
     def common(self, labels: Sequence[Label]) -> Real:
         own = self.corrections[-1:].astype(np.float64)
-        return COMMON * (own if tuple(labels) == self.labels else _of_labels(own, self.labels, labels))[0]
+        return np.asarray(COMMON * _of_labels(own, self.labels, labels)[0])
 
     def kept(self, tally: Tally) -> LabelWeighing:
         """The same without corrections of words and labels that no row of the tally has any more."""
@@ -319,7 +321,9 @@ class WeighedLabels:
         cells = np.zeros((len(lexicon), len(at) + 1))
         cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
         rows = self.tally.rows.value
-        return LabelEvidence(np.ascontiguousarray(cells[:, :-1]), rows[at], cells[:, -1].copy(), float(rows[self.every]))
+        return LabelEvidence(
+            np.ascontiguousarray(cells[:, :-1]), rows[at], cells[:, -1].copy(), float(rows[self.every])
+        )
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
         """What the words of rows say of each label, (rows, labels)."""

@@ -68,11 +68,11 @@ class LabelWords:
             rest = np.repeat(total[start : start + len(some)], sizes)
             counted = np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a))
             parts.append((sizes, labels.astype(np.uint32), counted))
-        sizes, labels, says = (np.concatenate(each) for each in zip(*parts, strict=True)) if parts else NO_PAIRS
+        sizes, pairs, says = (np.concatenate(each) for each in zip(*parts, strict=True)) if parts else NO_PAIRS
         smoothing, everything = a * len(ids), float(total.sum())
         slopes = np.log((everything - own + smoothing) / (own + smoothing)) if len(ids) else np.zeros(n_labels)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(lexicon, sums, once, starts, labels, says, np.log(a / (total + a)), slopes)
+        return cls(lexicon, sums, once, starts, pairs, says, np.log(a / (total + a)), slopes)
 
     def bags(self, rows: ColumnReader, threads: int) -> Bags:
         return self.lexicon.bags(rows, self.sums, threads)

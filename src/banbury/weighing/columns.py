@@ -98,4 +98,3 @@ def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
     sums = tally.of(name)
     keys, rows = sums.feature(0)
     return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
-

@@ -1,0 +1,352 @@
+"""MultiLabelClassifier: a yes or no for every label, as scikit-learn estimators are used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.estimators.guard import Guarded
+from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_validate
+from banbury.explain import Explanation, Informative
+from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
+from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
+from banbury.naive_bayes import check_seed
+from banbury.readers import Batch, n_threads
+from banbury.schema import Schema
+from banbury.sums import in_order
+from banbury.table import Held, Labels, Table, aligned
+from banbury.tally import Growing, Part, Tally, parts
+
+FEWEST_ROWS = 100  # from which on thresholds are chosen and words weighed
+
+
+class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any number of labels for each row: one tally, and a yes or no model for every label.
+
+    ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
+    without labels counts too. X is what ``NaiveBayesClassifier`` takes, and ``features``, ``how``, ``alpha``, ``missing``, ``threads``
+    and ``seed`` are its own; ``alpha="auto"`` is chosen of a few on rows held out.
+
+    ``weigh``: words are weighed, their corrections learned for all labels in the same passes: "auto" where there are texts and 100
+    rows, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held
+    out, drawn towards a common one where a label has few), a number, one for each label, or "auto": "f1" from 100 rows on and
+    one half below. ``at_least_one``: the most probable label where no other is given.
+
+    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep the
+    tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
+
+    >>> import banbury as bb
+    >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
+    >>> clf = bb.MultiLabelClassifier().fit(texts, [["grain"], ["fuel"], ["fuel", "grain"], []])
+    >>> clf.predict(["corn", "crude"])
+    [('grain',), ('fuel',)]
+    >>> clf.forget(["corn oil"], [["fuel", "grain"]]).tally_.n_rows
+    3
+    """
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    thresholds_: Thresholds
+    weighing_: LabelWeighing | None
+    alpha_: float
+    _growing: Growing
+    _model: LabelModel | None
+    _kind: str  # how labels were given: "sets", "flags", "sparse" or "one"
+    _columns: tuple[Any, ...]  # of flags
+
+    def __init__(
+        self,
+        features: Any = "auto",
+        how: str = "mean",
+        alpha: Any = "auto",
+        weigh: Any = "auto",
+        threshold: Any = "auto",
+        at_least_one: bool = False,
+        missing: str = "skip",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.features, self.how, self.alpha, self.weigh, self.threshold = features, how, alpha, weigh, threshold
+        self.at_least_one, self.missing, self.threads, self.seed = at_least_one, missing, threads, seed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    # Learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
+        """Counts the rows, weighs their words and chooses thresholds, all within these rows."""
+        with self._lock:
+            self._check_settings()
+            batch, sets, kind, columns = self._checked_sets(X, y)
+            rows = self._held(batch, sets, sample_weight)
+            growing = Growing.of(rows.count())
+            if len(growing.seen.classes) < 2:
+                raise errors.empty_data(
+                    None, "no row has any label and a weight above zero, so there is nothing to learn"
+                )
+            model = self._learned(rows, growing.seen)
+            self._growing, self._kind, self._columns = growing, kind, columns
+            self._note(model)
+            self._note_columns(growing.schema, batch)
+            return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MultiLabelClassifier:
+        """Counts more rows. New labels, categories and words may come at any time; thresholds and weights stay as they are.
+
+        The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
+        """
+        with self._lock:
+            self._check_settings()
+            batch, sets, kind, columns = self._checked_sets(X, y)
+            if not self.__sklearn_is_fitted__():
+                table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+                schema = self._with_labels(table.settled(batch, True))
+                growing = Growing(schema)
+                growing.add(self._part(batch, sets, sample_weight, schema))
+                self._growing, self._kind, self._columns = growing, kind, columns
+                self.thresholds_, self.weighing_ = Thresholds.half(()), None
+                self.alpha_ = 1.0 if self.alpha == "auto" else float(self.alpha)
+                self._note_columns(schema, batch)
+            else:
+                self._check_columns(batch)
+                if columns and len(columns) != len(self._columns):
+                    raise errors.bad_setting(
+                        "y", f"{len(columns)} labels", f"the {len(self._columns)} labels of the first rows"
+                    )
+                schema = self._growing.schema
+                self._growing.add(self._part(aligned(batch, schema), sets, sample_weight, schema))
+            self._model = None
+            self.classes_ = self._labels(self._growing.classes)
+            return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
+        """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
+        with self._lock:
+            self._check_fitted()
+            batch, sets, _, _ = self._checked_sets(X, y)
+            self._check_columns(batch)
+            schema = self._growing.schema
+            self._growing.forget(self._part(aligned(batch, schema), sets, sample_weight, schema))
+            self._model = None
+            if self.weighing_ is not None:
+                self.weighing_ = self.weighing_.kept(self._growing.seen)
+            self.classes_ = self._labels(self._growing.classes)
+            return self
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
+        """Weighs words and chooses thresholds again, from rows that were counted; the tally stays as it is."""
+        with self._lock:
+            self._check_fitted()
+            batch, sets, _, _ = self._checked_sets(X, y)
+            self._check_columns(batch)
+            rows = self._held(batch, sets, sample_weight, self._growing.schema)
+            self._note(self._learned(rows, self.tally_))
+            return self
+
+    # Answers
+
+    def predict(self, X: Any, top: int | None = None) -> Any:
+        """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
+        with self._lock:
+            model, batch = self._ready(X)
+            if top is not None:
+                return model.predict(batch, top=top)
+            posterior = model.posterior(batch)
+            if self._kind == "one":
+                return self.classes_[self._wide(model, posterior).argmax(axis=1)]
+            if self._kind == "sets":
+                return model.chosen(posterior, at_least_one=bool(self.at_least_one))
+            flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
+            if self._kind == "flags":
+                return flags
+            from scipy import sparse
+
+            return sparse.csr_matrix(flags)
+
+    def predict_proba(self, X: Any) -> Real:
+        """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
+
+        Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
+        """
+        with self._lock:
+            model, batch = self._ready(X)
+            posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
+            if self._kind != "one":
+                return posterior
+            total = posterior.sum(axis=1, keepdims=True)
+            even = np.full(posterior.shape, 1.0 / posterior.shape[1])
+            return np.where(total > 0, posterior / np.where(total > 0, total, 1.0), even)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows all of whose labels are right, and no other."""
+        if self._kind != "sets":
+            return float(super().score(X, y, sample_weight))
+        right = [set(given) == set(true) for given, true in zip(self.predict(X), y, strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
+    def explain(self, row: Any, label: Any) -> Explanation:
+        """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
+        with self._lock:
+            return self._current().explain(row, label)
+
+    def informative(self, label: Any, n: int = 10) -> Informative:
+        """The ``n`` values that best tell rows with a label from those without."""
+        with self._lock:
+            return self._current().informative(label, n)
+
+    @property
+    def tally_(self) -> Tally:
+        """The sums of all rows as they stand."""
+        with self._lock:
+            return self._check_fitted().frozen()
+
+    @property
+    def model_(self) -> LabelModel:
+        """The model of the tally as it stands."""
+        with self._lock:
+            return self._made(self.tally_)
+
+    @property
+    def weights_stale_(self) -> bool:
+        """Whether rows were learned or forgotten since the words were weighed."""
+        with self._lock:
+            return (
+                self._check_fitted() is not None and self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
+            )
+
+    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+        """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
+        batch = to_validate(X)
+        settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
+        return batch, settings | self._wanted(len(y), _has_texts(batch, self.features))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_growing" in self.__dict__
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return state | {"_model": None} if "_growing" in state else state
+
+    # Within
+
+    def _check_settings(self) -> None:
+        check_seed(self.seed)
+        if self.weigh not in ("auto", True, False):
+            raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
+        if isinstance(self.threshold, str) and self.threshold not in ("auto", "f1"):
+            raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
+
+    def _checked_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
+        """The rows, their labels, how these were given, and the columns of flags."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        batch = self._batch(X)
+        batch.threads = n_threads(self.threads)
+        if are_sets(y):
+            sets, shape = LabelSets.of(y), getattr(y, "shape", ())
+            kind = "sparse" if hasattr(y, "tocsr") else "flags" if len(shape) == 2 else "sets"
+            columns = sets.names if kind != "sets" else ()
+            if kind == "sets" and sets.single and len(sets) > 1:
+                text = (
+                    "every row has one label, so that the labels are classes: bb.NaiveBayesClassifier is meant for them"
+                )
+                errors.warn(errors.BanburyWarning(text))
+        else:
+            labels = labels_of(y, "y")
+            sets, kind, columns = LabelSets.of_cells([[label] for label in labels.tolist()], None), "one", ()
+        if len(sets) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(sets), batch.n_rows)
+        return batch, sets, kind, columns
+
+    def _with_labels(self, schema: Schema) -> Schema:
+        return replace(schema, labels=LabelTarget())
+
+    def _held(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> HeldRows:
+        settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
+        weights = sample_weights(sample_weight, batch.n_rows)
+        return HeldRows.of(Table.of(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings))
+
+    def _part(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema) -> Part:
+        target = Labels.of(sets, sample_weights(sample_weight, batch.n_rows), None, n_threads(batch.threads))
+        target.check_length(batch.n_rows)
+        [part] = parts(batch, schema, target)
+        return part
+
+    def _learned(self, rows: HeldRows, tally: Tally) -> LabelModel:
+        has_texts = any(f.family.used_words(f, tally.of(f.name)) is not None for f in tally.schema.features)
+        wanted: Any = self._wanted(int(rows.known.sum()), has_texts)
+        return fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)[0]  # type: ignore[arg-type]
+
+    def _wanted(self, n_rows: int, has_texts: bool) -> dict[str, Any]:
+        """What is weighed and chosen: of few rows nothing, unless it was asked for."""
+        enough, threshold = n_rows >= FEWEST_ROWS, self.threshold
+        if isinstance(threshold, str):
+            threshold = None if threshold == "auto" and not enough else "f1"
+        alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha
+        return {
+            "weigh": self.weigh is True or (self.weigh == "auto" and enough and has_texts),
+            "threshold": threshold,
+            "alpha": alpha,
+        }
+
+    def _note(self, model: LabelModel) -> None:
+        self.thresholds_, self.weighing_, self.alpha_ = model.thresholds, model.weighing, model.choice.alpha
+        self._model = None
+        self.classes_ = self._labels(self._growing.classes)
+
+    def _labels(self, classes: tuple[Any, ...]) -> NDArray[Any]:
+        names = self._columns or in_order(name for name in classes if name != EVERY)
+        kinds = {type(name) for name in names}
+        return np.array(names, dtype=None if len(kinds) == 1 else object)
+
+    def _made(self, tally: Tally) -> LabelModel:
+        model = LabelModel.of(tally, how=self.how, alpha=self.alpha_, threads=self.threads)  # type: ignore[arg-type]
+        return model.weighed(self.weighing_).with_thresholds(self.thresholds_)
+
+    def _current(self) -> LabelModel:
+        self._check_fitted()
+        if self._model is None:
+            self._model = self._made(self._growing.frozen())
+        return self._model
+
+    def _ready(self, X: Any) -> tuple[LabelModel, Batch]:
+        model = self._current()
+        batch = self._batch(X)
+        self._check_columns(batch)
+        return model, batch
+
+    def _wide(self, model: LabelModel, each: NDArray[Any]) -> NDArray[Any]:
+        """With a column for each label, those without rows too."""
+        names = self.classes_.tolist()
+        if tuple(names) == model.labels:
+            return each
+        place = {name: k for k, name in enumerate(names)}
+        wide = np.zeros((len(each), len(names)), dtype=each.dtype)
+        wide[:, [place[label] for label in model.labels]] = each
+        return wide
+
+    def _check_fitted(self) -> Growing:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(
+                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        return self._growing
+
+
+def _has_texts(batch: Any, features: Any) -> bool:
+    if not isinstance(batch, Batch):
+        return False
+    schema = Table.of(batch, labelled=False, features=features).settled(batch)
+    return any("text" in {feature.counter.reads(feature)} for feature in schema.features)

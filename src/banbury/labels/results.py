@@ -1,0 +1,130 @@
+"""How good labels are: F1 of all together and label by label, and what is right of whole rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.labels.thresholds import Flags
+from banbury.tally import Label
+
+SHOWN = 20  # labels that are printed
+SMALLEST = 1e-15  # a probability, lest a loss be without end
+
+
+class PerLabel(NamedTuple):
+    """Of each label: precision, recall, F1, and how many rows have it."""
+
+    precision: Real
+    recall: Real
+    f1: Real
+    rows: Real
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelEvaluation:
+    """Labels of rows beside those that were given to them, and their probabilities, (rows, labels) each.
+
+    A label without rows, or never given, has a precision, recall or F1 of 0 where it would be 0 / 0.
+    """
+
+    labels: tuple[Label, ...]
+    rows: Int
+    truth: Flags
+    given: Flags
+    posterior: Real
+    weights: Real | None = None
+    what: str = "evaluation"
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def _counts(self) -> tuple[Real, Real, Real]:
+        """Of each label: rows where it is right, where it is given, where it is there."""
+        w = np.ones(len(self.truth)) if self.weights is None else self.weights
+        return tuple(w @ each for each in (self.truth & self.given, self.given, self.truth))  # type: ignore[return-value]
+
+    @cached_property
+    def per_label(self) -> PerLabel:
+        right, given, there = self._counts
+        return PerLabel(_share(right, given), _share(right, there), _share(2.0 * right, given + there), there)
+
+    @cached_property
+    def micro_f1(self) -> float:
+        """F1 of all pairs of row and label together."""
+        right, given, there = (float(each.sum()) for each in self._counts)
+        return 2.0 * right / (given + there) if given + there else 0.0
+
+    @cached_property
+    def macro_f1(self) -> float:
+        """The mean of F1 over labels that some of these rows have."""
+        there = self.per_label.rows > 0
+        return float(self.per_label.f1[there].mean()) if there.any() else 0.0
+
+    @cached_property
+    def subset_accuracy(self) -> float:
+        """The share of rows all of whose labels are right, and no other."""
+        return self._mean((self.truth == self.given).all(axis=1))
+
+    @cached_property
+    def hamming_loss(self) -> float:
+        """The share of pairs of row and label that are wrong."""
+        return self._mean((self.truth != self.given).mean(axis=1)) if self.truth.size else 0.0
+
+    @cached_property
+    def log_loss(self) -> float:
+        """The mean over rows and labels of −log P(whether the row has the label)."""
+        p = np.clip(np.where(self.truth, self.posterior, 1.0 - self.posterior), SMALLEST, 1.0)
+        return self._mean(-np.log(p).mean(axis=1)) if p.size else 0.0
+
+    def _mean(self, each: Any) -> float:
+        return float(np.average(each, weights=self.weights)) if len(each) else 0.0
+
+    @property
+    def predictions(self) -> list[tuple[Label, ...]]:
+        """The labels given to each row."""
+        return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in self.given]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the rows, as JSON can hold it."""
+        per = self.per_label
+        each = zip(self.labels, *(column.tolist() for column in per), strict=True)
+        names = ("label", "precision", "recall", "f1", "rows")
+        return {
+            "rows": len(self.truth),
+            "micro_f1": self.micro_f1,
+            "macro_f1": self.macro_f1,
+            "subset_accuracy": self.subset_accuracy,
+            "hamming_loss": self.hamming_loss,
+            "log_loss": self.log_loss,
+            "labels": [dict(zip(names, row, strict=True)) for row in each],
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+    def __str__(self) -> str:
+        rows, per = errors.many(len(self.truth), "row"), self.per_label
+        lines = [f"{self.what}: {rows}, {errors.many(len(self.labels), 'label')}"]
+        names = ("micro F1", "macro F1", "subset accuracy", "Hamming loss", "log loss")
+        figures = self.micro_f1, self.macro_f1, self.subset_accuracy, self.hamming_loss, self.log_loss
+        lines += [f"  {name:15}  {figure:.4f}" for name, figure in zip(names, figures, strict=True)]
+        order = np.lexsort((np.arange(len(self.labels)), -per.rows))[:SHOWN].tolist()
+        shown = [errors.shortened(repr(self.labels[k])) for k in order]
+        width = max([5, *map(len, shown)])
+        lines.append(f"  {'label':{width}}  precision  recall      F1        rows")
+        for k, name in zip(order, shown, strict=True):
+            lines.append(
+                f"  {name:{width}}     {per.precision[k]:.4f}  {per.recall[k]:.4f}  {per.f1[k]:.4f}  {per.rows[k]:10,.6g}"
+            )
+        if len(self.labels) > SHOWN:
+            lines.append(f"  … and {errors.many(len(self.labels) - SHOWN, 'more label')}")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    __repr__ = __str__
+
+
+def _share(part: Real, whole: Real) -> Real:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
