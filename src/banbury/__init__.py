@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.estimators.evidence import EvidenceClassifier
+    from banbury.estimators.multi_label import MultiLabelClassifier
     from banbury.estimators.semi_supervised import Mixture, SemiSupervisedClassifier
     from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
-    from banbury.labels import LabelModel
+    from banbury.labels import LabelEvaluation, LabelModel
     from banbury.naive_bayes import Model, estimate
     from banbury.networks import BeliefNetwork
     from banbury.reports import Report, report
@@ -84,10 +85,12 @@ __all__ = [
     "Informative",
     "Joint",
     "KernelDensity",
+    "LabelEvaluation",
     "LabelModel",
     "LearningCurve",
     "Mixture",
     "Model",
+    "MultiLabelClassifier",
     "MultinomialNB",
     "NaiveBayesClassifier",
     "NormalInverseGamma",
@@ -135,13 +138,14 @@ _HOMES = {
     "estimators": "NaiveBayesClassifier",
     "estimators.conversion": "from_sklearn",
     "estimators.evidence": "EvidenceClassifier",
+    "estimators.multi_label": "MultiLabelClassifier",
     "estimators.semi_supervised": "Mixture SemiSupervisedClassifier",
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "estimators.tan": "TANClassifier",
     "explain": "Explanation Informative",
     "files": "load save",
     "hypotheses": "Hypotheses conjunctions thresholds",
-    "labels": "LabelModel",
+    "labels": "LabelEvaluation LabelModel",
     "naive_bayes": "Model estimate",
     "networks": "BeliefNetwork",
     "reports": "Report report",

@@ -104,6 +104,7 @@ class LabelSets:
     codes: NDArray[np.int32]
     names: tuple[Scalar, ...]
     known: NDArray[np.bool_]
+    from_flags: bool = False  # (rows, labels), so that labels without rows have names too
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -120,6 +121,8 @@ class LabelSets:
             return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
         if isinstance(given, np.ndarray) and given.ndim == 2:
             return cls.of_flags(given, tuple(range(given.shape[1])))
+        if _are_flags(given):
+            return cls.of_flags(np.array(given), tuple(range(len(given[0]))))
         try:
             cells = given.to_pylist() if hasattr(given, "to_pylist") else given
             return cls.of_cells(cells, None)
@@ -177,7 +180,7 @@ class LabelSets:
             raise errors.bad_setting(
                 "the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once"
             )
-        return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_))
+        return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
     def take(self, rows: Int) -> LabelSets:
         sizes = np.diff(self.offsets)[rows]
@@ -214,6 +217,16 @@ class LabelSets:
     def single(self) -> bool:
         """Whether every row has one label."""
         return len(self) > 0 and bool((np.diff(self.offsets)[self.known] == 1).all())
+
+
+def _are_flags(given: Any) -> bool:
+    """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
+    if not isinstance(given, list) or not given or not all(type(row) is list for row in given):
+        return False
+    width, plain = len(given[0]), (bool, int, float, np.generic)
+    return width > 1 and all(
+        len(row) == width and all(isinstance(value, plain) and value in (0, 1) for value in row) for row in given
+    )
 
 
 def _label(value: Any, row: int) -> Scalar:

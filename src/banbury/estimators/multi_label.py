@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
@@ -19,6 +20,7 @@ from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
 from banbury.naive_bayes import check_seed
 from banbury.readers import Batch, n_threads
+from banbury.readers.columns import missing
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import Held, Labels, Table, aligned
@@ -31,16 +33,16 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     """Any number of labels for each row: one tally, and a yes or no model for every label.
 
     ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
-    without labels counts too. X is what ``NaiveBayesClassifier`` takes, and ``features``, ``how``, ``alpha``, ``missing``, ``threads``
-    and ``seed`` are its own; ``alpha="auto"`` is chosen of a few on rows held out.
+    without labels counts too. X is what ``NaiveBayesClassifier`` takes, and so are ``features``, ``how``, ``alpha``, ``missing``,
+    ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out.
 
-    ``weigh``: words are weighed, their corrections learned for all labels in the same passes: "auto" where there are texts and 100
-    rows, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held
-    out, drawn towards a common one where a label has few), a number, one for each label, or "auto": "f1" from 100 rows on and
-    one half below. ``at_least_one``: the most probable label where no other is given.
+    ``weigh``: words are weighed, and corrected for all labels in the same passes: "auto" where there are texts and 100 rows,
+    True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held out,
+    drawn towards a common one where a label has few), a number, one for each label, or "auto": "f1" from 100 rows on and one
+    half below. ``at_least_one``: the most probable label where no other is given.
 
-    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep the
-    tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
+    After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
+    the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
 
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
@@ -90,12 +92,10 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             self._check_settings()
             batch, sets, kind, columns = self._checked_sets(X, y)
             rows = self._held(batch, sets, sample_weight)
-            growing = Growing.of(rows.count())
-            if len(growing.seen.classes) < 2:
-                raise errors.empty_data(
-                    None, "no row has any label and a weight above zero, so there is nothing to learn"
-                )
-            model = self._learned(rows, growing.seen)
+            tally = rows.count()
+            if len(tally.classes) < 2:
+                raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
+            model, growing = self._learned(rows, tally), Growing.of(tally)
             self._growing, self._kind, self._columns = growing, kind, columns
             self._note(model)
             self._note_columns(growing.schema, batch)
@@ -170,9 +170,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
             if self._kind == "flags":
                 return flags
-            from scipy import sparse
-
-            return sparse.csr_matrix(flags)
+            return csr_matrix(flags)
 
     def predict_proba(self, X: Any) -> Real:
         """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
@@ -254,8 +252,8 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         batch = self._batch(X)
         batch.threads = n_threads(self.threads)
         if are_sets(y):
-            sets, shape = LabelSets.of(y), getattr(y, "shape", ())
-            kind = "sparse" if hasattr(y, "tocsr") else "flags" if len(shape) == 2 else "sets"
+            sets = LabelSets.of(y)
+            kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
             columns = sets.names if kind != "sets" else ()
             if kind == "sets" and sets.single and len(sets) > 1:
                 text = (
@@ -264,9 +262,12 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 errors.warn(errors.BanburyWarning(text))
         else:
             labels = labels_of(y, "y")
-            sets, kind, columns = LabelSets.of_cells([[label] for label in labels.tolist()], None), "one", ()
+            cells = [None if missing(label) else [label] for label in labels.tolist()]
+            sets, kind, columns = LabelSets.of_cells(cells, None), "one", ()
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
+        if not sets.known.any():
+            raise errors.no_target(batch.n_rows, None)
         return batch, sets, kind, columns
 
     def _with_labels(self, schema: Schema) -> Schema:
@@ -302,7 +303,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def _note(self, model: LabelModel) -> None:
         self.thresholds_, self.weighing_, self.alpha_ = model.thresholds, model.weighing, model.choice.alpha
-        self._model = None
+        self._model = model
         self.classes_ = self._labels(self._growing.classes)
 
     def _labels(self, classes: tuple[Any, ...]) -> NDArray[Any]:

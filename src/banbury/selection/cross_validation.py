@@ -14,6 +14,8 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
+from banbury.label_sets import LabelSets, LabelTarget, are_sets
+from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.readers import Batch
 from banbury.schema import Features, Missing, Schema
@@ -25,6 +27,7 @@ from banbury.selection.scoring import PendingWarnings, answer, model_maker, norm
 from banbury.selection.tuning import tune
 from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
+from banbury.table import Table, label_target, opened
 from banbury.tally import Tally, sums_of_rows
 
 INNER_FOLDS = 10
@@ -49,8 +52,9 @@ def cross_validate(
     calibrate: Method | None = None,
     seed: int = 0,
     threads: int | None = None,
+    threshold: Any = "f1",
     **reading: Any,
-) -> CrossValidation:
+) -> Any:
     """How good the model is on rows it has not seen, for the price of one count and one scoring.
 
     ``folds``: a number (the rows of each class are dealt out in turn, in an order that ``seed`` settles), a fold for each row,
@@ -64,6 +68,10 @@ def cross_validate(
     rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
     rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
     ``calibrate``: "temperature", "platt" or "isotonic" makes posteriors honest within the rows that each fold learns from.
+
+    A target of sets of labels (see ``bb.count``) is answered by a ``bb.LabelEvaluation``: F1 over all labels and label by label.
+    ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
+    ``bb.MultiLabelClassifier``.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -91,7 +99,17 @@ def cross_validate(
             raise errors.bad_setting("estimator", given_one, "one of Banbury's, such as bb.MultinomialNB()")
         data, own = estimator.validation(data, target)
         own = {"seed": seed, "threads": threads, **own}
+        if "threshold" in own and not are_sets(target):
+            target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
+    if has_sets(data, target, reading):
+        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        refused = {"class_prior": class_prior, "calibrate": calibrate, "groups": groups}
+        for name, value in refused.items():
+            if value is not None:
+                raise errors.bad_setting(name, value, "left out where rows have sets of labels")
+        table = Table.of(data, target, **counting, **reading)  # type: ignore[arg-type]
+        return validate_labels(table, folds, how=how, alpha=alpha, weigh=bool(weigh), threshold=threshold, seed=seed)
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
         if calibrate is not None:
@@ -122,6 +140,22 @@ def cross_validate(
         done = ["tuned"] * (chooses(features) or several(alpha)) + ["calibrated"] * (calibrate is not None)
         what += f", {' and '.join(done)} within each fold"
     return _validated(rows, splits, settings, what)
+
+
+def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
+    """Whether the target is one of sets of labels."""
+    if reading.get("target_delimiter") is not None or isinstance(target, LabelTarget) or are_sets(target):
+        return True
+    if isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target)):
+        if isinstance(data, (Dataset, Table)) or not _readable_again(data):
+            return False
+        source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
+        return isinstance(label_target(source, target, None), LabelTarget)
+    return False
+
+
+def _readable_again(data: Any) -> bool:
+    return not hasattr(data, "__next__")
 
 
 def _is(given: Any, default: Any) -> bool:

@@ -14,7 +14,9 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.naive_bayes import Answering, same_rows
+from banbury.labels import LabelModel
+from banbury.labels import evaluate as evaluate_labels
+from banbury.naive_bayes import same_rows
 from banbury.readers.batches import as_name
 from banbury.selection.dataset import renumbered, used_names
 from banbury.sums import in_order, total, weighed
@@ -358,12 +360,13 @@ def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 
 
-def evaluate(model: Answering, data: Any, target: str | int | None = None, **reading: Any) -> Evaluation:
+def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
 
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
     left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
-    model has counted, ``notes`` say so.
+    model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and the target may be sets of
+    labels.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -372,6 +375,8 @@ def evaluate(model: Answering, data: Any, target: str | int | None = None, **rea
     >>> found.confusion.tolist(), found.accuracy.value
     ([[1, 0], [1, 2]], 0.75)
     """
+    if isinstance(model, LabelModel):
+        return evaluate_labels(model, data, target, **reading)
     if not hasattr(type(model), "stream"):
         wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
         raise errors.bad_setting("the model", type(model).__name__, wanted)
