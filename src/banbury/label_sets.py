@@ -221,7 +221,7 @@ class LabelSets:
 
 def _are_flags(given: Any) -> bool:
     """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
-    if not isinstance(given, list) or not given or not all(type(row) is list for row in given):
+    if not isinstance(given, list) or not given or not all(isinstance(row, (list, np.ndarray)) for row in given):
         return False
     width, plain = len(given[0]), (bool, int, float, np.generic)
     return width > 1 and all(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from banbury import __version__, errors
 from banbury.distributions.family import check_positive
-from banbury.files import arrays, contents, format_1, format_2, networks
+from banbury.files import arrays, contents, format_1, format_2, labels, networks
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
@@ -17,7 +18,9 @@ __all__ = ["FORMAT", "load", "save"]
 FORMAT = 3
 
 
-def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, min_count: float = 0) -> None:
+def save(
+    thing: Model | Tally | BeliefNetwork | LabelModel, path: str | os.PathLike[str], *, min_count: float = 0
+) -> None:
     """Writes a tally, a model as its tally and settings, or a belief network as its sums or given tables.
 
     So what is loaded can count on, forget, and be estimated anew. Of estimators save ``model_``, ``tally_`` or ``network_``.
@@ -39,12 +42,14 @@ def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, 
         raise errors.bad_setting("path", path, "the name of a file") from None
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
-    if not isinstance(thing, (Model, Tally, BeliefNetwork)):
-        wanted = "a Model, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
+    if not isinstance(thing, (Model, Tally, BeliefNetwork, LabelModel)):
+        wanted = "a Model, a LabelModel, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
         raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
     try:
         if isinstance(thing, BeliefNetwork):
             about, numbers = networks.about(thing), networks.arrays(thing)
+        elif isinstance(thing, LabelModel):
+            about, numbers = labels.about(thing), labels.arrays(thing)
         else:
             about, numbers = contents.about(thing), contents.arrays(thing)
     except errors.BanburyError:
@@ -54,7 +59,7 @@ def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, 
     arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork:
+def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:
     """What ``save`` wrote: a Tally, a Model estimated anew from the tally and settings in the file, or a BeliefNetwork.
 
     A file that was cut off, damaged or made to do harm is a BadFile. ``verify=False`` takes the arrays as they are, without a
@@ -75,6 +80,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
             about, found = format_2.brought_over(about, found)
         if "network" in about:
             return networks.put_together(about, found)
+        if "labels" in about:
+            return labels.put_together(about, found)
         thing = contents.put_together(about, found)
         if about["format"] == 1:
             format_1.checked(thing.tally if isinstance(thing, Model) else thing)

@@ -108,7 +108,7 @@ def cross_validate(
         for name, value in refused.items():
             if value is not None:
                 raise errors.bad_setting(name, value, "left out where rows have sets of labels")
-        table = Table.of(data, target, **counting, **reading)  # type: ignore[arg-type]
+        table = Table.of(data, target, **counting, **reading)
         return validate_labels(table, folds, how=how, alpha=alpha, weigh=bool(weigh), threshold=threshold, seed=seed)
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
