@@ -141,6 +141,8 @@ class LabelSets:
                 if cell not in splits:
                     splits[cell] = [part.strip() for part in cell.split(delimiter) if part.strip()]
                 cell = splits[cell]
+            elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
+                cell = ()
             gathered = isinstance(cell, GATHERED) or (isinstance(cell, np.ndarray) and cell.ndim == 1)
             known.append(gathered or not missing(cell))
             if not known[-1]:

@@ -55,6 +55,9 @@ def estimate(
         raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
+    if tally.schema.labels is not None:
+        wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
+        raise errors.bad_setting("the tally", "one of sets of labels", wanted)
     choice = checked_choice(how, alpha, seed)
     return estimated(
         replace(tally, schema=tally.schema.with_families(features)) if features else tally, choice, class_prior

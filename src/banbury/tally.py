@@ -361,15 +361,17 @@ class Tally:
         weighted = self.rows.digits > 0
         size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
-        lines = [f"Tally of {size}, {many(len(self.classes), 'class')}, {features}"]
-        share = self.rows.value / max(float(self.rows.value.sum()), 1e-300)
-        shown = list(zip(self.classes, self.rows.value, share, strict=True))[:20]
+        several = self.schema.labels is not None
+        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
+        lines = [f"Tally of {size}, {many(len(named), 'label' if several else 'class')}, {features}"]
+        share = self.rows.value / max(float(self.n_rows), 1e-300)
+        shown = [(self.classes[c], self.rows.value[c], share[c]) for c in named[:20]]
         names = [errors.shortened(repr(name)) for name, _, _ in shown]
         width = max(map(len, names), default=0)
         lines += [
             f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in zip(names, shown, strict=True)
         ]
-        lines += _hidden(len(self.classes) - len(shown), "class")
+        lines += _hidden(len(named) - len(shown), "label" if several else "class")
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")

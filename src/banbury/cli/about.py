@@ -12,25 +12,29 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.cli import output
 from banbury.errors import many
+from banbury.label_sets import EVERY
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.sums import rows_of
 from banbury.tally import Tally
 from banbury.weighing import Weighing
 
-Kept: TypeAlias = Model | Tally | BeliefNetwork
+Kept: TypeAlias = Model | Tally | BeliefNetwork | LabelModel
 
 SHOWN = 40  # columns
 CLASSES_SHOWN = 6
 
 
 def kind(thing: Kept) -> str:
+    if isinstance(thing, LabelModel):
+        return "model of labels"
     return "model" if isinstance(thing, Model) else "tally" if isinstance(thing, Tally) else "network"
 
 
 def sums(thing: Kept) -> Tally | BeliefNetwork:
     """What adds and subtracts: of a model its tally."""
-    return thing.tally if isinstance(thing, Model) else thing
+    return thing.tally if isinstance(thing, (Model, LabelModel)) else thing
 
 
 def summary(thing: Kept) -> dict[str, Any]:
@@ -39,8 +43,19 @@ def summary(thing: Kept) -> dict[str, Any]:
         return _of_network(thing)
     if isinstance(thing, Tally):
         return _of_tally(thing)
+    if isinstance(thing, LabelModel):
+        return _of_labels(thing)
     calibration = None if thing.calibration is None else str(thing.calibration)
     return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing)}
+
+
+def _of_labels(model: LabelModel) -> dict[str, Any]:
+    """The labels, how many rows have each, and how probable they must be."""
+    facts, chosen = _of_tally(model.tally), model.choice
+    thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
+    facts["labels"] = [{**each, "threshold": thresholds[each["label"]]} for each in facts["labels"]]
+    weighing = None if model.weighing is None else str(model.weighing)
+    return {**facts, "how": chosen.how, "alpha": chosen.alpha, "weighing": weighing}
 
 
 def weighed(model: Model) -> dict[str, Any]:
@@ -63,13 +78,20 @@ def _of_tally(tally: Tally) -> dict[str, Any]:
         "skipped": tally.skipped,
         "rounded": tally.rounded,
         "target": tally.schema.target,
-        "classes": _classes(tally.classes, tally.rows),
+        **_classes_or_labels(tally),
         "features": [
             {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
             for f in tally.schema.features
         ],
         "left_out": dict(tally.schema.left_out),
     }
+
+
+def _classes_or_labels(tally: Tally) -> dict[str, Any]:
+    if tally.schema.labels is None:
+        return {"classes": _classes(tally.classes, tally.rows)}
+    each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
+    return {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
 
 
 def _of_network(network: BeliefNetwork) -> dict[str, Any]:
@@ -107,6 +129,12 @@ def rows(args: Namespace, facts: Mapping[str, Any]) -> str:
 
 def classes(facts: Mapping[str, Any], of: str = "") -> str:
     """How many classes there are, and how large; of a network without a target the nodes."""
+    if "labels" in facts:
+        named = sorted(facts["labels"], key=lambda each: -each["rows"])
+        shown = errors.listed(
+            (f"{errors.shortened(each['label'])} {each['rows']:,.6g}" for each in named), CLASSES_SHOWN
+        )
+        return f"{many(len(named), 'label')}{of}: {shown}"
     if "classes" not in facts:
         return many(len(facts["nodes"]), "node")
     numbers = np.array([each["rows"] for each in facts["classes"]], dtype=np.float64)

@@ -14,7 +14,7 @@ import numpy as np
 from banbury import errors
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
-from banbury.cli import about, inputs, output, settings
+from banbury.cli import about, inputs, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
@@ -75,6 +75,8 @@ def fit(args: Namespace) -> None:
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
     with inputs.labelled(args) as data:
+        if labels.wanted(args, data):
+            return labels.fit(args, data)
         fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
         fitted = replace(fitted, notes=(*_advice(args, data, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))

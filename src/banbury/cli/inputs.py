@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, NetworkClassifier
 from banbury.readers import Source, header_columns, read
@@ -139,9 +140,18 @@ def model(path: str, verb: str) -> Model:
     return thing
 
 
+def answering_or_labels(path: str, of: str | None = None) -> Answering | LabelModel:
+    """The same, or a model of labels."""
+    thing = kept(path)
+    return thing if isinstance(thing, LabelModel) else _answering(path, _no_tally(path, thing), of)
+
+
 def answering(path: str, of: str | None = None) -> Answering:
     """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
-    thing = no_tally(path)
+    return _answering(path, no_tally(path), of)
+
+
+def _answering(path: str, thing: Model | BeliefNetwork, of: str | None) -> Answering:
     if isinstance(thing, Model):
         if of is not None:
             raise errors.bad_setting("--of", of, f"left out: {path} holds a model, which predicts its target alone")
@@ -157,14 +167,20 @@ def answering(path: str, of: str | None = None) -> Answering:
 
 
 def no_tally(path: str) -> Model | BeliefNetwork:
-    thing = kept(path)
+    return _no_tally(path, kept(path))
+
+
+def _no_tally(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model | BeliefNetwork:
+    if isinstance(thing, LabelModel):
+        text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
+        raise errors.BadFile(text + "predict, explain, evaluate and show.", path=path)
     if isinstance(thing, Tally):
         text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"
         raise errors.BadFile(text, path=path)
     return thing
 
 
-def kept(path: str) -> Model | Tally | BeliefNetwork:
+def kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """What a file keeps."""
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)

@@ -168,7 +168,9 @@ INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
 OUTPUT = "-o --output FILE ! | the file to write; it is replaced as a whole, or not at all"
 COUNTING = """\
 # what is counted
---target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name
+--target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name. A column of lists, or A,B,C of \
+flags, are sets of labels
+--target-delimiter C | what divides labels in the target, of which a row may have several
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
 'soil_*=FAMILY' is for all columns named so, COLUMN=none leaves one out, A+B=FAMILY takes several together. \
 Families: bernoulli, categorical, quantile_tree, gaussian, poisson, histogram, kernel_density, text; together: joint, \
@@ -328,6 +330,8 @@ $ echo "cheap pills, free watches" | banbury predict mail.banbury -
 {INPUTS}
 {OF}
 --posteriors | the probability of every class, not of the answer alone
+--top N int | of labels: the N most probable, whatever their thresholds
+--at-least-one | of labels: the most probable one, where none is above its threshold
 --costs TRUE:PREDICTED=N ... | what it costs to answer PREDICTED where TRUE is right (1, and 0 when right; below 0 is a gain; \
 repeat it): the cheapest answer is given
 --unsure P float | answer nothing where the probability is below this
@@ -342,6 +346,7 @@ $ banbury explain adult.banbury new.csv --row 17
 --text TEXT | explain this text instead of a row of INPUT
 --row N int | the row to explain; the first is 1, the default
 --against CLASS | the class to weigh the answer against (the runner-up)
+--label LABEL | of a model of labels: the label to explain (the most probable)
 --held-out WHEN =auto | leave the row out of what the model has counted: yes, no, or auto, where INPUT is what was counted
 {OF}
 {READING_AGAIN}"""),

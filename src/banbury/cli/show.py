@@ -6,7 +6,8 @@ from argparse import Namespace
 
 import banbury
 from banbury import errors
-from banbury.cli import about, inputs, output, settings
+from banbury.cli import about, inputs, labels, output, settings
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 
@@ -20,6 +21,8 @@ def diagnose(args: Namespace) -> None:
 
 def show(args: Namespace) -> None:
     """What a file holds; of a model also what tells its classes apart, if asked."""
+    if isinstance(thing := inputs.kept(args.file), LabelModel):
+        return labels.show(args, thing)
     if args.informative is not None:
         informative = inputs.model(args.file, "show --informative").informative(args.informative)
         facts = informative.to_dict()

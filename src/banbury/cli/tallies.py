@@ -9,9 +9,10 @@ from typing import Any
 
 from banbury import errors, tally
 from banbury import naive_bayes as models
-from banbury.cli import about, inputs, output, settings
+from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.about import Kept
 from banbury.files import save
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
@@ -25,7 +26,8 @@ def count(args: Namespace) -> None:
     inputs.check_output(args)
     with inputs.labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
-            _keep(args, tally.count(data, args.target, **settings.counting(args, data)))
+            several = {"target_delimiter": args.target_delimiter}
+            _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
         if args.features or args.text or args.missing != "skip":
             wanted = "given without --features, --text and --missing, which the file settles"
@@ -63,6 +65,10 @@ def _combined(args: Namespace, operation: Any) -> Kept:
         sums = reduce(operation, map(about.sums, [first, *others]))
     except errors.SchemaMismatch as problem:
         raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
+    if isinstance(first, LabelModel) and isinstance(sums, Tally):
+        weighing = None if first.weighing is None else first.weighing.kept(sums)
+        fresh = LabelModel.of(sums, how=first.choice.how, alpha=first.choice.alpha)
+        return fresh.weighed(weighing).with_thresholds(first.thresholds)
     if not isinstance(first, Model):
         return sums
     if first.calibration is not None:
@@ -94,7 +100,10 @@ def estimate(args: Namespace) -> None:
     if isinstance(kept, Model) and kept.weighing is not None:
         text = f"the weights of {args.tally} are left out of what is estimated anew; banbury fit --weigh learns others."
         errors.warn(errors.BanburyWarning(text))
-    if isinstance(sums, Tally):
+    if isinstance(sums, Tally) and sums.schema.labels is not None:
+        features = settings.estimated_features(args, sums.schema)
+        _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))
+    elif isinstance(sums, Tally):
         chosen = settings.estimating_from(args, sums.classes)
         _keep(args, models.estimate(sums, features=settings.estimated_features(args, sums.schema), **chosen))
     elif args.features:

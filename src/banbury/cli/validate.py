@@ -6,14 +6,17 @@ from argparse import Namespace
 from typing import Any
 
 from banbury import selection
-from banbury.cli import inputs, output, settings
+from banbury.cli import inputs, labels, output, settings
+from banbury.labels import LabelModel
 
 MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "log_loss": "mean_log_loss"}
 
 
 def evaluate(args: Namespace) -> None:
     """Scores a model on labelled rows."""
-    model = inputs.answering(args.model)
+    model = inputs.answering_or_labels(args.model)
+    if isinstance(model, LabelModel):
+        return labels.evaluate(args, model)
     with inputs.labelled(args, needs_target=model.target is None) as data:
         evaluation = selection.evaluate(model, data, args.target, **settings.reading(args))
     output.result(args, evaluation.to_dict(), str(evaluation))
@@ -23,6 +26,8 @@ def cross_validate(args: Namespace) -> None:
     """How good a model of the data is on rows that it has not seen."""
     folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
     with inputs.labelled(args) as data:
+        if labels.wanted(args, data):
+            return labels.cross_validate(args, data)
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
         at_once = args.weigh or settings.tunes(chosen) or args.calibrate is not None or not isinstance(folds, int)
         large = inputs.size(args) > args.hold and not at_once

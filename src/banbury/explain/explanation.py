@@ -71,6 +71,31 @@ class Explanation:
         check_pickled(type(self), state)
         self.__dict__.update(state)
 
+    def recalibrated(self, slope: float, shift: float) -> Explanation:
+        """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
+        log_odds, scale = slope * self.log_odds + shift, self.scale * slope
+        lost = log_odds < 0
+        sign = -1.0 if lost else 1.0
+        probability = 1.0 / (1.0 + math.exp(-min(abs(log_odds), 700.0)))
+        return replace(
+            self,
+            winner=self.against if lost else self.winner,
+            against=self.winner if lost else self.against,
+            probability=probability,
+            probability_against=math.exp(-min(abs(log_odds), 700.0)) * probability,
+            prior=sign * slope * self.prior,
+            evidence=tuple(replace(e, decibans=sign * slope * e.decibans) for e in self.evidence),
+            log_odds=abs(log_odds),
+            uncalibrated=self.probability_against if lost else self.probability,
+            scale=scale,
+            calibration=sign * shift * DECIBANS,
+        )
+
+    def of_label(self, label: Any) -> Explanation:
+        """The same of yes and no, in the words of a label."""
+        names = {True: label, False: f"not {label}"}
+        return replace(self, winner=names[self.winner], against=names[self.against])
+
     @property
     def decibans(self) -> float:
         """The sum; where the row is impossible in both classes it is the prior, which then answers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class Informative:
         """What was left aside, in a sentence; nothing if nothing was."""
         aside = ", ".join(self.left_aside)
         return f"Left aside, since their columns speak together: {aside}." if aside else ""
+
+    def of_label(self, label: Any) -> Informative:
+        """What tells yes from no, in the words of a label."""
+        return replace(self, ratios={label: tuple(replace(ratio, label=label) for ratio in self.ratios[True])})
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it: a list, since a class need not be a text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from banbury.label_sets import LabelSets
-from banbury.labels.learning import cross_validate, evaluate, fitted
+from banbury.labels.learning import cross_validate, evaluate, fitted, validated
 from banbury.labels.model import LabelModel, yes_no
 from banbury.labels.results import LabelEvaluation, PerLabel
 from banbury.labels.thresholds import Thresholds
@@ -21,5 +21,6 @@ __all__ = [
     "cross_validate",
     "evaluate",
     "fitted",
+    "validated",
     "yes_no",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -178,38 +179,48 @@ def cross_validate(
     truth = rows.flags(labels)[known]
     posterior, given = np.zeros(truth.shape), np.zeros(truth.shape, dtype=np.bool_)
     weights = None if rows.each_weight is None else rows.each_weight[known]
-    if weigh:
-        for fold in np.unique(numbers[known]).tolist():
-            learned_rows = np.flatnonzero((numbers != fold) & rows.known)
-            inner = rows.only(learned_rows)
-            model, _ = fitted(inner, inner.count(), how=how, weigh=True, threshold=threshold, seed=seed)
-            place = {label: k for k, label in enumerate(labels)}
-            columns = np.array([place[label] for label in model.labels], dtype=np.int64)
-            at = np.flatnonzero(numbers[known] == fold)
-            for batch, _, _, own in rows.some(known[at]):
-                found = model.thresholds.honest(model.scores(batch))
-                posterior[np.ix_(at[own], columns)] = found
-                given[np.ix_(at[own], columns)] = model.flags(found)
-    else:
+    what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
+    if not weigh:
         model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
         tried = [
             held_out(replace(model, choice=replace(model.choice, alpha=float(own))), rows, numbers)
             for own in (ALPHAS if alpha == "auto" else (alpha,))
         ]
-        for fold in np.unique(numbers[known]).tolist():
-            here, rest = np.flatnonzero(numbers[known] == fold), np.flatnonzero(numbers[known] != fold)
-            others = None if weights is None else weights[rest]
-            losses = (
-                [honest_loss(each.scores[rest], truth[rest], others) for each in tried] if len(tried) > 1 else [0.0]
-            )
-            scores = tried[int(np.argmin(losses))].scores
-            chosen = Thresholds.half(labels)
-            if threshold is not None:
-                chosen = Thresholds.chosen(labels, scores[rest], truth[rest], others, threshold)
-            posterior[here] = chosen.honest(scores[here])
-            given[here] = posterior[here] >= chosen.probabilities
-    what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
+        return replace(_validated(tried, threshold), what=what)
+    for fold in np.unique(numbers[known]).tolist():
+        inner = rows.only(np.flatnonzero((numbers != fold) & rows.known))
+        model, _ = fitted(inner, inner.count(), how=how, weigh=True, threshold=threshold, seed=seed)
+        place = {label: k for k, label in enumerate(labels)}
+        columns = np.array([place[label] for label in model.labels], dtype=np.int64)
+        at = np.flatnonzero(numbers[known] == fold)
+        for batch, _, _, own in rows.some(known[at]):
+            found = model.thresholds.honest(model.scores(batch))
+            posterior[np.ix_(at[own], columns)] = found
+            given[np.ix_(at[own], columns)] = model.flags(found)
     return LabelEvaluation(labels, known, truth, given, posterior, weights, what)
+
+
+def validated(found: HeldOut, threshold: Any = "f1") -> LabelEvaluation:
+    """How good labels are, from what models without each row say of it; thresholds are chosen on the rows of other folds."""
+    return _validated([found], threshold)
+
+
+def _validated(tried: Sequence[HeldOut], threshold: Any) -> LabelEvaluation:
+    """The same of several, of which that is taken, for each fold, that loses least on the rows of others."""
+    truth, folds, weights, labels = tried[0].flags, tried[0].folds, tried[0].weights, tried[0].labels
+    posterior, given = np.zeros(truth.shape), np.zeros(truth.shape, dtype=np.bool_)
+    for fold in np.unique(folds).tolist():
+        here, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        others = None if weights is None else weights[rest]
+        losses = [honest_loss(each.scores[rest], truth[rest], others) for each in tried] if len(tried) > 1 else [0.0]
+        scores = tried[int(np.argmin(losses))].scores
+        chosen = Thresholds.half(labels)
+        if threshold is not None and len(rest):
+            chosen = Thresholds.chosen(labels, scores[rest], truth[rest], others, threshold)
+        posterior[here] = chosen.honest(scores[here])
+        given[here] = posterior[here] >= chosen.probabilities
+    what = f"{len(np.unique(folds))} folds, each held out"
+    return LabelEvaluation(labels, tried[0].rows, truth, given, posterior, weights, what)
 
 
 def _folds(folds: Any, rows: HeldRows, seed: int) -> Int:

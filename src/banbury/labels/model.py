@@ -174,6 +174,10 @@ class LabelModel:
 
     # Answers
 
+    def as_answering(self) -> Model:
+        """All rows as one class: what reads rows as this model does."""
+        return self._every
+
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """Rows as they were counted, from any data."""
         return self._every._read(rows, reading)
@@ -190,7 +194,7 @@ class LabelModel:
 
     def scores(self, batch: Batch) -> Real:
         """log P(label | row) / P(not the label | row) as counted, (rows, labels)."""
-        batch, _ = self._every._fitting(batch, set())
+        batch, _ = self._every._fitting(self._without_labels(batch), set())
         threads = n_threads(self.threads)
         odds = np.tile(self.log_prior_odds, (batch.n_rows, 1))
         if self._weighed is not None:
@@ -201,6 +205,12 @@ class LabelModel:
         if self._rest:
             odds = odds + self.of_rest(batch)
         return np.clip(odds, -FARTHEST, FARTHEST)
+
+    def _without_labels(self, batch: Batch) -> Batch:
+        """The rows without the columns that their labels are in."""
+        for name in self.schema.labels.columns if self.schema.labels is not None else ():
+            batch = batch.without(name) if name in batch.names else batch
+        return batch
 
     def of_rest(self, batch: Batch) -> Real:
         """What all columns but those of texts say of each label, (rows, labels), in log-odds."""
@@ -283,12 +293,21 @@ class LabelModel:
           text   = crude  +3.01  +++
           sum             +6.02
         """
+        told = self.of_label(label).explain(self._without_labels(row) if isinstance(row, Batch) else row)
         stale = self._weighed is not None and self._weighed.stale
-        return replace(_named(self.of_label(label).explain(row), label), stale=stale)
+        return replace(self._honest(told), stale=stale).of_label(label)
+
+    def _honest(self, told: Explanation) -> Explanation:
+        """The same evidence, as heavy as makes probabilities honest."""
+        slope, shift = self.thresholds.slope, self.thresholds.shift
+        if (slope, shift) == (1.0, 0.0):
+            return told
+        sign = 1.0 if told.winner is True else -1.0
+        return told.recalibrated(slope, sign * shift)
 
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
-        return self.of_label(label).informative(n, [True])
+        return self.of_label(label).informative(n, [True]).of_label(label)
 
     def __str__(self) -> str:
         return f"LabelModel of {errors.many(len(self.labels), 'label')}, {errors.many(int(self.tally.n_rows), 'row')}"
@@ -297,9 +316,3 @@ class LabelModel:
 
 
 FARTHEST = 1e6  # nats
-
-
-def _named(explanation: Explanation, label: Label) -> Explanation:
-    """An explanation of yes and no in the words of the label."""
-    names = {True: label, False: f"not {label}"}
-    return replace(explanation, winner=names[explanation.winner], against=names[explanation.against])

@@ -54,7 +54,7 @@ def cross_validate(
     threads: int | None = None,
     threshold: Any = "f1",
     **reading: Any,
-) -> Any:
+) -> CrossValidation:
     """How good the model is on rows it has not seen, for the price of one count and one scoring.
 
     ``folds``: a number (the rows of each class are dealt out in turn, in an order that ``seed`` settles), a fold for each row,
@@ -109,7 +109,8 @@ def cross_validate(
             if value is not None:
                 raise errors.bad_setting(name, value, "left out where rows have sets of labels")
         table = Table.of(data, target, **counting, **reading)
-        return validate_labels(table, folds, how=how, alpha=alpha, weigh=bool(weigh), threshold=threshold, seed=seed)
+        settings = {"how": how, "alpha": alpha, "weigh": bool(weigh), "threshold": threshold, "seed": seed}
+        return validate_labels(table, folds, **settings)  # type: ignore[return-value]
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
         if calibrate is not None:

@@ -1,0 +1,219 @@
+"""Rows with sets of labels on the command line: fit, cross-validate, predict, explain, evaluate, show."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from banbury import errors, selection
+from banbury.cli import about, inputs, output, settings
+from banbury.cli.wording import printable
+from banbury.files import save
+from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, validated
+from banbury.labels import cross_validate as validate_labels
+from banbury.readers import Source, read
+from banbury.selection import has_sets
+from banbury.table import Table, batches
+
+FEWEST_ROWS = 100  # from which on words are weighed and thresholds chosen
+
+
+def wanted(args: Namespace, data: Any) -> bool:
+    """Whether the target is one of sets of labels: lists, texts with a delimiter, or several columns of flags."""
+    if args.target is None:
+        return False
+    args.target = target(args, data)
+    return has_sets(data, args.target, reading(args))
+
+
+def target(args: Namespace, data: Any) -> Any:
+    """The target; several columns where it is a list of them, and no column is named like the list."""
+    if isinstance(args.target, str) and "," in args.target:
+        names = next(iter(read(data, **settings.reading(args)))).names
+        parts = [part.strip() for part in args.target.split(",")]
+        if args.target not in names and set(parts).issubset(names):
+            return parts
+    return args.target
+
+
+def reading(args: Namespace) -> dict[str, Any]:
+    """How the input is read, and its labels."""
+    delimiter = getattr(args, "target_delimiter", None)
+    return {**settings.reading(args), **({} if delimiter is None else {"target_delimiter": delimiter})}
+
+
+def _refuse(args: Namespace, *names: str) -> None:
+    for name in names:
+        value = getattr(args, name.replace("-", "_"), None)
+        if value not in (None, False, []):
+            raise errors.bad_setting(f"--{name}", value, "left out where rows have sets of labels")
+
+
+def fit(args: Namespace, data: Any) -> None:
+    """Counts, chooses thresholds on rows held out, weighs words where that is better, and keeps the model."""
+    _refuse(args, "tan", "calibrate", "class-prior", "bins")
+    counting, estimating = settings.counting(args, data), settings.estimating(args, data)
+    delimiter = {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
+    rows = HeldRows.of(Table.of(data, args.target, threads=args.threads, **counting, **delimiter))
+    tally = rows.count()
+    enough = int(rows.known.sum()) >= FEWEST_ROWS
+    alpha = estimating.get("alpha", 1.0)
+    alpha = "auto" if enough and args.alpha == "1" else alpha
+    chosen = {"how": args.how, "seed": args.seed, "threads": args.threads, "threshold": "f1" if enough else None}
+    model, found = fitted(rows, tally, alpha=alpha, **chosen)
+    if found is None and not enough and args.cross_validate and int(rows.known.sum()) > 1:
+        given = Table.of(data, args.target, threads=args.threads, **counting, **delimiter)
+        validation: LabelEvaluation | None = validate_labels(given, min(10, rows.n_rows), threshold=None)
+    else:
+        validation = None if found is None else validated(found, chosen["threshold"])
+    notes = list[str]()
+    texts = [f for f in tally.schema.features if f.family.used_words(f, tally.of(f.name)) is not None]
+    if texts and not args.plain and (args.weigh or enough):
+        other, weighed = fitted(rows, tally, weigh=True, **chosen)
+        assert weighed is not None
+        said = validated(weighed, chosen["threshold"])
+        notes += [_compared("plain  ", validation), _compared("weighed", said)]
+        if args.weigh or validation is None or said.log_loss < validation.log_loss:
+            model, validation = other, said
+            notes.append("weighed is kept; --plain keeps the other")
+        else:
+            notes.append("plain is kept; --weigh keeps the other")
+    elif args.weigh:
+        raise errors.bad_setting(
+            "--weigh", True, "left out where no column is text: words are weighed for sets of labels"
+        )
+    if not enough:
+        notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
+    if args.output is not None:
+        save(model, args.output)
+    facts = {"model": args.output, **about.summary(model)}
+    facts |= {} if validation is None else {"validation": validation.to_dict()}
+    lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
+    lines += [] if args.output is None else [f"Written: {args.output} ({output.size(args.output)})"]
+    output.result(args, {**facts, "notes": notes}, "\n".join(lines))
+
+
+def _compared(name: str, found: LabelEvaluation | None) -> str:
+    if found is None:
+        return f"{name}  not validated"
+    return f"{name}  micro F1 {found.micro_f1:.4f}  macro F1 {found.macro_f1:.4f}  log loss {found.log_loss:.4f}"
+
+
+def cross_validate(args: Namespace, data: Any) -> None:
+    """How good labels are on rows that were not counted."""
+    _refuse(args, "calibrate", "class-prior", "groups")
+    folds = settings.folds(args.folds, " where rows have sets of labels")
+    chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
+    chosen = {name: value for name, value in chosen.items() if name != "class_prior"}
+    chosen |= {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
+    found = selection.cross_validate(data, args.target, folds=folds, weigh=args.weigh, threads=args.threads, **chosen)
+    output.result(args, facts := found.to_dict(), str(found), facts["labels"])
+
+
+def evaluate(args: Namespace, model: LabelModel) -> None:
+    """Scores a model of labels on rows that have them."""
+    with inputs.opened(args) as data:
+        given = None if args.target is None else target(args, data)
+        found = selection.evaluate(model, data, given, **reading(args))
+    output.result(args, facts := found.to_dict(), str(found), facts["labels"])
+
+
+def predict(args: Namespace, model: LabelModel) -> None:
+    """The labels of each row with their probabilities, as soon as they are known."""
+    _refuse(args, "of", "costs", "unsure")
+    kind, first = output.kind(args), True
+    writer = csv.writer(output.Shown(), lineterminator="\n")
+    encoded = output.encoder()
+    with _rows(args, model) as source:
+        for batch, posterior in model.stream(source):
+            chosen = model.chosen(posterior, args.top, args.at_least_one)
+            place = {label: k for k, label in enumerate(model.labels)}
+            for row, labels in enumerate(chosen):
+                own = [float(posterior[row, place[label]]) for label in labels]
+                record: dict[str, Any] = {"row": batch.first_row + row + 1}
+                if batch.row_names:
+                    record["file"] = batch.row_names[row]
+                record |= {"labels": list(labels), "probabilities": own}
+                if args.posteriors:
+                    record["posteriors"] = dict(zip(map(str, model.labels), posterior[row].tolist(), strict=True))
+                if kind == "json":
+                    print(encoded(output.plain(record)))
+                elif kind == "csv":
+                    names = [name for name in record if name not in ("labels", "probabilities", "posteriors")]
+                    if first:
+                        writer.writerow([*names, "labels", "probabilities"])
+                    joined = "; ".join(map(str, labels)), "; ".join(f"{p:.6g}" for p in own)
+                    writer.writerow([*(record[name] for name in names), *joined])
+                else:
+                    said = ", ".join(f"{label} {p:.1%}" for label, p in zip(labels, own, strict=True)) or "(none)"
+                    print(printable(f"{record['row']:7,}  {said}  {record.get('file', '')}".rstrip()))
+                first = False
+            sys.stdout.flush()
+
+
+def explain(args: Namespace, model: LabelModel) -> None:
+    """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
+    _refuse(args, "of", "against")
+    row = _row(args, model)
+    label = args.label
+    if label is None:
+        label = model.labels[int(np.argmax(model.posterior(row)[0]))]
+    else:
+        label = settings.as_label(label, model.labels)
+    told = model.explain(row, label)
+    output.result(args, facts := {"label": label, **told.to_dict()}, str(told), facts["evidence"])
+
+
+def _row(args: Namespace, model: LabelModel) -> Any:
+    if args.text is not None:
+        texts = [f.name for f in model.schema.features if f.family.reads_text()]
+        if len(texts) != 1 or len(model.schema.features) != 1:
+            raise errors.bad_setting(
+                "--text", args.text, "left out for models of several columns; give a file and --row"
+            )
+        return {texts[0]: [args.text]}
+    if not args.input:
+        text = "what is to be explained? Give a text with --text, or an input and --row."
+        raise errors.BadSetting(text, setting="input", value=None)
+    number, n_rows = 1 if args.row is None else args.row, 0
+    with _rows(args, model) as source:
+        for batch in batches(source, "reading"):
+            at = number - 1 - batch.first_row
+            if 0 <= at < batch.n_rows:
+                return batch.cut(at, at + 1)
+            n_rows = batch.first_row + batch.n_rows
+    text = f"there is no row {number:,}: the first is 1 and the last {n_rows:,}."
+    raise errors.BadSetting(text, setting="row", value=number)
+
+
+@contextmanager
+def _rows(args: Namespace, model: LabelModel) -> Iterator[Source]:
+    """The input as a model of labels reads it: lines of text where it says so, or files."""
+    with inputs.rows(args, model.as_answering()) as data:
+        yield data if isinstance(data, Source) else model.read(data, settings.reading(args))
+
+
+def show(args: Namespace, model: LabelModel) -> None:
+    """What a file of a model of labels holds."""
+    if args.informative is not None:
+        every = [model.informative(label, args.informative) for label in model.labels]
+        ratios = (own.to_dict()["classes"][0]["ratios"] for own in every)
+        facts: dict[str, Any] = {
+            "labels": [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
+        }
+        text = "\n".join(map(str, every))
+        output.result(args, facts, text)
+        return
+    each = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
+    rows = sorted(each, key=lambda row: -row[1])
+    width = max(len(str(label)) for label, *_ in rows)
+    lines = [str(model), f"  {'label':{width}}        rows  threshold"]
+    lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]
+    facts = {"file": args.file, "kind": about.kind(model), **about.summary(model), "digest": model.tally.digest()}
+    output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))

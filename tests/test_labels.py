@@ -1,0 +1,453 @@
+"""Rows with several labels: counted once, a yes or no for each, exact to the last bit; thresholds, measures, files, faces."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.metrics import f1_score, hamming_loss, log_loss
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import banbury as bb
+import naive_labels
+from banbury import _core
+from banbury.errors import BadSetting, BadValue, BanburyError, BanburyWarning, NegativeCount, SchemaMismatch
+from banbury.label_sets import EVERY, LabelSets
+from banbury.labels import Thresholds, yes_no
+from banbury.labels.thresholds import best_f1, honest_numbers
+
+TEXTS = [
+    "wheat and corn prices rise",
+    "crude oil falls again",
+    "corn oil and wheat",
+    "a quiet day",
+    "oil oil oil",
+    "corn corn harvest",
+]
+TOPICS: list[list[str]] = [["grain"], ["fuel"], ["grain", "fuel"], [], ["fuel"], ["grain"]]
+WORDS = ["wheat", "corn", "crude", "oil", "day", "rise", "again"]
+
+
+def made(n: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:
+    """Texts whose words depend on their labels."""
+    rng = np.random.default_rng(seed)
+    labels, texts, sets = ["a", "b", "c", "d"], [], []
+    for _ in range(n):
+        own = [label for label, p in zip(labels, (0.4, 0.3, 0.15, 0.05), strict=True) if rng.random() < p]
+        words = [f"{label}{rng.integers(8)}" for label in own for _ in range(3)]
+        texts.append(" ".join([*words, *(f"w{rng.integers(60)}" for _ in range(8))]))
+        sets.append(own)
+    return texts, sets
+
+
+# Counting -------------------------------------------------------------------------------------------------------------
+
+ROWS = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join),
+        st.sampled_from([1e12, 1.0, 0.1, -3.5, -99999.0, float("nan")]),
+        st.sampled_from(["x", "y", None]),
+        st.sets(st.sampled_from(["grain", "fuel", "metal"])),
+    ),
+    min_size=2,
+    max_size=12,
+)
+FEATURES = {"text": bb.Text(), "n": bb.Gaussian(), "c": bb.Categorical()}
+
+
+def table(rows: Any) -> dict[str, Any]:
+    text, n, c, _ = zip(*rows, strict=True)
+    return {"text": list(text), "n": np.array(n), "c": list(c)}
+
+
+@given(ROWS, st.integers(0, 12), st.randoms())
+def test_laws_hold(rows: Any, cut: int, random: Any) -> None:
+    sets = [sorted(own) for *_, own in rows]
+    whole = bb.count(table(rows), target=sets, features=FEATURES)
+    cut = min(max(cut, 1), len(rows) - 1)
+    first = bb.count(table(rows[:cut]), target=sets[:cut], schema=whole.schema)
+    second = bb.count(table(rows[cut:]), target=sets[cut:], schema=whole.schema)
+    assert first + second == whole == second + first
+    assert whole - second == first and (whole - first).digest() == second.digest()
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    mixed = bb.count(table([rows[i] for i in order]), target=[sets[i] for i in order], schema=whole.schema, threads=2)
+    assert mixed == whole and mixed.digest() == whole.digest()
+    assert whole.n_rows == len(rows)
+    twice = bb.count(table(rows), target=sets, schema=whole.schema, weights=[2] * len(rows))
+    assert twice == whole + whole == whole * 2
+
+
+@given(ROWS)
+def test_every_label_is_what_counting_it_against_the_rest_gives(rows: Any) -> None:
+    sets = [sorted(own) for *_, own in rows]
+    whole = bb.count(table(rows), target=sets, features=FEATURES)
+    for label in set().union(*sets):
+        flags = [label in own for own in sets]
+        counted = bb.count(table(rows), target=flags, schema=_single(whole.schema))
+        assert yes_no(whole, label) == counted and yes_no(whole, label).digest() == counted.digest()
+
+
+def _single(schema: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(schema, labels=None)
+
+
+def test_targets_of_every_kind_count_the_same(tmp_path: Path) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    names = ["fuel", "grain"]
+    flags = np.array([[name in own for name in names] for own in TOPICS])
+    tally = bb.count({"text": TEXTS, "topics": TOPICS}, target="topics")
+    frames: list[Any] = [
+        pa.table({"text": TEXTS, "topics": TOPICS}),
+        pd.DataFrame({"text": TEXTS, "topics": [set(own) for own in TOPICS]}),
+        pl.DataFrame({"text": TEXTS, "topics": TOPICS}),
+        [{"text": text, "topics": own} for text, own in zip(TEXTS, TOPICS, strict=True)],
+    ]
+    assert all(bb.count(frame, target="topics") == tally for frame in frames)
+    file = tmp_path / "papers.ndjson"
+    file.write_text("".join(json.dumps(record) + "\n" for record in frames[-1]))
+    assert bb.count(file, target="topics") == tally
+    joined = {"text": TEXTS, "topics": [";".join(own) for own in TOPICS]}
+    assert bb.count(joined, target="topics", target_delimiter=";") == tally
+    pd.DataFrame(joined).to_csv(tmp_path / "papers.csv", index=False)
+    assert bb.count(tmp_path / "papers.csv", target="topics", target_delimiter=";") == tally
+    assert bb.count({"text": TEXTS}, target=TOPICS) == tally
+    numbered = bb.count({"text": TEXTS}, target=flags)
+    assert numbered == bb.count({"text": TEXTS}, target=sparse.csr_matrix(flags)) and numbered.n_rows == 6
+    columns = {"text": TEXTS, "fuel": flags[:, 0], "grain": flags[:, 1].astype(int)}
+    apart = bb.count(columns, target=["fuel", "grain"])
+    assert apart == tally and apart.schema.labels is not None and apart.schema.labels.flags
+    assert bb.count({"text": TEXTS}, target=pd.DataFrame(flags, columns=names)) == tally
+    assert tally.count(columns | {"topics": TOPICS}) == tally
+
+
+def test_a_row_without_labels_counts_and_one_without_a_target_does_not() -> None:
+    tally = bb.count({"text": TEXTS, "topics": [["grain"], None, [], [], ["fuel"], None]}, target="topics")
+    assert (tally.n_rows, tally.skipped, tally.classes) == (4, 2, (EVERY, "fuel", "grain"))
+    assert "2 labels" in str(tally) and "''" not in str(tally).splitlines()[1]
+
+
+def test_labels_may_come_at_any_time_and_go() -> None:
+    tally = bb.count({"text": TEXTS}, target=TOPICS)
+    more = bb.count({"text": ["gold and silver"]}, target=[["metal", "gold"]], schema=tally.schema)
+    assert (tally + more).classes == (EVERY, "fuel", "gold", "grain", "metal")
+    assert tally + more - more == tally
+    with pytest.raises(NegativeCount):
+        tally - more
+    with pytest.raises(SchemaMismatch):
+        tally + bb.count({"text": TEXTS}, target=["a"] * 6)
+
+
+# Scoring --------------------------------------------------------------------------------------------------------------
+
+
+@given(ROWS.filter(lambda rows: any(own for *_, own in rows)), st.sampled_from([1.0, 0.01]))
+def test_texts_are_scored_as_one_against_the_rest(rows: Any, alpha: float) -> None:
+    texts, sets = [text.split() for text, *_ in rows], [own for *_, own in rows]
+    tally = bb.count(
+        {"text": [" ".join(text) for text in texts]}, target=[sorted(own) for own in sets], features="text"
+    )
+    model = bb.LabelModel.of(tally, alpha=alpha)
+    asked = ["wheat corn corn", "oil", "", "unheard of"]
+    found = model.posterior({"text": asked})
+    for k, label in enumerate(model.labels):
+        if all(label in own for own in sets):
+            continue
+        for text, p in zip(asked, found[:, k].tolist(), strict=True):
+            want = naive_labels.log_odds(texts, sets, label, text.split(), alpha)
+            assert_allclose(p, 1 / (1 + np.exp(-want)), atol=1e-9)
+
+
+@given(ROWS.filter(lambda rows: any(own for *_, own in rows)))
+def test_mixed_rows_are_scored_as_models_of_yes_and_no(rows: Any) -> None:
+    sets = [sorted(own) for *_, own in rows]
+    model = bb.LabelModel.of(bb.count(table(rows), target=sets, features=FEATURES))
+    found = model.posterior(table(rows))
+    assert np.isfinite(found).all() and (found >= 0).all() and (found <= 1).all()
+    for k, label in enumerate(model.labels):
+        own = model.of_label(label)
+        if len(own.classes) == 2:
+            assert_allclose(own.posterior(table(rows))[:, 1], found[:, k], atol=1e-9)
+
+
+def test_the_kernel_is_a_dense_product() -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.random((7, 5)) * (rng.random((7, 5)) < 0.4)
+    counts = sparse.csr_matrix(rng.integers(0, 3, (600, 7)) * (rng.random((600, 7)) < 0.5))
+    index, base, slopes = sparse.csr_matrix(dense), rng.normal(size=7), rng.normal(size=5)
+    bags = counts.indptr.astype(np.int64), counts.indices.astype(np.uint32), 7
+    parts = index.indptr.astype(np.int64), index.indices.astype(np.uint32), index.data, base
+    values = counts.data.astype(np.float32)
+    want = counts @ dense + (counts @ base)[:, None] + np.outer(counts.sum(axis=1), slopes)
+    for threads in (1, 2):
+        assert_allclose(_core.score_labels(bags, values, parts, slopes, threads), want, atol=1e-9)
+    with pytest.raises(ValueError, match="labels must be below"):
+        _core.score_labels(bags, values, (parts[0], parts[1] + 9, parts[2], base), slopes, 1)
+
+
+def test_a_label_of_all_rows_and_one_of_none() -> None:
+    flags = np.array([[1, 0, 0], [1, 0, 1], [1, 0, 1], [1, 0, 0]])
+    clf = bb.MultiLabelClassifier().fit(TEXTS[:4], flags)
+    assert clf.predict(TEXTS[:4])[:, :2].tolist() == [[1, 0]] * 4
+    found = clf.predict_proba(["oil", "nothing"])
+    assert found.shape == (2, 3) and (found[:, 1] == 0).all() and (found[:, 0] > 0.5).all()
+    assert not np.isnan(found).any()
+
+
+def test_the_most_probable_come_first_and_one_at_least_if_asked() -> None:
+    model = bb.LabelModel.of(bb.count({"text": TEXTS}, target=TOPICS))
+    assert model.predict(["corn oil"], top=2)[0] in (("grain", "fuel"), ("fuel", "grain"))
+    strict = model.with_thresholds(Thresholds.half(model.labels).given(1.0))
+    assert strict.predict(["corn"]) == [()] and strict.predict(["corn"], at_least_one=True) == [("grain",)]
+    for top in (0, -1, True, 1.5):
+        with pytest.raises(BadSetting):
+            model.predict(["corn"], top=top)  # type: ignore[arg-type]
+
+
+def test_explanations_are_the_sum_that_answers() -> None:
+    texts, sets = made(300)
+    for settings in ({"weigh": False}, {"weigh": True}):
+        model = bb.MultiLabelClassifier(**settings).fit(texts, sets).model_
+        posterior = model.posterior({"text": texts[:5]})
+        for row, k in product(range(5), range(4)):
+            told = model.explain(texts[row], model.labels[k])
+            p = told.probability if told.winner == model.labels[k] else told.probability_against
+            assert_allclose(p, posterior[row, k], atol=1e-6)
+            total = told.prior + told.calibration + sum(each.decibans for each in told.evidence)
+            assert_allclose(total, told.decibans, atol=1e-6)
+    assert [ratio.value[0] for ratio in model.informative("a", 3).ratios["a"]] == ["a"] * 3
+
+
+# Thresholds and measures ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(-5, 5), st.booleans()), min_size=1, max_size=12))
+def test_the_best_threshold_is_the_best_there_is(rows: Any) -> None:
+    odds, there = np.array([odd for odd, _ in rows], dtype=np.float64), np.array([flag for _, flag in rows])
+    cut = best_f1(odds, there, np.ones(len(odds)))[0]
+    if there.any():
+        assert naive_labels.f1((odds >= cut).tolist(), there.tolist()) == naive_labels.best_f1(odds, there.tolist())
+
+
+def test_honest_numbers_lose_least() -> None:
+    rng = np.random.default_rng(0)
+    odds = rng.normal(scale=4, size=(4000, 2)) - 1
+    flags = rng.random(odds.shape) < 1 / (1 + np.exp(-(0.3 * odds - 0.5)))
+    slope, shift = honest_numbers(odds, flags, None)
+    assert abs(slope - 0.3) < 0.03 and abs(shift + 0.5) < 0.1
+    assert honest_numbers(odds, np.zeros_like(flags), None) == (1.0, 0.0)
+
+
+def test_measures_are_those_of_scikit_learn() -> None:
+    texts, sets = made(240)
+    found = bb.cross_validate(texts, sets, folds=5)
+    truth, given_ = found.truth, found.given
+    assert_allclose(found.micro_f1, f1_score(truth, given_, average="micro"))
+    assert_allclose(found.macro_f1, f1_score(truth, given_, average="macro"))
+    assert_allclose(found.hamming_loss, hamming_loss(truth, given_))
+    assert_allclose(found.subset_accuracy, (truth == given_).all(axis=1).mean())
+    each = [log_loss(truth[:, k], found.posterior[:, k], labels=[False, True]) for k in range(truth.shape[1])]
+    assert_allclose(found.log_loss, np.mean(each))
+    assert found.to_dict()["labels"][0]["rows"] == sum("a" in own for own in sets)
+    assert found.predictions[0] == tuple(found.labels[k] for k in np.flatnonzero(given_[0]))
+
+
+def test_folds_are_those_of_refitting() -> None:
+    texts, sets = made(60)
+    folds = [i % 3 for i in range(60)]
+    found = bb.cross_validate(texts, sets, folds=folds, threshold=None)
+    for fold in range(3):
+        inside = [i for i in range(60) if i % 3 != fold]
+        model = bb.LabelModel.of(bb.count([texts[i] for i in inside], target=[sets[i] for i in inside]))
+        at = [i for i in range(60) if i % 3 == fold]
+        want = model.posterior({"text": [texts[i] for i in at]})
+        assert_allclose(found.posterior[at][:, [found.labels.index(label) for label in model.labels]], want, atol=1e-12)
+
+
+def test_no_order_of_rows_and_no_number_of_threads_changes_an_answer() -> None:
+    texts, sets = made(260)
+    order = np.random.default_rng(1).permutation(260)
+    for weigh in (False, True):
+        first = bb.MultiLabelClassifier(weigh=weigh, threads=1).fit(texts, sets)
+        second = bb.MultiLabelClassifier(weigh=weigh, threads=2).fit(
+            [texts[i] for i in order], [sets[i] for i in order]
+        )
+        assert first.tally_ == second.tally_
+        assert np.array_equal(first.thresholds_.probabilities, second.thresholds_.probabilities)
+        assert np.array_equal(first.predict_proba(texts[:50]), second.predict_proba(texts[:50]))
+
+
+def test_weighing_and_thresholds_pay() -> None:
+    texts, sets = made(600)
+    test, truth = made(400, seed=1)
+    flags = LabelSets.of(truth).flags(["a", "b", "c", "d"])
+    scores = {}
+    for name, settings in {
+        "plain": {"weigh": False},
+        "half": {"weigh": False, "threshold": 0.5},
+        "weighed": {},
+    }.items():
+        clf = bb.MultiLabelClassifier(**settings).fit(texts, sets)
+        given_ = LabelSets.of([list(own) for own in clf.predict(test)]).flags(["a", "b", "c", "d"])
+        scores[name] = f1_score(flags, given_, average="micro")
+    assert scores["weighed"] > 0.97 and scores["weighed"] >= scores["plain"] >= scores["half"] - 0.01
+
+
+# The estimator --------------------------------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([bb.MultiLabelClassifier(), bb.MultiLabelClassifier(weigh=False, threshold=0.5)])
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_answers_are_in_kind() -> None:
+    texts, sets = made(120)
+    flags = LabelSets.of(sets).flags(["a", "b", "c", "d"]).astype(int)
+    dense = bb.MultiLabelClassifier().fit(texts, flags)
+    thin = bb.MultiLabelClassifier().fit(texts, sparse.csr_matrix(flags))
+    named = bb.MultiLabelClassifier().fit(texts, sets)
+    assert isinstance(dense.predict(texts[:3]), np.ndarray) and sparse.issparse(thin.predict(texts[:3]))
+    assert np.array_equal(thin.predict(texts).toarray(), dense.predict(texts))
+    assert all(isinstance(own, tuple) for own in named.predict(texts[:3]))
+    assert named.classes_.tolist() == ["a", "b", "c", "d"] and dense.classes_.tolist() == [0, 1, 2, 3]
+    assert named.score(texts, sets) > 0.8
+
+
+def test_learning_and_forgetting_are_exact() -> None:
+    texts, sets = made(150)
+    whole = bb.MultiLabelClassifier().fit(texts, sets)
+    parts = bb.MultiLabelClassifier().fit(texts[:120], sets[:120]).partial_fit(texts[120:], sets[120:])
+    assert parts.tally_ == whole.tally_ and parts.weights_stale_ and not whole.weights_stale_
+    digest = whole.tally_.digest()
+    whole.partial_fit(["zzz"], [["new"]])
+    assert whole.classes_.tolist() == ["a", "b", "c", "d", "new"]
+    assert whole.predict_proba(texts[:2]).shape == (2, 5)
+    whole.forget(["zzz"], [["new"]])
+    assert whole.tally_.digest() == digest and not whole.weights_stale_
+    with pytest.raises(NegativeCount):
+        whole.forget(["never seen this"], [["a"]])
+    assert whole.tally_.digest() == digest
+    again = pickle.loads(pickle.dumps(whole))
+    assert np.array_equal(again.predict_proba(texts[:9]), whole.predict_proba(texts[:9]))
+    parts.refit(texts, sets)
+    assert not parts.weights_stale_
+    assert np.array_equal(parts.predict_proba(texts[:9]), whole.predict_proba(texts[:9]))
+
+
+def test_batches_alone_make_the_tally_of_all() -> None:
+    texts, sets = made(90)
+    clf = bb.MultiLabelClassifier()
+    for start in range(0, 90, 30):
+        clf.partial_fit(texts[start : start + 30], sets[start : start + 30])
+    assert clf.tally_ == bb.count(texts, target=sets)
+    assert clf.predict([texts[0]])
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_models_are_saved_and_loaded(tmp_path: Path) -> None:
+    texts, sets = made(150)
+    numbers = np.arange(150.0)
+    frame = {"text": texts, "n": numbers}
+    for settings in ({"weigh": False}, {"weigh": True}):
+        clf = bb.MultiLabelClassifier(**settings).fit(frame, sets)
+        bb.save(clf.model_, tmp_path / "labels.banbury")
+        loaded = bb.load(tmp_path / "labels.banbury")
+        assert isinstance(loaded, bb.LabelModel) and loaded.tally == clf.tally_
+        assert np.array_equal(loaded.posterior(frame), clf.model_.posterior(frame))
+        assert loaded.predict(frame) == clf.predict(frame)
+    tally = bb.count(frame, target=sets)
+    bb.save(tally, tmp_path / "tally.banbury")
+    assert bb.load(tmp_path / "tally.banbury") == tally
+
+
+def test_no_byte_of_what_was_forgotten_is_in_a_file(tmp_path: Path) -> None:
+    texts, sets = made(150)
+    clf = bb.MultiLabelClassifier().fit([*texts, "xyzzyplugh secret"], [*sets, ["hushhush"]])
+    clf.forget(["xyzzyplugh secret"], [["hushhush"]])
+    bb.save(clf.model_, tmp_path / "labels.banbury")
+    held = (tmp_path / "labels.banbury").read_bytes()
+    assert b"xyzzyplugh" not in held and b"hushhush" not in held
+    assert bb.load(tmp_path / "labels.banbury").predict({"text": texts[:3]})  # type: ignore[union-attr]
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ([["a"], [None], ["b"]], "missing"),
+        ([["a"], [float("nan")], ["b"]], "missing"),
+        ([["a"], [object()], ["b"]], "neither a text nor a number"),
+        ([["a"], [""], ["b"]], "an empty text"),
+        ([["a"], "b", ["c"]], "no set of labels"),
+        ([["a"], 3, ["c"]], "no set of labels"),
+        (np.array([[0.5, 1], [0, 1], [1, 1]]), "flags"),
+        (np.array([["a", "b"], ["c", "d"], ["e", "f"]]), "flags"),
+    ],
+    ids=["none", "nan", "object", "empty", "text", "number", "half", "texts"],
+)
+def test_what_is_no_label_is_named(target: Any, said: str) -> None:
+    with pytest.raises(BanburyError, match=said):
+        bb.count({"text": TEXTS[:3]}, target=target)
+
+
+def test_a_label_that_stands_twice_counts_once_and_that_is_said() -> None:
+    with pytest.warns(BanburyWarning, match="1 label stands twice"):
+        tally = bb.count({"text": TEXTS[:2]}, target=[["a", "a"], ["b"]])
+    assert tally == bb.count({"text": TEXTS[:2]}, target=[["a"], ["b"]])
+
+
+def test_one_label_for_each_row_works_and_says_what_is_meant() -> None:
+    with pytest.warns(BanburyWarning, match="NaiveBayesClassifier"):
+        clf = bb.MultiLabelClassifier().fit(TEXTS[:2], [["a"], ["b"]])
+    assert clf.predict(["wheat"]) == [("a",)]
+
+
+def test_settings_that_do_not_fit_are_refused() -> None:
+    texts, sets = made(120)
+    clf = bb.MultiLabelClassifier().fit(texts, LabelSets.of(sets).flags(["a", "b"]))
+    with pytest.raises(BadSetting, match="the 2 labels of the first rows"):
+        clf.partial_fit(texts, np.zeros((120, 3)))
+    for settings in (
+        {"weigh": "often"},
+        {"threshold": "often"},
+        {"threshold": 1.5},
+        {"threshold": {"zz": 0.5}},
+        {"seed": -1},
+    ):
+        with pytest.raises(BanburyError):
+            bb.MultiLabelClassifier(**settings).fit(texts, sets)
+    with pytest.raises(BadSetting, match="without a column of texts"):
+        bb.MultiLabelClassifier(weigh=True).fit(np.arange(240.0).reshape(120, 2), sets)
+    with pytest.raises(BanburyError, match="nothing to learn"):
+        bb.MultiLabelClassifier().fit(texts, [[] for _ in texts])
+    with pytest.raises(BanburyError):
+        bb.MultiLabelClassifier().fit(texts, sets[:-1])
+    with pytest.raises(BadSetting, match="sets of labels"):
+        bb.estimate(bb.count(texts, target=sets))
+    with pytest.raises(BadSetting, match="one class for each row"):
+        bb.LabelModel.of(bb.count(texts, target=["a"] * 120))
+    with pytest.raises(BadSetting, match="target_delimiter"):
+        bb.count({"text": texts}, target=sets, target_delimiter=";")
+    with pytest.raises(BadValue, match="yes or no"):
+        bb.count({"text": TEXTS, "a": [1, 0, 1, 0, 1, 7], "b": [0] * 6}, target=["a", "b"])
+    with pytest.raises(BanburyError, match="'grane'"):
+        bb.LabelModel.of(bb.count({"text": TEXTS}, target=TOPICS)).explain("corn", "grane")
