@@ -15,7 +15,7 @@ import banbury as bb
 from banbury import errors
 from banbury.distributions.bags import Lexicon
 from banbury.readers import read
-from banbury.weighing.texts import SETTINGS, WordEvidence
+from banbury.weighing.texts import SETTINGS, WordEvidence, one_each
 from test_weighing import check_refusals
 
 WORDS = [f"w{k}" for k in range(60)]
@@ -80,7 +80,7 @@ def test_a_text_that_is_left_out_was_never_counted(n_classes: int, setting: Any)
     bags = lexicon.bags(batch, tally.of("text"), 1)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
     numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
-    assert np.array_equal(bags.count(numbers, np.ones(60), n_classes), lexicon.documents())
+    assert np.array_equal(bags.count(one_each(numbers), np.ones(60), n_classes), lexicon.documents())
     left_out = evidence.left_out(bags, setting, numbers, 1)
     for text in range(0, 60, 7):
         slow = slow_left_out(texts, labels, text, setting.often, setting.power)
