@@ -158,3 +158,35 @@ def test_validation_dependence_and_trees_read_again_where_fractions_come_late():
     assert bb.diagnose(pieces(0.5), "y") == bb.diagnose(pieces(0.5), "y", features={"x": "gaussian"})
     tree = bb.BeliefNetwork.tan(pieces(0.5), "y", bins=3)
     assert [variable.cuts is not None for variable in tree.variables if variable.name in "xw"] == [True, False]
+
+
+# Targets that look like measurements.
+
+
+def measured(n: int, whole: bool = False) -> dict[str, list[object]]:
+    """Rows whose target has n different numbers, each of them several times."""
+    return {"x": ["a", "b"] * (2 * n), "y": [float(k) if whole else k + 0.25 for k in range(n)] * 4}
+
+
+@pytest.mark.parametrize("count", [bb.count, lambda *a, **k: bb.cross_validate(*a, folds=2, **k), bb.BeliefNetwork.tan])
+def test_many_fractions_are_doubted_as_classes(count):
+    with pytest.warns(
+        bb.BanburyWarning, match="248 different numbers with fractions, and each is taken for a class"
+    ) as told:
+        count(measured(248), target="y")
+    [message] = {str(each.message) for each in told}
+    assert (
+        "Above 20 they look like a measurement" in message
+        and "cut it into a few classes" in message
+        and "give it as texts" in message
+    )
+
+
+@pytest.mark.parametrize("table", [measured(20), measured(248, whole=True)], ids=["few", "whole"])
+def test_few_fractions_and_whole_numbers_are_classes(table):
+    assert bb.count(table, target="y").n_rows == len(table["x"])  # and warnings are errors here
+
+
+def test_texts_of_numbers_are_classes_on_purpose():
+    table = measured(248)
+    assert len(bb.count({**table, "y": list(map(str, table["y"]))}, target="y").classes) == 248

@@ -40,6 +40,7 @@ from banbury.sums import MOST_ROWS
 MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)
 MISSING = np.uint64(0x7FF8000000000000)
+MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
 
 
@@ -506,6 +507,15 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
         text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
         text += "and classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         raise errors.BadValue(text)
+
+
+def doubt_fractions(classes: Sequence[Any]) -> None:
+    """Warns of classes that are many numbers with fractions: a measurement, more likely, of which each value is rare."""
+    n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
+    if n > MOST_FRACTIONS:
+        text = f"the target has {n:,} different numbers with fractions, and each is taken for a class. Above {MOST_FRACTIONS} "
+        text += "they look like a measurement, whose single values tell little: cut it into a few classes, for instance with "
+        errors.warn(f"{text}pandas.cut(...).astype(str); or give it as texts, if each number is meant to be a class.")
 
 
 def bad_weight(row: int, value: float) -> errors.BadWeight:

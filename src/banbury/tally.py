@@ -38,7 +38,7 @@ from banbury.sums import (
     weighed,
     weighing,
 )
-from banbury.table import Labels, Table, refuse_continuous
+from banbury.table import Labels, Table, doubt_fractions, refuse_continuous
 
 Label = bool | int | float | str
 # Of features whose sums grow in place, what rows changed: the ids of their words.
@@ -708,6 +708,7 @@ def counted(table: Table) -> Tally:
     tally = growing[0].frozen()
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, table.labels.name)
+    doubt_fractions(tally.classes)
     return tally
 
 

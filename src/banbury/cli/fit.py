@@ -200,7 +200,10 @@ def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
 
 def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
     """What is odd about the classes."""
-    if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float"):
+    numbers = model.target_kind in ("integer", "float") and not any(
+        isinstance(c, float) and c % 1 for c in model.classes
+    )
+    if len(model.classes) <= MOST_NUMBERS or not numbers:  # of fractions it has been said
         return ()
     return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
 

@@ -19,7 +19,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import Labels, Table, numbered, refuse_continuous
+from banbury.table import Labels, Table, doubt_fractions, numbered, refuse_continuous
 from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -238,6 +238,7 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not classes:
         raise errors.no_target(sum(sizes), table.labels.name)
+    doubt_fractions(classes)
     kept_together = table.labels.groups
     if table.labels.group_name is not None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
