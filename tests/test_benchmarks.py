@@ -4,6 +4,7 @@ import dataclasses
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -467,3 +468,15 @@ def test_peers_learn_texts(peers, library, name):
 
 def test_a_peer_that_is_not_installed_is_left_out(peers):
     assert peers.installed({"ours": ("json", str), "theirs": ("no_such_library", str)}) == {"ours": str}
+
+
+def test_every_line_of_the_page_is_run_and_every_line_that_is_run_stands_there(capsys):
+    from benchmarks import which_line
+
+    page = (Path(__file__).parents[1] / "docs" / "which-line.md").read_text(encoding="utf-8")
+    table = page.partition("## And then")[0].splitlines()
+    named = [row.rsplit("`", 2)[1] for row in table if row.startswith("| ") and row.endswith("` |")]
+    assert named == list(which_line.LINES)
+    assert which_line.main(["outliers", "drop-in", "embeddings"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"AUC of 0\.967", shown) and "0.943 right, log loss 0.295" in shown and "within" in shown

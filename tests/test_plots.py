@@ -824,7 +824,9 @@ def test_a_text_has_the_words_that_tell_most(settings: Any, weighed: bool) -> No
 
 
 def test_hashed_words_have_no_names_to_draw() -> None:
-    model = bb.estimate(bb.count({"t": ["red blue", "old new"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)}))
+    model = bb.estimate(
+        bb.count({"t": ["red blue", "old new"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)})
+    )
     sheet = plots.NomogramDisplay.from_model(model, 1, row={"t": "old new"})
     assert sheet.decibans({"t": "old new"}) > 0
 
