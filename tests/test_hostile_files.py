@@ -357,3 +357,33 @@ def test_ctrl_c_ends_a_slow_pattern(doing):
     finally:
         process.kill()
         process.communicate()
+
+
+# A great many columns in memory.
+
+
+def test_a_model_of_a_great_many_columns_is_saved_loaded_and_explained(tmp_path):
+    n = 3_000
+    X = np.random.default_rng(0).normal(size=(120, n))
+    labels = ["p", "q"] * 60
+    families = {f"x{j}": "gaussian" for j in range(0, n, 1500)} | {"x7": bb.Histogram(bins=4)}
+    tally = bb.count(X, labels, features=families)
+    model = bb.estimate(tally)
+    bb.save(model, tmp_path / "wide.banbury")
+    found = bb.load(tmp_path / "wide.banbury")
+    assert found.tally == tally and found.tally.schema == tally.schema
+    np.testing.assert_array_equal(found.posterior(X), model.posterior(X))
+    row = X[3].copy()
+    row[5] = np.nan
+    by_name = {f"x{j}": None if x != x else x for j, x in enumerate(row.tolist())}
+    one, other = model.explain(row), model.explain(by_name)
+    assert one.evidence == other.evidence and len(one.evidence) == n - 1
+
+
+def test_the_header_of_a_great_many_columns_is_small(tmp_path):
+    n = 100_000
+    tally = bb.count(np.random.default_rng(0).normal(size=(4, n)), list("pqpq"))
+    bb.save(tally, tmp_path / "wide.banbury")
+    with open(tmp_path / "wide.banbury", "rb") as file:
+        assert int.from_bytes(file.read(8), "little") < 100 * n
+    assert bb.load(tmp_path / "wide.banbury") == tally

@@ -23,6 +23,7 @@ from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.table import aligned, batches
 from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
+from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
@@ -301,6 +302,7 @@ class Model:
             batch.threads = self.threads
             yield batch, *self._kernel(*self._fitting(batch, warned), want)
 
+    @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
 

@@ -7,6 +7,7 @@ from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Spa
 from banbury.readers.batches import EXACT, all_whole, as_name
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
+from banbury.uncollected import uncollected
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
@@ -40,6 +42,7 @@ Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: fr
 
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
+MANY_ALIKE = 1000  # features in a row that are one entry of a file
 AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
@@ -220,22 +223,11 @@ class Schema:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema as JSON can hold it."""
-        features = [
-            {
-                "name": f.name,
-                **family_to_dict(f.family),
-                "origin": f.origin,
-                "unit": f.unit,
-                "kind": f.kind,
-                "why": f.why,
-                **({"columns": list(f.columns)} if f.columns else {}),
-                **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
-                **({"kinds": list(f.kinds)} if f.kinds else {}),
-                **({"holds_lists": True} if f.holds_lists else {}),
-            }
-            for f in self.features
-        ]
+        """The schema as JSON can hold it: an entry for each feature, or for many in a row that differ in name and place alone."""
+        features = list[dict[str, Any]]()
+        for _, run in groupby(self.features, lambda f: (id(f.family), f.kind, f.why, f[6:])):
+            alike = list(run)
+            features += [_several_to_dict(alike)] if len(alike) >= MANY_ALIKE else map(_feature_to_dict, alike)
         rest = {
             "target": self.target,
             "target_kind": self.target_kind,
@@ -248,23 +240,51 @@ class Schema:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
-        features = tuple(
-            Feature(
-                f["name"],
-                family_from_dict(f),
-                f["origin"],
-                f["unit"],
-                f["kind"],
-                f["why"],
-                tuple(f.get("columns", ())),
-                tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
-                tuple(f.get("kinds", ())),
-                f.get("holds_lists", False),
-            )
-            for f in data["features"]
-        )
+        features = tuple(feature for each in data["features"] for feature in _features_from_dict(each))
         columns, labels = tuple(data["columns"]), LabelTarget.from_dict(data["labels"]) if "labels" in data else None
         return cls(features, data["target"], columns, data["named"], data["left_out"], data["target_kind"], labels)
+
+
+def _feature_to_dict(f: Feature) -> dict[str, Any]:
+    return {
+        "name": f.name,
+        **family_to_dict(f.family),
+        "origin": f.origin,
+        "unit": f.unit,
+        "kind": f.kind,
+        "why": f.why,
+        **({"columns": list(f.columns)} if f.columns else {}),
+        **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
+        **({"kinds": list(f.kinds)} if f.kinds else {}),
+        **({"holds_lists": True} if f.holds_lists else {}),
+    }
+
+
+def _several_to_dict(alike: Sequence[Feature]) -> dict[str, Any]:
+    """Features that differ in name, origin and unit alone, as one entry: of a million of them the rest would be the most."""
+    same = _feature_to_dict(alike[0])
+    return same | {
+        "name": [f.name for f in alike],
+        "origin": [f.origin for f in alike],
+        "unit": [f.unit for f in alike],
+    }
+
+
+def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
+    """The features of an entry: one, or several where it has a list of names."""
+    given = family_from_dict(f)
+    common = (
+        f["kind"],
+        f["why"],
+        tuple(f.get("columns", ())),
+        tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
+        tuple(f.get("kinds", ())),
+        f.get("holds_lists", False),
+    )
+    if not isinstance(f["name"], list):
+        return (Feature(f["name"], given, f["origin"], f["unit"], *common),)
+    places = zip(f["name"], f["origin"], f["unit"], strict=True)
+    return [Feature(name, given, origin, unit, *common) for name, origin, unit in places]
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -346,6 +366,7 @@ def _unplain(setting: Any) -> Any:
 # Inference -----------------------------------------------------------------------------------------------------------
 
 
+@uncollected()
 def infer(
     batch: Batch,
     reserved: Mapping[str, str] | Iterable[tuple[str, str]],

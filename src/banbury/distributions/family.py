@@ -71,6 +71,7 @@ class ColumnReader(Protocol):
     def texts(self, name: str) -> Any: ...
     def occurrences(self, names: Sequence[str]) -> Any: ...
     def head(self, name: str, n: int) -> list[Any]: ...
+    def first(self, names: Sequence[str]) -> list[Any]: ...
     def take(self, rows: NDArray[np.int64]) -> ColumnReader: ...
 
 
@@ -231,9 +232,15 @@ class Parameters:
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
+        alone = not any(feature.columns for feature in self.features)
+        values = (
+            rows.first([feature.name for feature in self.features])
+            if alone
+            else [first_value(rows, feature) for feature in self.features]
+        )
         return [
-            Term(feature.name, first_value(rows, feature), says, self.is_seen(f, rows))
-            for f, (feature, says) in enumerate(zip(self.features, log_likelihoods, strict=True))
+            Term(feature.name, value, says, self.is_seen(f, rows))
+            for f, (feature, value, says) in enumerate(zip(self.features, values, log_likelihoods, strict=True))
         ]
 
     def is_seen(self, f: int, rows: ColumnReader) -> bool:

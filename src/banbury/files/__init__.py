@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from banbury import __version__, errors
 from banbury.distributions.family import check_positive
 from banbury.files import arrays, contents, format_1, format_2, labels, networks
+from banbury.files.checking import Arrays
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
+from banbury.uncollected import uncollected
 
 __all__ = ["FORMAT", "load", "save"]
 
@@ -72,7 +75,14 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     >>> bb.load(file).tally == model.tally
     True
     """
-    about, found = arrays.read(path, FORMAT, verify)
+    with uncollected():
+        about, found = arrays.read(path, FORMAT, verify)
+        return _put_together(path, about, found)
+
+
+def _put_together(
+    path: str | os.PathLike[str], about: dict[str, Any], found: Arrays
+) -> Model | Tally | BeliefNetwork | LabelModel:
     try:
         if about["format"] == 1:
             about, found = format_1.brought_over(about, found)

@@ -181,6 +181,7 @@ def _check_rounded(tally: Tally) -> None:
 
 def _schema(about: Mapping[str, Any]) -> Schema:
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
+    kinds = set(get_args(Kind))
     listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
     check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
     schema = Schema.from_dict(about)
@@ -189,7 +190,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
         finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
         settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)
         check(settled, f"feature {feature.name!r} has no origin or unit")
-        known = {feature.kind, *feature.kinds} <= set(get_args(Kind))
+        known = {feature.kind, *feature.kinds} <= kinds
         check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
         check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")
     texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)

@@ -146,6 +146,10 @@ class Batch:
         """The first n values that are not missing."""
         return self._tried(name, lambda column: column.head(n))
 
+    def first(self, names: Sequence[str]) -> list[Scalar | None]:
+        """The first value of each of these columns that is not missing; None where all are."""
+        return [next(iter(self.head(name, 1)), None) for name in names]
+
     def renamed(self, names: tuple[str, ...]) -> Batch:
         """The same columns under other names, in the same order."""
         if names == self.names:
@@ -324,6 +328,13 @@ class Matrix(NumberBatch):
     @property
     def dtype(self) -> Any:
         return self._held.dtype
+
+    def first(self, names: Sequence[str]) -> list[Scalar | None]:
+        if self.n_rows != 1 or isinstance(self._held, np.ma.MaskedArray):
+            return super().first(names)
+        places = self._places(names)
+        row = self._held[0] if places is None else self._held[0, places]
+        return [None if value != value else value for value in row.tolist()]
 
     def kind(self, name: str) -> Kind:
         kind = self._kinds[self._place[name]]
