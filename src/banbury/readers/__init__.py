@@ -189,7 +189,13 @@ def _read_frame(data: Any, options: Options) -> Source | None:
             return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), names)
     if not is_frame and (source := _read_series(data, options)):
         return source
-    if hasattr(data, "__array__") and not is_frame:
+    known = library(data) in (
+        "numpy",
+        "pandas",
+        "polars",
+        "pyarrow",
+    )  # whose columns speak Arrow, too, and are arrays here
+    if hasattr(data, "__array__") and not is_frame and (known or not hasattr(data, "__arrow_c_stream__")):
         return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):
         return tables.from_arrow_stream(data, names)
@@ -248,7 +254,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
         columns = {key: [record.get(key) for record in data] for key in keys}
         return tables.from_mapping(columns, options.columns, options.batch_rows)
-    is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or hasattr(first, "__arrow_c_stream__")
+    is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or _speaks_arrow(first)
     if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
         return _chained(data, options)
     return tables.from_rows(data, options.columns, options.batch_rows)
@@ -290,8 +296,12 @@ def _is_cell(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, np.generic))
 
 
+def _speaks_arrow(value: Any) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
 def _is_column(value: Any) -> bool:
-    if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+    if _speaks_arrow(value):
         return True
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
@@ -301,6 +311,9 @@ def _is_table(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
+    if hasattr(data, "fetchmany") and hasattr(data, "description"):
+        text = f"{type(data).__name__} is a cursor of a database, whose rows have no columns. Give what it fetches as a table: "
+        raise TypeError(f"{text}cursor.fetch_record_batch() of ADBC, a relation of DuckDB, or pandas.read_sql(...).")
     if isinstance(data, Iterator):
         entries, first = data, next(data, None)
         data = entries if first is None else chain([first], entries)
@@ -342,7 +355,8 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
             files[path] = _read(table, options)
         return files[path]
 
-    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, iter(data) is not data)
+    once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
+    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, not once)
 
 
 def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -132,8 +132,8 @@ def _lists(array: Any) -> Column | None:
 
 def floats(array: Any) -> NDArray[Any]:
     """The numbers of an Arrow array, missing ones NaN; float32 and float64 without nulls are not copied."""
-    if arrow("types").is_decimal(array.type):
-        array = array.cast(arrow().float64())
+    if arrow("types").is_decimal(array.type):  # through texts, which are rounded once: 38.9 is the float of that name
+        array = array.cast(arrow().string()).cast(arrow().float64())
     numbers = plain(array)
     return filled(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
 

@@ -256,22 +256,34 @@ def arrow_batch(
 
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
-    """Anything with Arrow's stream protocol. What is an iterator itself can be read only once."""
-
+    """Anything with Arrow's stream protocol. What is an iterator itself, or gives its stream but once, can be read only once."""
     data = without_128_bits(data)
-
-    def opened() -> Any:
-        readers = arrow().RecordBatchReader
+    reader = _opened(data)
+    schema, waiting = reader.schema, [reader]
+    again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
+    if again:
         try:
-            return data if isinstance(data, readers) else readers.from_stream(data)
-        except arrow().ArrowException as error:
-            why = f"a column of this {type(data).__name__} is of a type that Arrow does not have ({error})"
-            raise errors.BadValue(f"{why}. Convert it to numbers or texts, or take it out.") from None
+            waiting = [_opened(data)]
+        except errors.BanburyError:
+            again = False
+    return from_arrow_batches(schema, lambda: tamed(waiting.pop() if waiting else _opened(data)), names, again)
 
-    reader = opened()
-    if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
-        return from_arrow_batches(reader.schema, lambda: tamed(reader), names, again=False)
-    return from_arrow_batches(reader.schema, lambda: tamed(opened()), names)
+
+def _opened(data: Any) -> Any:
+    """A reader of the batches; what the maker of the data raises comes as an error of ours."""
+    readers, what = arrow().RecordBatchReader, f"this {type(data).__name__}"
+    try:
+        return data if isinstance(data, readers) else readers.from_stream(data)
+    except arrow().ArrowException as error:
+        if "non-struct" in str(error):
+            raise errors.BadValue(
+                f"{what} is one column, and a table is wanted. Give it as {{'name': column}}."
+            ) from None
+        why = f"a column of {what} is of a type that Arrow does not have ({error})"
+        raise errors.BadValue(f"{why}. Convert it to numbers or texts, or take it out.") from None
+    except Exception as error:  # of a database, say
+        why = f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
+        raise errors.BanburyError(f"{what} gives no stream of batches ({why}).") from error
 
 
 def without_128_bits(data: Any) -> Any:

@@ -17,7 +17,8 @@ from banbury.distributions.family import Choice, HeldOutRows, How, check_positiv
 from banbury.label_sets import LabelSets, LabelTarget, are_sets
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
-from banbury.readers import Batch
+from banbury.readers import Batch, Source
+from banbury.readers.tables import library
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.dataset import Dataset, chooses, held, several, streamed
 from banbury.selection.folds import MOST_FOLDS, Round, learned_from, n_folds, refuse_groups, rounds
@@ -102,6 +103,12 @@ def cross_validate(
         if "threshold" in own and not are_sets(target):
             target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
+    if hasattr(data, "__arrow_c_stream__") and library(data) not in (
+        "pandas",
+        "polars",
+        "pyarrow",
+    ):  # which may give its stream but once
+        data = opened(data, schema, {name: value for name, value in reading.items() if name != "target_delimiter"})
     if has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         refused = {"class_prior": class_prior, "calibrate": calibrate, "groups": groups}
@@ -156,7 +163,7 @@ def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
 
 
 def _readable_again(data: Any) -> bool:
-    return not hasattr(data, "__next__")
+    return data.again if isinstance(data, Source) else not hasattr(data, "__next__")
 
 
 def _is(given: Any, default: Any) -> bool:
