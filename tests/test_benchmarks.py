@@ -298,6 +298,29 @@ def test_when_not_measures_every_learner(monkeypatch, capsys):
         assert sum(cells[2] == "none" for cells in found) == (rows is texts)
 
 
+def test_labels_are_measured_for_every_learner(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import labels
+
+    rng = np.random.default_rng(0)
+    topics = [[name for name in ("grain", "fuel", "gold") if rng.random() < 0.4] for _ in range(150)]
+    texts = [" ".join([*own, *own, *rng.choice(["at", "noon", "rise"], 3)]) for own in topics]
+    train, test = labels.Stories(texts, topics).some(120), labels.Stories(texts[120:], topics[120:])
+    found = list(labels.measured(train, test, 1))
+    assert [cells[0] for cells in found] == list(labels.LEARNERS)
+    assert all(len(cells) == len(labels.HEADINGS) and float(cells[1]) > 0.7 for cells in found)
+    assert sum("ten exact folds" in said for said in labels.folds(train, test, 1)) == 2
+
+
+def test_a_story_of_reuters_is_its_title_and_text(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import labels
+
+    story = '<TOPICS><D>grain</D></TOPICS><TEXT TYPE="NORM"><TITLE>CORN &lt;C></TITLE><BODY>It rises.</BODY></TEXT>'
+    assert labels.text_of(story) == "CORN <C>\nIt rises."
+    assert labels.text_of('<TOPICS></TOPICS><TEXT TYPE="UNPROC">all <X>of it</TEXT>') == "\nall  of it"
+
+
 def test_many_classes_run_small(run):
     status, printed = run("many_classes", "--json")
     assert status == 0, printed.err

@@ -1535,6 +1535,69 @@ def test_movie_reviews_are_told_apart(archived, tmp_path, figure):
     )
 
 
+# Row 39
+
+ABSTRACTS = {
+    "aspirin reduces the risk of stroke after a first stroke": ["Aspirin", "Stroke"],
+    "aspirin and gastric bleeding in patients over sixty": ["Aspirin", "Hemorrhage", "Aged"],
+    "rehabilitation of gait after stroke in patients over seventy": ["Stroke", "Aged"],
+    "bleeding after surgery: transfusion in patients with anemia": ["Hemorrhage", "Anemia"],
+    "iron for anemia of children": ["Anemia"],
+    "a letter to the editor": [],
+}
+
+
+def _one_against_the_rest(texts: list[str], terms: list[list[str]], asked: list[str]) -> int:
+    """How many terms there are; each as if rows had been counted again with a yes or no for it alone, bit for bit."""
+    tally = bb.count(texts, target=terms)
+    labels = bb.LabelModel.of(tally).labels
+    for term in labels:
+        again = bb.count(texts, target=[term in own for own in terms])
+        derived = bb.labels.yes_no(tally, term)
+        assert derived == again
+        assert derived.digest() == again.digest()
+        assert np.array_equal(bb.estimate(derived).posterior(asked), bb.estimate(again).posterior(asked))
+    return len(labels)
+
+
+def test_terms_are_added_to_abstracts_as_by_one_against_the_rest(figure):
+    """Medline's: of each abstract several terms, of which each is a yes or no by itself."""
+    texts, terms = list(ABSTRACTS), list(ABSTRACTS.values())
+    new = "aspirin for stroke in patients over eighty"
+    n_terms = _one_against_the_rest(texts, terms, [*texts, new])
+    model = bb.LabelModel.of(bb.count(texts, target=terms))
+    found = dict(zip(model.labels, model.posterior([new])[0], strict=True))
+    assert model.predict([new])[0] == ("Aged", "Aspirin", "Stroke")
+    for term in model.labels:
+        refitted = bb.estimate(bb.count(texts, target=[term in own for own in terms]))
+        assert found[term] == pytest.approx(refitted.posterior([new])[0, 1], rel=1e-12)
+    said = ", ".join(f"{term} {p:.3f}" for term, p in sorted(found.items(), key=lambda item: -item[1]))
+    figure(
+        39,
+        "several terms for an abstract, as Medline adds them: all from one count, and those of a new abstract",
+        "none; that of one against the rest",
+        f"{n_terms} tallies, those of one against the rest to the last bit; {said}",
+        "bb.LabelModel.of(bb.count(abstracts, target=terms)).predict(new)",
+    )
+
+
+def test_topics_of_news_are_those_of_one_against_the_rest(data_dir, monkeypatch, figure):
+    assert data_dir
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    from benchmarks.labels import reuters
+
+    train, test = reuters()
+    some = train.some(1000)
+    n_topics = _one_against_the_rest(some.texts, some.topics, test.texts[:50])
+    figure(
+        39,
+        "the same of 1,000 stories of Reuters-21578",
+        "none",
+        f"{n_topics} topics by subtraction; tallies and posteriors those of {n_topics} counts, to the last bit",
+        "bb.labels.yes_no(tally, topic) == bb.count(texts, target=flags)",
+    )
+
+
 # Row 40
 
 

@@ -155,10 +155,8 @@ class LabelSets:
             codes += sorted(own)
             offsets.append(len(codes))
         if repeated:
-            text = f"{errors.many(repeated, 'label')} stand twice in their row, and count once"
-            errors.warn(
-                errors.BanburyWarning(text.replace("label stand", "label stands", 1) if repeated == 1 else text)
-            )
+            said = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"
+            errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {said} once"))
         arrays = np.array(offsets, dtype=np.int64), np.array(codes, dtype=np.int32)
         return cls(*arrays, tuple(numbers), np.array(known, dtype=np.bool_))
 

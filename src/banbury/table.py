@@ -408,6 +408,11 @@ class Labels:
         if self.weights is not None and len(self.weights) != n_rows:
             raise errors.length_mismatch("weights", len(self.weights), n_rows)
 
+    def check_one_class(self) -> None:
+        if self.several is not None:
+            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+            raise errors.bad_setting("the target", "sets of labels", wanted)
+
     @property
     def by_column(self) -> bool:
         """Whether all of them come with the rows."""
@@ -424,9 +429,7 @@ class Labels:
 
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
         """The batch's labels, of the kind that the first rows settled, and weights."""
-        if self.several is not None:
-            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
-            raise errors.bad_setting("the target", "sets of labels", wanted)
+        self.check_one_class()
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights_of(batch)
         if self.classes is not None:

@@ -168,9 +168,7 @@ INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
 OUTPUT = "-o --output FILE ! | the file to write; it is replaced as a whole, or not at all"
 COUNTING = """\
 # what is counted
---target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name. A column of lists, or A,B,C of \
-flags, are sets of labels
---target-delimiter C | what divides labels in the target, of which a row may have several
+--target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name{sets}
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
 'soil_*=FAMILY' is for all columns named so, COLUMN=none leaves one out, A+B=FAMILY takes several together. \
 Families: bernoulli, categorical, quantile_tree, gaussian, poisson, histogram, kernel_density, text; together: joint, \
@@ -180,6 +178,8 @@ kernel_density{choose}
 model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights
 --missing HOW =skip | a missing word or flag: skip it (the default), or category"""
+SETS = """. A column of lists, or A,B,C of flags, are sets of labels
+--target-delimiter C | what divides labels in the target, of which a row may have several"""
 CHOOSE = "; or choose: by how well they tell the classes of rows they have not seen"
 READING = """\
 # how it is read{before}
@@ -203,13 +203,13 @@ READING_AGAIN = READING.format(
 )
 WITHOUT_TEXT = "\n".join(
     line
-    for line in f"{COUNTING.format(choose='', several='')}\n{READING.format(before='')}".splitlines()
+    for line in f"{COUNTING.format(sets='', choose='', several='')}\n{READING.format(before='')}".splitlines()
     if not line.startswith("--text KEY=VALUE")
 )
 SEVERAL = "; of several, as in model=multinomial,presence, the best is found"
 COUNTED, COUNTED_OR_CHOSEN, TRIED = (
-    f"{COUNTING.format(choose=c, several=s)}\n{READING.format(before='')}"
-    for c, s in (("", ""), (CHOOSE, ""), (CHOOSE, SEVERAL))
+    f"{COUNTING.format(sets=sets, choose=choose, several=several)}\n{READING.format(before='')}"
+    for sets, choose, several in (("", "", ""), (SETS, CHOOSE, ""), ("", CHOOSE, SEVERAL))
 )
 ESTIMATING = """\
 # how it is estimated
@@ -297,7 +297,7 @@ $ banbury count january.csv --target churn -o january.banbury
 $ banbury count february.csv --like january.banbury -o february.banbury
 {INPUTS}
 {OUTPUT}
-{COUNTING.format(choose="", several="")}
+{COUNTING.format(sets=SETS, choose="", several="")}
 --like FILE | count what this tally, model or network counted, to merge the two
 {READING.format(before="")}"""),
     _verb(f"""

@@ -87,7 +87,9 @@ def diagnose(
     """
     check_n(n)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    return _diagnosed(Table.of(data, target, **counting, **reading).again(), int(n))
+    table = Table.of(data, target, **counting, **reading)
+    table.labels.check_one_class()
+    return _diagnosed(table.again(), int(n))
 
 
 def _diagnosed(table: Table, n: int) -> Diagnosis:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from banbury import errors
+from banbury.label_sets import are_sets
 from banbury.readers import Batch, from_texts, is_texts, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
@@ -116,12 +117,21 @@ def sorted_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
         raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
 
 
+def _several_labels(name: str) -> errors.BadSetting:
+    return errors.bad_setting(name, "sets of labels", "one class for each row; bb.MultiLabelClassifier takes several")
+
+
 def labels_of(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
         y[masked] = None
-    labels = y if type(y) is np.ndarray else np.asarray(y)
+    try:
+        labels = y if type(y) is np.ndarray else np.asarray(y)
+    except ValueError:  # lists of several lengths
+        raise _several_labels(name) from None
+    if labels.dtype.kind == "O" and labels.ndim == 1 and are_sets(labels):
+        raise _several_labels(name)
     if isinstance(y, (list, tuple)) and labels.ndim == 1:
         # NumPy would make texts of numbers and of what is missing, or numbers of flags.
         texts = labels.dtype.kind == "U" and not all(isinstance(label, str) for label in y)
@@ -133,7 +143,9 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         errors.warn(DataConversionWarning(text + "(n_samples,), for example using ravel()."))
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
+        text = f"{name} should be a 1d array, got an array of shape {labels.shape} instead."
+        hint = " bb.MultiLabelClassifier takes several labels for each row." if labels.ndim == 2 else ""
+        raise ValueError(text + hint)
     kind = labels.dtype.kind
     if kind == "f":
         if np.isinf(labels).any():

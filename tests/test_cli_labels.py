@@ -1,0 +1,120 @@
+"""The command line on rows with several labels: every verb that takes them says what the library says, and others refuse them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import banbury as bb
+from banbury.cli import main
+from test_cli import _as_it_was, refused, said  # noqa: F401
+from test_labels import TEXTS, TOPICS, made
+
+SETS = ["--target", "topics", "--target-delimiter", ";"]
+
+
+@pytest.fixture
+def papers(tmp_path, monkeypatch) -> Path:
+    """Rows with labels in a CSV file with a delimiter, in lists of an NDJSON file, and in columns of flags."""
+    monkeypatch.chdir(tmp_path)
+    texts, sets = made(300)
+    rows = list(zip(texts, sets, strict=True))
+    lines = ["text,topics", *(f"{text},{'; '.join(own)}" for text, own in rows)]
+    Path("papers.csv").write_text("\n".join(lines) + "\n")
+    for name, some in (("papers", rows), ("early", rows[:200]), ("late", rows[200:])):
+        records = (json.dumps({"text": text, "topics": own}) + "\n" for text, own in some)
+        Path(f"{name}.ndjson").write_text("".join(records))
+    flags = ([text, *(str(int(label in own)) for label in "abcd")] for text, own in rows)
+    Path("flags.csv").write_text("\n".join(["text,a,b,c,d", *map(",".join, flags)]) + "\n")
+    return tmp_path
+
+
+def printed(capsys, *arguments) -> list[dict]:
+    """The lines of JSON that a command prints."""
+    assert main(list(map(str, arguments))) == 0, capsys.readouterr().err
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.usefixtures("papers")
+def test_labels_are_fitted_predicted_and_evaluated(capsys):
+    facts = said(capsys, "fit", "papers.csv", *SETS, "-o", "papers.banbury")
+    assert facts["validation"]["micro_f1"] > 0.95
+    assert [own["label"] for own in facts["validation"]["labels"]] == ["a", "b", "c", "d"]
+    model = bb.load("papers.banbury")
+    assert isinstance(model, bb.LabelModel)
+    assert model.weighing is not None
+    texts, sets = made(300)
+    found = printed(capsys, "predict", "papers.banbury", "papers.csv")
+    assert [record["labels"] for record in found] == [list(own) for own in model.predict({"text": texts})]
+    assert all(record["probabilities"] == sorted(record["probabilities"], reverse=True) for record in found)
+    assert [len(r["labels"]) for r in printed(capsys, "predict", "papers.banbury", "papers.csv", "--top", 2)] == [2] * 300
+    few = printed(capsys, "predict", "papers.banbury", "papers.csv", "--at-least-one", "--posteriors")
+    assert all(record["labels"] and set(record["posteriors"]) == set("abcd") for record in few)
+    facts = said(capsys, "evaluate", "papers.banbury", "papers.ndjson")
+    assert facts == json.loads(json.dumps(bb.evaluate(model, {"text": texts}, sets).to_dict()))
+    assert main(["predict", "papers.banbury", "papers.csv", "--csv"]) == 0
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert (head, first.split(",")[1]) == ("row,labels,probabilities", "; ".join(found[0]["labels"]))
+
+
+@pytest.mark.usefixtures("papers")
+def test_a_label_is_explained(capsys):
+    said(capsys, "fit", "papers.ndjson", "--target", "topics", "--plain", "-o", "papers.banbury")
+    model = bb.load("papers.banbury")
+    facts = said(capsys, "explain", "papers.banbury", "papers.csv", "--row", 2, "--label", "c")
+    told = model.explain(made(300)[0][1], "c").to_dict()
+    assert facts == json.loads(json.dumps({"label": "c", **told}))
+    best = said(capsys, "explain", "papers.banbury", "--text", "a1 a2 a3")
+    assert best["label"] == "a"
+    assert "'e'" in refused(capsys, "explain", "papers.banbury", "--text", "a1", "--label", "e")[1]
+    shown = said(capsys, "show", "papers.banbury", "--informative", 2)
+    assert [own["label"] for own in shown["labels"]] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.usefixtures("papers")
+def test_labels_are_cross_validated_from_every_kind_of_target(capsys):
+    found = [
+        said(capsys, "cross-validate", *rest, "--folds", 5)
+        for rest in (["papers.csv", *SETS], ["papers.ndjson", "--target", "topics"], ["flags.csv", "--target", "a,b,c,d"])
+    ]
+    texts, sets = made(300)
+    assert found[0] == found[1] == found[2] == json.loads(json.dumps(bb.cross_validate(texts, sets, folds=5).to_dict()))
+
+
+@pytest.mark.usefixtures("papers")
+def test_tallies_of_labels_are_counted_merged_subtracted_and_estimated(capsys):
+    said(capsys, "count", "early.ndjson", "--target", "topics", "-o", "early.banbury")
+    said(capsys, "count", "late.ndjson", "--like", "early.banbury", "-o", "late.banbury")
+    said(capsys, "merge", "early.banbury", "late.banbury", "-o", "all.banbury")
+    whole = bb.load("all.banbury")
+    texts, sets = made(300)
+    assert whole == bb.count({"text": texts, "topics": sets}, target="topics")
+    said(capsys, "subtract", "all.banbury", "late.banbury", "-o", "rest.banbury")
+    assert bb.load("rest.banbury") == bb.load("early.banbury")
+    said(capsys, "estimate", "all.banbury", "--alpha", "0.1", "-o", "model.banbury")
+    model = bb.load("model.banbury")
+    assert np.array_equal(model.posterior(texts[:9]), bb.LabelModel.of(whole, alpha=0.1).posterior(texts[:9]))
+
+
+@pytest.mark.usefixtures("papers")
+def test_verbs_of_one_class_for_each_row_refuse_labels(capsys):
+    for verb in ("tune", "diagnose", "learning-curve"):
+        assert "one class for each row" in refused(capsys, verb, "papers.ndjson", "--target", "topics")[1]
+        assert "--target-delimiter" in refused(capsys, verb, "papers.csv", *SETS)[1]
+    said(capsys, "fit", "papers.csv", *SETS, "--plain", "-o", "papers.banbury")
+    assert "model of labels" in refused(capsys, "plot", "confusion", "papers.banbury", "papers.csv", "-o", "x.png")[1]
+
+
+def test_learners_of_one_class_for_each_row_name_the_one_of_several():
+    for learner in (bb.NaiveBayesClassifier, bb.EvidenceClassifier):
+        with pytest.raises(bb.errors.BadSetting, match="bb.MultiLabelClassifier"):
+            learner().fit(TEXTS, TOPICS)
+        with pytest.raises(bb.errors.BadSetting, match="bb.MultiLabelClassifier"):
+            learner().fit(TEXTS, [set(own) for own in TOPICS])
+        with pytest.raises(ValueError, match="bb.MultiLabelClassifier"):
+            learner().fit(TEXTS, np.eye(6, 2, dtype=int))
+    with pytest.raises(bb.errors.BadSetting, match="one class for each row"):
+        bb.diagnose(TEXTS, TOPICS)
