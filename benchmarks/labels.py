@@ -89,7 +89,9 @@ def reuters() -> tuple[Stories, Stories]:
                     parts[part].append((text_of(story), re.findall("<D>(.*?)</D>", tagged(story, "TOPICS"))))
     both = set.intersection(*({topic for _, own in part for topic in own} for part in parts.values()))
     train, test = (
-        Stories([text for text, _ in part], [[topic for topic in dict.fromkeys(own) if topic in both] for _, own in part])
+        Stories(
+            [text for text, _ in part], [[topic for topic in dict.fromkeys(own) if topic in both] for _, own in part]
+        )
         for part in parts.values()
     )
     return train, test

@@ -50,7 +50,9 @@ def test_labels_are_fitted_predicted_and_evaluated(capsys):
     found = printed(capsys, "predict", "papers.banbury", "papers.csv")
     assert [record["labels"] for record in found] == [list(own) for own in model.predict({"text": texts})]
     assert all(record["probabilities"] == sorted(record["probabilities"], reverse=True) for record in found)
-    assert [len(r["labels"]) for r in printed(capsys, "predict", "papers.banbury", "papers.csv", "--top", 2)] == [2] * 300
+    assert [len(r["labels"]) for r in printed(capsys, "predict", "papers.banbury", "papers.csv", "--top", 2)] == [
+        2
+    ] * 300
     few = printed(capsys, "predict", "papers.banbury", "papers.csv", "--at-least-one", "--posteriors")
     assert all(record["labels"] and set(record["posteriors"]) == set("abcd") for record in few)
     facts = said(capsys, "evaluate", "papers.banbury", "papers.ndjson")
@@ -78,7 +80,11 @@ def test_a_label_is_explained(capsys):
 def test_labels_are_cross_validated_from_every_kind_of_target(capsys):
     found = [
         said(capsys, "cross-validate", *rest, "--folds", 5)
-        for rest in (["papers.csv", *SETS], ["papers.ndjson", "--target", "topics"], ["flags.csv", "--target", "a,b,c,d"])
+        for rest in (
+            ["papers.csv", *SETS],
+            ["papers.ndjson", "--target", "topics"],
+            ["flags.csv", "--target", "a,b,c,d"],
+        )
     ]
     texts, sets = made(300)
     assert found[0] == found[1] == found[2] == json.loads(json.dumps(bb.cross_validate(texts, sets, folds=5).to_dict()))
@@ -110,11 +116,11 @@ def test_verbs_of_one_class_for_each_row_refuse_labels(capsys):
 
 def test_learners_of_one_class_for_each_row_name_the_one_of_several():
     for learner in (bb.NaiveBayesClassifier, bb.EvidenceClassifier):
-        with pytest.raises(bb.errors.BadSetting, match="bb.MultiLabelClassifier"):
+        with pytest.raises(bb.errors.BadSetting, match="MultiLabelClassifier"):
             learner().fit(TEXTS, TOPICS)
-        with pytest.raises(bb.errors.BadSetting, match="bb.MultiLabelClassifier"):
+        with pytest.raises(bb.errors.BadSetting, match="MultiLabelClassifier"):
             learner().fit(TEXTS, [set(own) for own in TOPICS])
-        with pytest.raises(ValueError, match="bb.MultiLabelClassifier"):
+        with pytest.raises(ValueError, match="MultiLabelClassifier"):
             learner().fit(TEXTS, np.eye(6, 2, dtype=int))
     with pytest.raises(bb.errors.BadSetting, match="one class for each row"):
         bb.diagnose(TEXTS, TOPICS)
