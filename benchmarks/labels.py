@@ -1,6 +1,6 @@
 """Several labels per row: `python -m benchmarks.labels` has Reuters-21578 labelled by Banbury and by scikit-learn.
 
-The ModApte split: 9,603 stories to learn from and 3,299 to test on, and the 90 topics that both parts have; a story may have none.
+The ModApte split: 9,603 stories to learn from, 3,299 to test on, and the 90 topics that both parts have; a story may have none.
 A story is its title and its text. Everything is chosen on the stories to learn from. scikit-learn's learners answer one topic
 against the rest, at their usual settings. Learners take turns, and their least times are kept; reading the file is not timed, all
 else is (finding words, choosing thresholds). Ten folds are those of ``bb.cross_validate``, exact: each story is scored by a model
@@ -147,7 +147,7 @@ def measured(train: Stories, test: Stories, repeats: int) -> Iterator[list[str]]
     """The rows of the table."""
     names = names_of(train)
     truth, answers = flags(test.topics, names), dict[str, Any]()
-    least = {name: (np.inf, np.inf) for name in LEARNERS}
+    least = dict.fromkeys(LEARNERS, (np.inf, np.inf))
     for turn in range(repeats):
         for name, learner in LEARNERS.items():
             say(f"labels: {name}, turn {turn + 1}")
