@@ -189,7 +189,8 @@ class Temperature(Calibration):
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
         temperature, floor = (float(state.numbers(name, 1)[0]) for name in ("temperature", "floor"))
-        state.check("temperature", temperature > 0, "above 0")
+        known = 0.999 * COLDEST <= temperature <= 1.001 * HOTTEST  # rounded when it was found
+        state.check("temperature", known, f"from {COLDEST:g} to {HOTTEST:g}")
         state.check("floor", floor < 0, "below 0")
         return cls(n_classes, temperature, floor)
 

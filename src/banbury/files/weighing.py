@@ -19,6 +19,8 @@ from banbury.weighing.evidence import Nodes, Pair
 from banbury.weighing.model import WeighedWords
 from banbury.weighing.texts import LearnedTexts, Setting
 
+LARGEST = 1e100  # of a weight: sums of what they are multiplied with stay finite
+
 
 def about(weighing: Weighing) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
@@ -101,14 +103,14 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
     words, paired = tuple(words for words, _ in of_texts), bool(about.get("paired", True))
     weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired)
-    if set(state_of(weighing)) != set(arrays) or not weights.temperature > 0:
+    if set(state_of(weighing)) != set(arrays) or not 1 / LARGEST <= weights.temperature <= LARGEST:
         raise ValueError("there are other arrays than those of weights")
     return weighing
 
 
 def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
     array = arrays[name]
-    if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
+    if array.dtype != np.float64 or array.shape != shape or not (np.abs(array) <= LARGEST).all():
         raise ValueError(f"{name!r} is not {shape} finite numbers")
     return array.copy()
 
