@@ -283,7 +283,7 @@ class Tally:
         names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        return self.merged(np.array([names.index(name) for name in self.classes], dtype=np.int64), names)
+        return self.merged(_places(self.classes, names), names)
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
         """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
@@ -404,6 +404,12 @@ class Tally:
 
     def _missing_text(self, name: str) -> str:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
+
+
+def _places(names: Sequence[Any], among: Sequence[Any]) -> NDArray[np.int64]:
+    """Where each name is among others, which have it."""
+    place = {name: c for c, name in enumerate(among)}
+    return np.array([place[name] for name in names], dtype=np.int64)
 
 
 def _canonical(key: Any) -> Any:
@@ -560,7 +566,7 @@ class Growing:
             return more
         if len(self._growing) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
             return rest + more
-        place = np.array([rest.classes.index(label) for label in more.classes], dtype=np.int64)
+        place = _places(more.classes, rest.classes)
         rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
         return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
 
@@ -575,7 +581,7 @@ class Growing:
         touched = self._each(part.rows, self._rest.classes, forgetting=True)
         self._check_left(part.rows, rest)
         if rest.classes != self._rest.classes:
-            kept = np.array([self._rest.classes.index(name) for name in rest.classes], dtype=np.int64)
+            kept = _places(rest.classes, self._rest.classes)
             self._growing = {g: growing.taken(kept) for g, growing in self._growing.items()}
         self._rest = rest
         return touched
@@ -620,7 +626,7 @@ class Growing:
             return self._begun(len(classes))
         if classes == self._rest.classes or not self._growing:
             return self._growing
-        index = np.array([classes.index(name) for name in self._rest.classes], dtype=np.int64)
+        index = _places(self._rest.classes, classes)
         return {g: growing.placed(index, len(classes)) for g, growing in self._growing.items()}
 
     def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
@@ -804,7 +810,7 @@ def _sorted_classes(tally: Tally) -> Tally:
     classes: Any = in_order(tally.classes)
     if classes == tally.classes:
         return tally
-    return tally._of([tally.classes.index(name) for name in classes], classes)
+    return tally._of(_places(classes, tally.classes), classes)
 
 
 old_module("banbury.tally.tally", "Tally")

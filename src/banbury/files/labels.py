@@ -13,10 +13,11 @@ from banbury.files import contents
 from banbury.files.checking import Arrays, check, under
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.naive_bayes import checked_choice
+from banbury.weighing.texts import Setting
 
 PREFIX = "labels."
 SETTINGS = {"how", "alpha", "labels", "common", "slope", "shift", "weighing"}
-WEIGHING = {"labels", "columns", "strength", "digest", "losses"}
+WEIGHING = {"labels", "columns", "setting", "strength", "digest", "losses"}
 
 
 def about(model: LabelModel) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def about(model: LabelModel) -> dict[str, Any]:
     if weighing is not None:
         losses = [list(each) for each in weighing.losses]
         weighed = {"labels": list(weighing.labels), "columns": list(weighing.columns), "strength": weighing.strength}
-        weighed |= {"digest": weighing.digest, "losses": losses}
+        weighed |= {"setting": list(weighing.setting), "digest": weighing.digest, "losses": losses}
     own = {
         "how": model.choice.how,
         "alpha": model.choice.alpha,
@@ -96,7 +97,11 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     strength = float(about["strength"])
     check(bool(np.isfinite(corrections).all()) and 0 <= strength < np.inf, "corrections are not finite numbers")
     losses = tuple((float(a), float(b)) for a, b in about["losses"])
-    return LabelWeighing(labels, columns, words, strength, corrections.copy(), str(about["digest"]), losses)
+    setting = Setting(*about["setting"])
+    numbers = [float(x) for x in (setting.power, setting.telling, setting.trust)]
+    check(all(0 <= x < np.inf for x in numbers) and type(setting.often) is bool, "words have no such setting")
+    learned = Setting(setting.often, *numbers), strength, corrections.copy()
+    return LabelWeighing(labels, columns, words, *learned, str(about["digest"]), losses)
 
 
 def _words(names: Any, ends: Any) -> tuple[str, ...]:

@@ -93,11 +93,12 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     given = _given(model, rows, folds, known, names)
     texts = LabelTexts(bags, (offsets, codes.astype(np.int32)), weights, len(labels), given)
     order = np.lexsort((np.arange(len(known)), rows.hashes()[known]))  # no order of rows changes the answer
-    strength, corrections, scores, losses = learned_labels(texts.take(order), folds[known][order], seed, rows.threads)
-    back = np.empty_like(scores)
-    back[order] = scores
+    found = learned_labels(texts.take(order), folds[known][order], seed, rows.threads)
+    back = np.empty_like(found.scores)
+    back[order] = found.scores
     words = tuple(tuple(column) for column in _words(tally, names))
-    weighing = LabelWeighing(labels, names, words, strength, corrections, tally.digest(), losses)
+    learned = found.setting, found.strength, found.corrections
+    weighing = LabelWeighing(labels, names, words, *learned, tally.digest(), found.losses)
     return model.weighed(weighing), HeldOut(
         labels, known, back, flags, every if every is None else weights, folds[known]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,9 +21,10 @@ from banbury.readers import Batch
 from banbury.tally import Label, Tally
 from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence
 
-SETTING = Setting(True, 1.0, 0.5, 0.25)
-STRENGTHS = (30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
-PASSES, LAST_PASSES = 2, 6
+SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5))
+STRENGTHS = (100.0, 300.0, 1000.0)  # C: how far corrections may go
+SMALLER, FEW_TEXTS = (3.0, 10.0, 30.0), 2_000  # C that fewer texts than so many may need
+PASSES, LAST_PASSES = 4, 8
 MOST_CELLS = 1 << 28  # words × labels, or rows × labels, that are weighed
 
 
@@ -184,47 +185,73 @@ class WeighedColumn:
         return _core.score_bags(bags.parts, values, self.table, threads)
 
 
-def _scores(texts: LabelTexts, learned: Sequence[LabelEvidence], corrections: Reals32, threads: int) -> Real:
+def _scores(
+    texts: LabelTexts, learned: Sequence[LabelEvidence], corrections: Reals32, setting: Setting, threads: int
+) -> Real:
     """The log-odds of texts that were not learned from."""
     scores = learned[0].log_prior + COMMON * corrections[-1].astype(np.float64)
     scores = np.tile(scores, (len(texts), 1))
     start = 0
     for bags, evidence in zip(texts.bags, learned, strict=True):
-        column = WeighedColumn(evidence, corrections[start : start + bags.n_words], SETTING)
+        column = WeighedColumn(evidence, corrections[start : start + bags.n_words], setting)
         scores += column.scores(bags, threads)
         start += bags.n_words
     return scores if texts.given is None else scores + texts.given
 
 
-def learned_labels(
-    texts: LabelTexts, folds: Int, seed: int, threads: int
-) -> tuple[float, Reals32, Real, tuple[tuple[float, float], ...]]:
-    """C, the corrections, the log-odds of each text by what was learned from other folds, and the loss of each C.
+@dataclass(frozen=True)
+class LearnedLabels:
+    """The setting and C that lose least, the corrections, and the log-odds of each text by what other folds taught."""
 
-    C is that whose log-odds lose least on texts held out, when two numbers make them honest.
+    setting: Setting
+    strength: float
+    corrections: Reals32
+    scores: Real
+    losses: tuple[tuple[float, float], ...]
+
+
+class _Fold:
+    """Texts to learn from, and texts held out."""
+
+    def __init__(self, texts: LabelTexts, outside: Flags) -> None:
+        self.inside, self.outside = texts.take(np.flatnonzero(~outside)), texts.take(np.flatnonzero(outside))
+
+    def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[tuple[float, Reals32]]:
+        """The loss and the log-odds of texts held out, with corrections of each C in turn; it ends where they become worse."""
+        learner, found = _Learner(self.inside, setting, 1), list[tuple[float, Reals32]]()
+        for strength in strengths:
+            corrections = learner.corrected(strength, PASSES, seed)
+            scores = _scores(self.outside, self.inside.evidence, corrections, setting, 1)
+            loss = honest_loss(scores, self.outside.flags, self.outside.weights)
+            found.append((loss, scores.astype(np.float32)))
+            if len(found) > 1 and loss > found[-2][0]:
+                break
+        return found
+
+
+def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
+    """What is learned of texts with sets of labels.
+
+    The setting is the one that loses least on the first fold, and C that whose log-odds lose least on all texts held out, when
+    two numbers make them honest.
     """
-    numbers = np.unique(folds).tolist()
-
-    def path(fold: int) -> list[Real]:
-        inside, outside = texts.take(np.flatnonzero(folds != fold)), texts.take(np.flatnonzero(folds == fold))
-        learner = _Learner(inside, SETTING, 1)
-        return [
-            _scores(outside, inside.evidence, learner.corrected(strength, PASSES, seed), 1).astype(np.float32)
-            for strength in STRENGTHS
-        ]
-
+    strengths = (*SMALLER, *STRENGTHS) if len(texts) < FEW_TEXTS else STRENGTHS
+    every = [_Fold(texts, folds == fold) for fold in np.unique(folds).tolist()]
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        paths = list(pool.map(path, numbers))
+        raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), SETTINGS))
+        best = int(np.argmin([min(loss for loss, _ in path) for path in raced]))
+        setting = SETTINGS[best]
+        paths = [raced[best], *pool.map(lambda fold: fold.path(setting, strengths, seed), every[1:])]
     tried = []
-    for level in range(len(STRENGTHS)):
+    for level in range(min(map(len, paths))):
         scores = np.zeros((len(texts), texts.n_labels))
-        for fold, scored in zip(numbers, paths, strict=True):
-            scores[folds == fold] = scored[level]
+        for fold, path in zip(np.unique(folds).tolist(), paths, strict=True):
+            scores[folds == fold] = path[level][1]
         tried.append((honest_loss(scores, texts.flags, texts.weights), scores))
-    best = int(np.argmin([loss for loss, _ in tried]))
-    corrections = _Learner(texts, SETTING, threads).corrected(STRENGTHS[best], LAST_PASSES, seed)
-    losses = tuple((strength, loss) for strength, (loss, _) in zip(STRENGTHS, tried, strict=True))
-    return STRENGTHS[best], corrections, tried[best][1], losses
+    at = int(np.argmin([loss for loss, _ in tried]))
+    corrections = _Learner(texts, setting, threads).corrected(strengths[at], LAST_PASSES, seed)
+    losses = tuple((strength, loss) for strength, (loss, _) in zip(strengths, tried, strict=False))
+    return LearnedLabels(setting, strengths[at], corrections, tried[at][1], losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +264,7 @@ class LabelWeighing:
     labels: tuple[Label, ...]
     columns: tuple[str, ...]
     words: tuple[tuple[str, ...], ...]
+    setting: Setting
     strength: float
     corrections: Reals32
     digest: str
@@ -282,7 +310,7 @@ class LabelWeighing:
         labels = tuple(label for label in self.labels if label in set(tally.classes))
         corrections = np.concatenate([*parts, self.corrections[-1:]])
         corrections = _of_labels(corrections, self.labels, labels)
-        return LabelWeighing(labels, self.columns, tuple(words), self.strength, corrections, self.digest, self.losses)
+        return replace(self, labels=labels, words=tuple(words), corrections=corrections)
 
 
 def _of_labels(table: Any, old: Sequence[Label], new: Sequence[Label]) -> Any:
@@ -302,7 +330,7 @@ class WeighedLabels:
         self.lexicons = tuple(lexicon_of(f, tally.of(f.name), self.every) for f in self.features)
         self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
         self.columns = tuple(
-            WeighedColumn(evidence, weighing.of(lexicon, k, labels, self.stale), SETTING)
+            WeighedColumn(evidence, weighing.of(lexicon, k, labels, self.stale), weighing.setting)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
         self.log_prior = self._evidence_of_rows().log_prior + weighing.common(labels)
