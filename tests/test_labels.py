@@ -307,6 +307,20 @@ def test_weighing_and_thresholds_pay() -> None:
     assert scores["weighed"] > 0.97 and scores["weighed"] >= scores["plain"] >= scores["half"] - 0.01
 
 
+def test_settings_are_tuned_and_the_best_is_kept(tmp_path: Path) -> None:
+    texts, sets = made(200)
+    found = bb.tune(
+        texts, sets, alpha=[1.0, 0.01], text={"model": ["multinomial", "presence"]}, weigh=[False, True], folds=4
+    )
+    assert len(found.tried) == 5 and found.best in [settings for settings, _ in found.tried]  # type: ignore[attr-defined]
+    losses = [each.log_loss for _, each in found.tried]  # type: ignore[attr-defined]
+    best = [settings for settings, _ in found.tried][int(np.argmin(losses))]  # type: ignore[attr-defined]
+    assert found.best == best and str(found).startswith("the best of 5 settings by log_loss")
+    bb.save(found.model, tmp_path / "best.banbury")
+    with pytest.raises(BanburyError, match="scoring"):
+        bb.tune(texts, sets, scoring="brier")
+
+
 # The estimator --------------------------------------------------------------------------------------------------------
 
 

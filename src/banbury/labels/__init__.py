@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from banbury.label_sets import LabelSets
-from banbury.labels.learning import cross_validate, evaluate, fitted, validated
+from banbury.labels.learning import LabelTuning, cross_validate, evaluate, fitted, tune, validated
 from banbury.labels.model import LabelModel, yes_no
 from banbury.labels.results import LabelEvaluation, PerLabel
 from banbury.labels.thresholds import Thresholds
@@ -15,12 +15,14 @@ __all__ = [
     "LabelEvaluation",
     "LabelModel",
     "LabelSets",
+    "LabelTuning",
     "LabelWeighing",
     "PerLabel",
     "Thresholds",
     "cross_validate",
     "evaluate",
     "fitted",
+    "tune",
     "validated",
     "yes_no",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from banbury.tally import Tally
 
 FOLDS, WEIGHED_FOLDS = 5, 3
 ALPHAS = (1.0, 0.1, 0.01)
+MANY_ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+SCORINGS = ("log_loss", "micro_f1", "macro_f1", "subset_accuracy", "hamming_loss")
 
 
 def fitted(
@@ -239,3 +242,90 @@ def _folds(folds: Any, rows: HeldRows, seed: int) -> Int:
             "folds", folds, "a number of folds, or a fold for each row, where rows have sets of labels"
         )
     return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
+
+
+# Tuning ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTuning:
+    """Settings that were tried, each with how good its labels are on rows held out; the best, and the model it makes."""
+
+    best: dict[str, Any]
+    model: LabelModel
+    tried: tuple[tuple[dict[str, Any], LabelEvaluation], ...]
+    scoring: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        names = ("micro_f1", "macro_f1", "log_loss")
+        rows = [{**settings, **{name: getattr(found, name) for name in names}} for settings, found in self.tried]
+        return {"best": self.best, "scoring": self.scoring, "tried": rows}
+
+    def __str__(self) -> str:
+        lines = [f"the best of {errors.many(len(self.tried), 'setting')} by {self.scoring}: {_said(self.best)}"]
+        for settings, found in sorted(self.tried, key=lambda each: _cost(each[1], self.scoring)):
+            figures = f"micro F1 {found.micro_f1:.4f}  macro F1 {found.macro_f1:.4f}  log loss {found.log_loss:.4f}"
+            lines.append(f"  {figures}  {_said(settings)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _said(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+def _cost(found: LabelEvaluation, scoring: str) -> float:
+    value = float(getattr(found, scoring))
+    return value if scoring in ("log_loss", "hamming_loss") else -value
+
+
+def tune(
+    table: Table,
+    *,
+    alpha: Any = "auto",
+    how: Any = "mean",
+    text: Mapping[str, Any] | None = None,
+    weigh: Any = False,
+    scoring: str = "log_loss",
+    folds: int = 5,
+    threshold: Any = "f1",
+    seed: int = 0,
+) -> LabelTuning:
+    """The best of many settings for sets of labels, from one count of each fold."""
+    if scoring not in SCORINGS:
+        raise errors.unknown_choice("scoring", scoring, SCORINGS)
+    rows = HeldRows.of(table)
+    tally, numbers = rows.count(), _folds(folds, rows, seed)
+    tried: list[tuple[dict[str, Any], LabelEvaluation]] = []
+    models: list[LabelModel] = []
+    for settings in _candidates(alpha, how, text, weigh):
+        if settings.get("weigh"):
+            model, found = weighed(LabelModel.of(tally), rows, seed)
+        else:
+            names = [f.name for f in tally.schema.features if f.family.reads_text()]
+            own = {key: value for key, value in settings.items() if key not in ("alpha", "how", "weigh")}
+            families = {name: replace(tally.schema[name].family, **own) for name in names} if own else None  # type: ignore[type-var]
+            model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], features=families)
+            found = held_out(model, rows, numbers)
+        evaluation = validated(found, threshold)
+        chosen = Thresholds.chosen(found.labels, found.scores, found.flags, found.weights, threshold)
+        tried.append((settings, evaluation))
+        models.append(model.with_thresholds(chosen))
+    best = min(range(len(tried)), key=lambda k: _cost(tried[k][1], scoring))
+    return LabelTuning(tried[best][0], models[best], tuple(tried), scoring)
+
+
+def _candidates(alpha: Any, how: Any, text: Mapping[str, Any] | None, weigh: Any) -> list[dict[str, Any]]:
+    """Every combination of settings, each of one value or several."""
+    alphas = MANY_ALPHAS if isinstance(alpha, str) and alpha == "auto" else _several(alpha)
+    names = ["alpha", "how", *(text or {})]
+    values = [alphas, _several(how), *(_several(value) for value in (text or {}).values())]
+    plain = [dict(zip(names, each, strict=True)) for each in product(*values)]
+    wanted = _several(weigh)
+    return [*(plain if False in wanted else []), *([{"weigh": True}] if True in wanted else [])]
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, set, np.ndarray)) else [value]

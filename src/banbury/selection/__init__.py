@@ -5,12 +5,11 @@ from banbury.selection.cross_validation import (
     counted_and_validated,
     cross_validate,
     cross_validate_stream,
-    has_sets,
     left_out,
     scored_and_validated,
     weighed_and_validated,
 )
-from banbury.selection.dataset import held, streamed
+from banbury.selection.dataset import has_sets, held, streamed
 from banbury.selection.learning import LearningCurve, learning_curve
 from banbury.selection.results import CrossValidation, Evaluation, Streamed, evaluate
 from banbury.selection.tuning import Tuning, tune

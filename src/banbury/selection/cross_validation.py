@@ -14,13 +14,13 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
-from banbury.label_sets import LabelSets, LabelTarget, are_sets
+from banbury.label_sets import LabelSets, are_sets
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
-from banbury.readers import Batch, Source
+from banbury.readers import Batch
 from banbury.readers.tables import library
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.dataset import Dataset, chooses, held, several, streamed
+from banbury.selection.dataset import Dataset, chooses, has_sets, held, several, streamed
 from banbury.selection.folds import MOST_FOLDS, Round, learned_from, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
@@ -28,7 +28,7 @@ from banbury.selection.scoring import PendingWarnings, answer, model_maker, norm
 from banbury.selection.tuning import tune
 from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
-from banbury.table import Table, label_target, opened
+from banbury.table import Table
 from banbury.tally import Tally, sums_of_rows
 
 INNER_FOLDS = 10
@@ -148,22 +148,6 @@ def cross_validate(
         done = ["tuned"] * (chooses(features) or several(alpha)) + ["calibrated"] * (calibrate is not None)
         what += f", {' and '.join(done)} within each fold"
     return _validated(rows, splits, settings, what)
-
-
-def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
-    """Whether the target is one of sets of labels."""
-    if reading.get("target_delimiter") is not None or isinstance(target, LabelTarget) or are_sets(target):
-        return True
-    if isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target)):
-        if isinstance(data, (Dataset, Table)) or not _readable_again(data):
-            return False
-        source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
-        return isinstance(label_target(source, target, None), LabelTarget)
-    return False
-
-
-def _readable_again(data: Any) -> bool:
-    return data.again if isinstance(data, Source) else not hasattr(data, "__next__")
 
 
 def _is(given: Any, default: Any) -> bool:

@@ -15,11 +15,12 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.keys import dense_numbers
+from banbury.label_sets import LabelTarget, are_sets
 from banbury.progress import watched
-from banbury.readers import Batch, Codes
+from banbury.readers import Batch, Codes, Source
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import Labels, Table, doubt_fractions, numbered, refuse_continuous
+from banbury.table import Labels, Table, doubt_fractions, label_target, numbered, opened, refuse_continuous
 from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -284,3 +285,17 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
+
+
+def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
+    """Whether the target is one of sets of labels."""
+    if reading.get("target_delimiter") is not None or isinstance(target, LabelTarget) or are_sets(target):
+        return True
+    if isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target)):
+        if isinstance(data, (Dataset, Table)) or not (
+            data.again if isinstance(data, Source) else not hasattr(data, "__next__")
+        ):
+            return False
+        source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
+        return isinstance(label_target(source, target, None), LabelTarget)
+    return False

@@ -15,10 +15,11 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import HOWS, Family, How, check_positive
+from banbury.labels import tune as tune_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import LEAST, FamilyChoice, choose
-from banbury.selection.dataset import Dataset, chooses, held, several
+from banbury.selection.dataset import Dataset, chooses, has_sets, held, several
 from banbury.selection.folds import Round, learned_from, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import answer, fitting_prior, learned
@@ -70,7 +71,8 @@ def tune(
     weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
     in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
     ``folds``, ``groups`` and the rest are those of ``bb.cross_validate``. A warning tells where the best of three numbers or
-    more is the least or the largest of them.
+    more is the least or the largest of them. A target of sets of labels is tuned by "log_loss", "micro_f1", "macro_f1",
+    "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -80,6 +82,11 @@ def tune(
     1.0
     """
     check_seed(seed)
+    if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
+        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}
+        table = Table.of(data, target, **counting, **reading)
+        return tune_labels(table, folds=folds, **settings)  # type: ignore[return-value]
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     if calibrate is not None and calibrate not in tuple(METHODS):
