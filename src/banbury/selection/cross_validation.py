@@ -28,7 +28,7 @@ from banbury.selection.scoring import PendingWarnings, answer, model_maker, norm
 from banbury.selection.tuning import tune
 from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
-from banbury.table import Table
+from banbury.table import Table, opened
 from banbury.tally import Tally, sums_of_rows
 
 INNER_FOLDS = 10
