@@ -96,7 +96,8 @@ CANNOT = {"polars, written": {"durations"}}  # Polars writes none
 def inferred(data: Any) -> dict[str, str]:
     """What each column is taken for."""
     schema = bb.Schema.infer(data, target="class")
-    families = {feature.name: f"{feature.family} of {feature.kind}" for feature in schema.features}
+    kinds = {"integer": "number", "float": "number"}  # pandas makes floats of whole numbers that have gaps
+    families = {f.name: f"{f.family} of {kinds.get(str(f.kind), f.kind)}" for f in schema.features}
     return families | dict(schema.left_out)
 
 
