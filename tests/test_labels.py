@@ -135,6 +135,24 @@ def test_targets_of_every_kind_count_the_same(tmp_path: Path) -> None:
     assert tally.count(columns | {"topics": TOPICS}) == tally
 
 
+def test_a_file_that_lies_in_several_folders_has_their_labels(tmp_path: Path) -> None:
+    for number, (text, own) in enumerate(zip(TEXTS, TOPICS, strict=True)):
+        for topic in own:
+            (tmp_path / topic).mkdir(exist_ok=True)
+            (tmp_path / topic / f"{number}.txt").write_text(text)
+    (tmp_path / "fuel" / "0.txt").write_text("another text of that name")
+    rows = [(text, own) for text, own in zip(TEXTS, TOPICS, strict=True) if own] + [
+        ("another text of that name", ["fuel"])
+    ]
+    texts, topics = zip(*rows, strict=True)
+    tally = bb.count(tmp_path, target="folders")
+    assert tally == bb.count({"text": list(texts)}, target=list(topics)) and tally.n_rows == 6
+    assert bb.evaluate(bb.LabelModel.of(tally), tmp_path).truth.sum() == 7
+    assert bb.count(tmp_path).n_rows == 7  # each a row of its own, where folders are classes
+    bb.save(tally, tmp_path / "tally.banbury")
+    assert bb.load(tmp_path / "tally.banbury").schema.labels == tally.schema.labels  # type: ignore[union-attr]
+
+
 def test_a_row_without_labels_counts_and_one_without_a_target_does_not() -> None:
     tally = bb.count({"text": TEXTS, "topics": [["grain"], None, [], [], ["fuel"], None]}, target="topics")
     assert (tally.n_rows, tally.skipped, tally.classes) == (4, 2, (EVERY, "fuel", "grain"))

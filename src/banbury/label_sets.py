@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,11 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int
-from banbury.readers import Batch, Scalar
-from banbury.readers.columns import Unfit, missing, natural
+from banbury.readers import Batch, Scalar, Source
+from banbury.readers.batches import numbered
+from banbury.readers.columns import Objects, Unfit, missing, natural
 
+FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
 EVERY = ""  # the class of all rows, which is counted beside the labels
 GATHERED = (list, tuple, set, frozenset)
 
@@ -26,18 +30,23 @@ class LabelTarget:
     columns: tuple[str, ...] = ()
     delimiter: str | None = None
     flags: bool = False  # each column is a label
+    folders: bool = False  # those that a file lies in
 
     def to_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "delimiter": self.delimiter, "flags": self.flags}
+        kept = {"columns": list(self.columns), "delimiter": self.delimiter, "flags": self.flags}
+        return {**kept, "folders": True} if self.folders else kept
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LabelTarget:
         columns, delimiter, flags = data["columns"], data["delimiter"], data["flags"]
+        folders = data.get("folders", False)
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
             raise ValueError("the columns of labels are no list of names")
         if not (delimiter is None or (isinstance(delimiter, str) and delimiter)) or not isinstance(flags, bool):
             raise ValueError("labels have no such delimiter")
-        return cls(tuple(columns), delimiter, flags)
+        if not isinstance(folders, bool):
+            raise ValueError("labels are folders or not")
+        return cls(tuple(columns), delimiter, flags, folders)
 
     def of_batch(self, batch: Batch) -> LabelSets:
         """The labels of a batch's rows."""
@@ -253,6 +262,35 @@ def _check_flags(flags: NDArray[Any]) -> None:
         ) from None
     if odd.any():
         raise errors.bad_setting("the target", flags[odd].ravel()[0], "flags, 0 or 1 for each row and label")
+
+
+def gathered(source: Source) -> Source:
+    """Files that lie in several folders, under one name and with the same contents, as one row with a label for each."""
+    assert source.target is not None
+    name = source.target
+
+    def places(batch: Batch) -> list[tuple[str, bytes]]:
+        names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
+        cells = zip(*(batch.column(other).cells() for other in batch.names if other != name), strict=True)
+        return [
+            (file, blake2b(repr(row).encode(), digest_size=16).digest()) for file, row in zip(names, cells, strict=True)
+        ]
+
+    def batches() -> Iterator[Batch]:
+        labels: dict[tuple[str, bytes], list[Any]] = {}
+        for batch in source:
+            for place, label in zip(places(batch), batch.column(name).cells(), strict=True):
+                own = labels.setdefault(place, [])
+                own += [] if label in own else [label]
+        for batch in source:
+            found = [(k, labels.pop(place)) for k, place in enumerate(places(batch)) if place in labels]
+            first, sets = np.array([k for k, _ in found], dtype=np.int64), [own for _, own in found]
+            if len(first):
+                taken = batch.take(first)
+                taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]
+                yield taken.with_columns({name: Objects(sets)})
+
+    return Source(lambda: numbered(batches()), source.name, source.again, source.target)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

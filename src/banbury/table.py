@@ -18,7 +18,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
-from banbury.label_sets import LabelSets, LabelTarget, are_sets, holds_sets
+from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.progress import watched
 from banbury.readers import (
     Batch,
@@ -95,6 +95,8 @@ class Table:
             return cls(source, labels, schema, features, missing, data, reading, trees)
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
+        if wants_folders(source, target):
+            source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -166,6 +168,13 @@ class Table:
         if _is_file(self.data):
             return _reopened, (self.data, self.reading, *rest)
         return Table, (Held(tuple(self.source), self.name, self.source.target), *rest)
+
+
+def wants_folders(source: Source, target: Any) -> bool:
+    """Whether the labels of files are the folders that they lie in."""
+    if isinstance(target, LabelTarget):
+        return target.folders and source.target is not None
+    return isinstance(target, str) and target == FOLDERS and source.target is not None and target != source.target
 
 
 def label_target(source: Source, target: Any, delimiter: str | None) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
-from banbury.label_sets import EVERY, LabelTarget
+from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
 from banbury.labels.results import LabelEvaluation
 from banbury.labels.thresholds import Thresholds, honest_loss
@@ -20,7 +20,7 @@ from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels
 from banbury.labels.words import lexicon_of
 from banbury.sums import in_order
-from banbury.table import Labels, Table, label_target, mixed
+from banbury.table import Labels, Table, label_target, mixed, wants_folders
 from banbury.tally import Tally
 
 FOLDS, WEIGHED_FOLDS = 5, 3
@@ -139,6 +139,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         delimiter = reading.pop("target_delimiter", model.schema.labels.delimiter)
     reading.pop("target_delimiter", None)
     source = model.read(data, reading)
+    if wants_folders(source, target):
+        source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
     labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
     if labels.several is None:
         raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")

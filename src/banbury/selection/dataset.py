@@ -20,7 +20,16 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import Labels, Table, doubt_fractions, label_target, numbered, opened, refuse_continuous
+from banbury.table import (
+    Labels,
+    Table,
+    doubt_fractions,
+    label_target,
+    numbered,
+    opened,
+    refuse_continuous,
+    wants_folders,
+)
 from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -297,5 +306,5 @@ def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
         ):
             return False
         source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
-        return isinstance(label_target(source, target, None), LabelTarget)
+        return wants_folders(source, target) or isinstance(label_target(source, target, None), LabelTarget)
     return False
