@@ -46,9 +46,10 @@ def packed(name: str, members: dict[str, str | bytes]) -> str:
         ("t.tsv", CSV.replace(",", "\t")),
         ("t.ndjson", NDJSON),
         ("t.arff", ARFF),
-        ("t.csv.gz", gzip.compress(CSV.encode())),
+        ("t.csv.gz", gzip.compress(CSV.encode(), mtime=0)),
         ("table", CSV),
     ],
+    ids=["csv", "folder", "tsv", "ndjson", "arff", "gz", "unnamed"],
 )
 def test_the_one_table_of_an_archive_is_read(member, content):
     Path("t.csv").write_text(CSV)
