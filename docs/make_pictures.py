@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from benchmarks import datasets
+from benchmarks.labels import reuters
 from matplotlib import pyplot
 from PIL import Image
 from sklearn.datasets import load_iris
@@ -270,6 +271,12 @@ def convergence() -> Display:
     return bb.plots.ConvergenceDisplay.from_estimator(learned)
 
 
+def labels() -> Display:
+    train, test = reuters()
+    clf = bb.MultiLabelClassifier().fit(train.texts, train.topics)
+    return bb.plots.LabelsDisplay.from_model(clf, test.texts, test.topics)
+
+
 WITH_DATA = {
     tree: "adult",
     counts: "adult",
@@ -283,6 +290,7 @@ WITH_DATA = {
     words: "20news-bydate",
     confusion: "20news-bydate",
     convergence: "20news-bydate",
+    labels: "reuters21578",
 }
 
 

@@ -14,6 +14,7 @@ from banbury import plots
 from banbury.cli import main, parsers
 from banbury.cli import plot as plotting
 from test_cli import _as_it_was, here, refused, said  # noqa: F401
+from test_labels import made
 
 WINE = "alcohol,hue"
 
@@ -34,6 +35,9 @@ def wine(tmp_path_factory) -> Path:
     bb.save(bb.EvidenceClassifier().fit(X, y).model_, folder / "weighed.banbury")
     bb.save(bb.EvidenceClassifier("gaussian").fit(X, y).model_, folder / "bells.banbury")
     bb.save(bb.BeliefNetwork.tan(csv, "target"), folder / "tree.banbury")
+    papers = [{"text": text, "topics": topics} for text, topics in zip(*made(120), strict=True)]
+    (folder / "papers.ndjson").write_text("".join(json.dumps(paper) + "\n" for paper in papers))
+    bb.save(bb.LabelModel.of(bb.count(papers, "topics")), folder / "labels.banbury")
     return folder
 
 
@@ -193,6 +197,7 @@ DRAWN = {
     ],
     "calibration": ["plain.banbury wine.csv", "tree.banbury wine.csv"],
     "confusion": ["plain.banbury wine.csv --shares", "tree.banbury wine.csv"],
+    "labels": ["labels.banbury papers.ndjson"],
     "learning-curve": ["wine.csv --target target --sizes 60,100 --features gaussian"],
     "network": ["tree.banbury"],
 }

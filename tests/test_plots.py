@@ -8,7 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +29,7 @@ from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
 from banbury.plots.nomogram import Scale
+from test_labels import made
 from test_networks import alarm
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -124,6 +125,7 @@ EVERY: dict[str, Callable[[], Display]] = {
     "confusion of twenty": lambda: plots.ConfusionMatrixDisplay.from_predictions(
         groups(20) * 2, groups(20) + groups(20)[::-1], values="shares"
     ),
+    "labels": lambda: plots.LabelsDisplay.from_evaluation(sixty_labels()),
     "learning curve": lambda: plots.LearningCurveDisplay.from_learning_curve(
         bb.learning_curve(iris(), "species", sizes=[10, 90], repeats=2, beside="logistic_regression")
     ),
@@ -147,6 +149,18 @@ EVERY: dict[str, Callable[[], Display]] = {
         )
     ),
 }
+
+
+def sixty_labels() -> bb.LabelEvaluation:
+    """Ever rarer ones; one that no row has, and nine that one row has and none is given."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((400, 60)) < 1.0 / (1 + np.arange(60))
+    truth[:, 50:] = False
+    truth[0, 51:] = True
+    found = truth ^ (rng.random(truth.shape) < 0.02)
+    found[:, 51:] = False
+    labels = tuple(f"topic-{k}" for k in range(60))
+    return bb.LabelEvaluation(labels, np.arange(400), truth, found, found.astype(float))
 
 
 def sports() -> bb.Hypotheses:
@@ -966,6 +980,40 @@ def test_what_cannot_be_drawn_of_answers() -> None:
             display.from_cross_validation([[1]])  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match=r"a LearningCurve, as bb.learning_curve makes it"):
         plots.LearningCurveDisplay.from_learning_curve([1])  # type: ignore[arg-type]
+
+
+def test_labels_are_drawn_where_they_are_and_their_names_overlap_nothing() -> None:
+    found = sixty_labels()
+    shown = plots.LabelsDisplay.from_evaluation(found)
+    assert shown.labels == tuple(label for label in found.labels if label != "topic-50")
+    np.testing.assert_array_equal(shown.f1, np.delete(found.per_label.f1, 50))
+    np.testing.assert_array_equal(shown.rows, np.delete(found.per_label.rows, 50))
+    points = shown.ax_.collections[0].get_offsets()
+    np.testing.assert_allclose(points, np.unique(np.stack([shown.rows, shown.f1], axis=1), axis=0))
+    said = [text.get_text() for text in shown.ax_.texts]
+    assert "9 labels" in said
+    assert "topic-0" in said
+    own = [name for name in said if name.startswith("topic")]
+    assert len(own) == len(set(own)) > 10
+    shown.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in shown.ax_.texts]
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    legend = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert legend == [f"micro F1 {found.micro_f1:.3f}", f"macro F1 {found.macro_f1:.3f}"]
+
+
+def test_labels_of_a_model_are_those_of_its_evaluation() -> None:
+    texts, sets = made(150)
+    clf = bb.MultiLabelClassifier().fit(texts, sets)
+    for model in (clf, clf.model_):
+        shown = plots.LabelsDisplay.from_model(model, {"text": texts}, sets)
+        np.testing.assert_array_equal(shown.f1, bb.evaluate(clf.model_, {"text": texts}, sets).per_label.f1)
+    with pytest.raises(BadSetting, match="a LabelModel"):
+        plots.LabelsDisplay.from_model(tennis(), bb.datasets.play_tennis())  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="one of labels"):
+        plots.LabelsDisplay.from_evaluation(bb.cross_validate(iris(), "species"))  # type: ignore[arg-type]
+    with pytest.raises(EmptyData, match="no row has any label"):
+        plots.LabelsDisplay.from_model(clf, {"text": texts[:2]}, [[], []])
 
 
 def test_a_learning_curve_has_its_figures_and_the_others() -> None:

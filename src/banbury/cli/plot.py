@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from banbury import errors, plots, selection
-from banbury.cli import inputs, output, settings
+from banbury.cli import inputs, labels, output, settings
 from banbury.cli.predict import wanted_row
 from banbury.density import Density
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import FORMATS, Display
@@ -187,6 +188,17 @@ def _confusion(args: Namespace) -> Display:
     return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
 
 
+def _labels(args: Namespace) -> Display:
+    path = _file(args, "model")
+    model = inputs.kept(path)
+    if not isinstance(model, LabelModel):
+        text = f"{path} holds no model of labels, of which rows may have several. Fit one: banbury fit rows.csv --target COLUMN "
+        raise errors.BadFile(text + f"--target-delimiter ';' -o {path}", path=path)
+    with _rows(args, "") as data:
+        target = None if args.target is None else labels.target(args, data)
+        return plots.LabelsDisplay.from_model(model, data, target, **settings.reading(args))
+
+
 def _learning_curve(args: Namespace) -> Display:
     with _rows(args, args.target) as data:
         without_text = Namespace(**{**vars(args), "text": []})
@@ -258,6 +270,12 @@ PICTURES = {
         "which classes are taken for which",
         "MODEL INPUT... [--target COLUMN] [--shares]",
         _confusion,
+    ),
+    "labels": Picture(
+        plots.LabelsDisplay,
+        "how good each of several labels per row is, beside how many rows have it",
+        "MODEL INPUT... [--target COLUMN]",
+        _labels,
     ),
     "learning-curve": Picture(
         plots.LearningCurveDisplay,

@@ -8,6 +8,7 @@ from banbury.plots.bandwidth import BandwidthDisplay
 from banbury.plots.boundary import DecisionBoundaryDisplay
 from banbury.plots.density import DensityDisplay
 from banbury.plots.evidence import ComparedEvidenceDisplay, EvidenceDisplay
+from banbury.plots.labels import LabelsDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
 from banbury.plots.network import NetworkDisplay
 from banbury.plots.nomogram import NomogramDisplay
@@ -28,6 +29,7 @@ __all__ = [
     "DecisionBoundaryDisplay",
     "DensityDisplay",
     "EvidenceDisplay",
+    "LabelsDisplay",
     "LearningCurveDisplay",
     "LikelihoodDisplay",
     "NetworkDisplay",

@@ -1,0 +1,122 @@
+"""LabelsDisplay: how good each label is beside how many rows have it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from banbury import errors
+from banbury.labels import LabelEvaluation, LabelModel
+from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, library, names
+from banbury.selection import evaluate
+
+SMALLEST, MORE = 26.0, 22.0  # the area of a mark, and what each further label adds to it, in square points
+WIDTH, HEIGHT = 7.6, 4.6  # inches
+LETTER, LINE = 0.0095, 0.036  # of a name: shares of the axes' width and height
+BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+PLACES = {  # of a name beside its mark, and where its box begins, in widths and heights of the box
+    (1, 0): (0.0, -0.5),
+    (-1, 0): (-1.0, -0.5),
+    (0, 1): (-0.5, 0.0),
+    (0, -1): (-0.5, -1.0),
+}
+NAMED = 60  # labels at most
+LONGEST_NAME = 18
+
+
+class LabelsDisplay(Display):
+    """F1 of every label over its rows. ``f1``, ``rows`` and ``labels`` have the numbers, labels without rows left out.
+
+    >>> import banbury as bb
+    >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
+    >>> topics = [["grain"], ["fuel"], ["fuel", "grain"], []] * 5
+    >>> found = bb.cross_validate(texts, topics, folds=4)
+    >>> shown = bb.plots.LabelsDisplay.from_evaluation(found)
+    >>> shown.labels, shown.rows.tolist(), shown.f1.tolist()
+    (('fuel', 'grain'), [10.0, 10.0], [1.0, 1.0])
+    """
+
+    def __init__(self, evaluation: LabelEvaluation) -> None:
+        check_type(
+            "the evaluation", evaluation, LabelEvaluation, "one of labels, as bb.evaluate and bb.cross_validate make it"
+        )
+        per = evaluation.per_label
+        there = np.flatnonzero(per.rows > 0)
+        if not len(there):
+            raise errors.empty_data(None, "no row has any label, so there is no F1 to draw")
+        self.evaluation, self.labels = evaluation, tuple(evaluation.labels[k] for k in there.tolist())
+        self.f1, self.rows = per.f1[there], per.rows[there]
+
+    @classmethod
+    def from_evaluation(cls, evaluation: LabelEvaluation, *, ax: Any = None) -> Self:
+        """Draws what ``bb.evaluate`` or ``bb.cross_validate`` found of rows with sets of labels."""
+        return cls(evaluation).plot(ax)
+
+    @classmethod
+    def from_model(cls, model: LabelModel, data: Any, target: Any = None, *, ax: Any = None, **reading: Any) -> Self:
+        """Draws the labels that a model gives to rows that it has not learned from."""
+        model = getattr(model, "model_", model)
+        check_type("the model", model, LabelModel, "a LabelModel (of a bb.MultiLabelClassifier: its model_)")
+        found: Any = evaluate(model, data, target, **reading)
+        return cls.from_evaluation(found, ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._begin(ax, WIDTH, HEIGHT)
+        ticker, found = library().ticker, self.evaluation
+        low, high = float(self.rows.min()) / 1.5, float(self.rows.max()) * 2.2
+        ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
+        for called, level, style in (("micro", found.micro_f1, LINES[0]), ("macro", found.macro_f1, LINES[1])):
+            ax.axhline(level, color=FAINT, linestyle=style, linewidth=1.2, zorder=1, label=f"{called} F1 {level:.3f}")
+        # Where labels have as many rows and the same F1, one larger mark stands for all of them.
+        points, owner, many = np.unique(
+            np.stack([self.rows, self.f1], axis=1), axis=0, return_inverse=True, return_counts=True
+        )
+        areas = SMALLEST + MORE * (many - 1)
+        ax.scatter(*points.T, areas, color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3)
+        self._name(ax, np.asarray(owner).ravel(), many, low, high)
+        ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 3.0)))
+        ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda rows, _: f"{rows:,.4g}"))
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
+        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
+        ax.set_axisbelow(True)
+        ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
+        ax.legend(loc="lower right")
+        larger = "; a larger mark is several labels" if (many > 1).any() else ""
+        self._title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(found.truth), 'row')}{larger}")
+
+    def _name(self, ax: Any, owner: Any, many: Any, low: float, high: float) -> None:
+        """The names of labels, those of most rows first, wherever there is room."""
+        x = np.log(self.rows / low) / np.log(high / low)
+        y = (self.f1 + 0.06) / 1.14
+        marks = [(a - 0.008, b - 0.013, a + 0.008, b + 0.013) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        taken = [(0.74, 0.0, 1.0, 0.15)]  # the legend
+        called, said, shared = names([str(label) for label in self.labels], LONGEST_NAME), 0, set[int]()
+        for k in np.lexsort((np.arange(len(x)), -self.rows)).tolist():
+            if owner[k] in shared or said == NAMED:
+                continue
+            if many[owner[k]] > 1:
+                called[k] = f"{many[owner[k]]:,} labels"
+                shared.add(int(owner[k]))
+            width, out = LETTER * len(called[k]), float(many[owner[k]] - 1) ** 0.5
+            others = [*taken, *(mark for j, mark in enumerate(marks) if owner[j] != owner[k])]
+            for (across, up), (left, bottom) in PLACES.items():
+                start = x[k] + across * (0.014 + 0.0015 * out) + left * width
+                floor = y[k] + up * (0.02 + 0.004 * out) + bottom * LINE
+                box = start, floor, start + width, floor + LINE
+                if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, other) for other in others):
+                    continue
+                at = across * (6.0 + 1.3 * out), up * (5.0 + 1.3 * out)
+                style: dict[str, Any] = {
+                    "ha": ("right", "center", "left")[across + 1],
+                    "va": ("top", "center", "bottom")[up + 1],
+                }
+                style |= {"fontsize": 7.5, "color": SUM, "zorder": 2, "bbox": BEHIND}
+                ax.annotate(called[k], (self.rows[k], self.f1[k]), at, textcoords="offset points", **style)
+                taken.append(box)
+                said += 1
+                break
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    return bool(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
