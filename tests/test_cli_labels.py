@@ -106,8 +106,17 @@ def test_tallies_of_labels_are_counted_merged_subtracted_and_estimated(capsys):
 
 
 @pytest.mark.usefixtures("papers")
+def test_settings_are_tuned_on_labels(capsys):
+    facts = said(capsys, "tune", "papers.csv", *SETS, "--alpha", "0.1,1", "--folds", 4, "-o", "best.banbury")
+    texts, sets = made(300)
+    found = bb.tune({"text": texts}, sets, alpha=[0.1, 1], folds=4)
+    assert facts == {"model": "best.banbury", **json.loads(json.dumps(found.to_dict()))}
+    assert isinstance(bb.load("best.banbury"), bb.LabelModel)
+
+
+@pytest.mark.usefixtures("papers")
 def test_verbs_of_one_class_for_each_row_refuse_labels(capsys):
-    for verb in ("tune", "diagnose", "learning-curve"):
+    for verb in ("diagnose", "learning-curve"):
         assert "one class for each row" in refused(capsys, verb, "papers.ndjson", "--target", "topics")[1]
         assert "--target-delimiter" in refused(capsys, verb, "papers.csv", *SETS)[1]
     said(capsys, "fit", "papers.csv", *SETS, "--plain", "-o", "papers.banbury")

@@ -159,6 +159,20 @@ def test_a_row_without_labels_counts_and_one_without_a_target_does_not() -> None
     assert "2 labels" in str(tally) and "''" not in str(tally).splitlines()[1]
 
 
+def test_a_tally_of_labels_is_told_by_its_rows_each_once() -> None:
+    rows = {
+        "text": ["a long text of words", "so is this one", "and this"],
+        "n": [1.0, None, 3.0],
+        "c": ["x", None, "y"],
+    }
+    one = str(bb.count(rows, target=["p", "p", "p"])).splitlines()[2:]
+    several = bb.count(rows, target=[["p", "q"], ["p"], []])
+    assert str(several).splitlines()[3:] == one
+    assert several.missing == {"text": 0.0, "n": 1.0, "c": 1.0}
+    model = bb.LabelModel.of(several)
+    assert str(model.thresholds) == "2 thresholds, 0.500; 0.500 for new labels"
+
+
 def test_labels_may_come_at_any_time_and_go() -> None:
     tally = bb.count({"text": TEXTS}, target=TOPICS)
     more = bb.count({"text": ["gold and silver"]}, target=[["metal", "gold"]], schema=tally.schema)

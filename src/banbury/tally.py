@@ -84,12 +84,22 @@ class Tally:
         """
         if not self.classes:
             return {feature.name: 0.0 for feature in self.schema.features}
+        if self._each_row_once is not self:
+            return self._each_row_once.missing
         every, missing = total(self.rows, 0), dict[str, float]()
         for (_, features, _), sums in self._groups():
             there = total(sums.present, 1).arranged([len(features)])
             lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
             missing |= zip((f.name for f in features), lacking.value.tolist(), strict=True)
         return {f.name: max(missing[f.name], 0.0) for f in self.schema.features}
+
+    @cached_property
+    def _each_row_once(self) -> Tally:
+        """Where rows have sets of labels, all of them as one class; this tally otherwise."""
+        if self.schema.labels is None or EVERY not in self.classes:
+            return self
+        plain = replace(self, schema=replace(self.schema, labels=None))
+        return plain.of_classes([self.classes.index(EVERY)], (EVERY,))
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -389,8 +399,9 @@ class Tally:
 
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""
+        once = self._each_row_once
         return [
-            (feature, feature.counter.summary(feature, self.of(feature.name), self._missing_text(feature.name)))
+            (feature, feature.counter.summary(feature, once.of(feature.name), once._missing_text(feature.name)))
             for feature in self.schema.features[:most]
         ]
 

@@ -209,7 +209,7 @@ WITHOUT_TEXT = "\n".join(
 SEVERAL = "; of several, as in model=multinomial,presence, the best is found"
 COUNTED, COUNTED_OR_CHOSEN, TRIED = (
     f"{COUNTING.format(sets=sets, choose=choose, several=several)}\n{READING.format(before='')}"
-    for sets, choose, several in (("", "", ""), (SETS, CHOOSE, ""), ("", CHOOSE, SEVERAL))
+    for sets, choose, several in (("", "", ""), (SETS, CHOOSE, ""), (SETS, CHOOSE, SEVERAL))
 )
 ESTIMATING = """\
 # how it is estimated

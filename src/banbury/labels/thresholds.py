@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 Choose = Literal["f1"] | float | Mapping[Any, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Thresholds:
     """Of each label the probability from which on it is given, and two numbers that make probabilities honest.
 
@@ -32,6 +32,15 @@ class Thresholds:
     common: float = 0.5
     slope: float = 1.0
     shift: float = 0.0
+
+    def __str__(self) -> str:
+        if not len(self.probabilities):
+            return f"thresholds of no label yet, and {self.common:.3f} for new ones"
+        low, high = float(self.probabilities.min()), float(self.probabilities.max())
+        said = f"{low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
+        return f"{errors.many(len(self.labels), 'threshold')}, {said}; {self.common:.3f} for new labels"
+
+    __repr__ = __str__
 
     @classmethod
     def half(cls, labels: Sequence[Label]) -> Thresholds:
