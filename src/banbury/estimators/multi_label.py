@@ -38,8 +38,9 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     ``weigh``: words are weighed, and corrected for all labels in the same passes: "auto" where there are texts and 100 rows,
     True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held out,
-    drawn towards a common one where a label has few), a number, one for each label, or "auto": "f1" from 100 rows on and one
-    half below. ``at_least_one``: the most probable label where no other is given.
+    drawn towards a common one where a label has few), a number, one for each label, None for one half of probabilities as they
+    are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below. ``at_least_one``: the most
+    probable label where no other is given.
 
     After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
     the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.

@@ -14,7 +14,7 @@ from banbury.arrays import Real
 from banbury.tally import Label
 
 RIDGE = 1.0  # of the slope of honest log-odds, towards 1
-STRETCHES = 1 << 16  # of scores
+STRETCHES = 1 << 13  # of scores
 SHRUNK = 10.0  # rows that the common threshold counts in that of a label
 Flags = NDArray[np.bool_]
 Choose = Literal["f1"] | float | Mapping[Any, float]
@@ -61,8 +61,7 @@ class Thresholds:
             return begun.given(choose)
         odds = slope * scores + shift
         own = np.ones(len(odds)) if weights is None else weights
-        common, together = best_f1(odds.ravel(), flags.ravel(), np.repeat(own, odds.shape[1]))
-        together = together._replace(n_labels=odds.shape[1])
+        common, together = common_f1(odds, flags, weights)
         found = np.array([best_f1(odds[:, k], flags[:, k], own, together)[0] for k in range(odds.shape[1])])
         n = own @ flags
         found = np.where(n > 0, (n * np.where(n > 0, found, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
@@ -111,6 +110,10 @@ def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None =
     Of one label among many, that for which the mean of F1 over labels and F1 of all labels together is highest: the first alone
     would give a label that is hardly ever right to a thousand rows for the sake of one.
     """
+    least = odds[flags].min() if flags.any() else np.inf  # no threshold below it is any good, nor are rows
+    above = odds >= least
+    after_all = float(odds[~above].max(initial=-np.inf))
+    odds, flags, weights = odds[above], flags[above], weights[above]
     order = np.argsort(-odds, kind="stable")
     odds, given = odds[order], np.cumsum(weights[order])
     right = np.cumsum(np.where(flags[order], weights[order], 0.0))
@@ -123,8 +126,33 @@ def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None =
     best = int(np.argmax(np.where(last, gain, -np.inf)))
     if together is not None and gain[best] <= 0.0:
         return float(odds[0]) + 2.0, Together(0.0, 1, 1.0)
-    after = odds[best + 1] if best + 1 < len(odds) else odds[best] - 2.0
+    after = odds[best + 1] if best + 1 < len(odds) else max(after_all, float(odds[best]) - 4.0)
     return float((odds[best] + after) / 2.0), Together(float(f1[best]), 1, float(given[best] + right[-1]))
+
+
+def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, Together]:
+    """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
+    x, no, yes = _in_stretches(odds, flags, weights)
+    right, given = np.cumsum(yes[::-1])[::-1], np.cumsum((yes + no)[::-1])[::-1]
+    if not len(right) or right[0] <= 0:
+        return 0.0, Together(0.0, odds.shape[1], 1.0)
+    f1 = 2.0 * right / (given + right[0])
+    best = int(len(f1) - 1 - np.argmax(f1[::-1]))
+    cut = (x[best] + x[best - 1]) / 2.0 if best else x[0] - 2.0
+    return float(cut), Together(float(f1[best]), odds.shape[1], float(given[best] + right[0]))
+
+
+def _in_stretches(scores: Real, flags: Flags, weights: Real | None) -> tuple[Real, Real, Real]:
+    """Stretches of scores, narrow near zero, that some have; of each its middle, and how many have no label there, and one."""
+    squeezed = np.arcsinh(scores.ravel())
+    low, high = (float(squeezed.min()), float(squeezed.max())) if squeezed.size else (0.0, 0.0)
+    width = max(high - low, 1e-9) / STRETCHES
+    place = np.minimum((squeezed - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
+    own = None if weights is None else np.repeat(weights, scores.shape[1])
+    counted = np.bincount(place, own, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
+    kept = np.flatnonzero(counted.sum(axis=1) > 0)
+    no, yes = counted[kept].T
+    return np.sinh(low + (kept + 0.5) * width), no, yes
 
 
 def honest_numbers(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float]:
@@ -139,14 +167,8 @@ def honest_loss(scores: Real, flags: Flags, weights: Real | None) -> float:
 
 def _honest(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float, float]:
     """Both numbers, and the loss, by Newton's steps over stretches of scores: so many of which a label is right and wrong."""
-    low, high = (float(scores.min()), float(scores.max())) if scores.size else (0.0, 0.0)
-    width = max(high - low, 1e-9) / STRETCHES
-    place = np.minimum((scores.ravel() - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
-    own = None if weights is None else np.repeat(weights, scores.shape[1])
-    counted = np.bincount(place, own, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
-    kept = counted.sum(axis=1) > 0
-    no, yes = counted[kept].T
-    x, n = (low + (np.flatnonzero(kept) + 0.5) * width), float(counted.sum())
+    x, no, yes = _in_stretches(scores, flags, weights)
+    n = float(no.sum() + yes.sum())
 
     def loss(slope: float, shift: float) -> float:
         z = slope * x + shift
@@ -154,7 +176,7 @@ def _honest(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, fl
 
     if not yes.sum() > 0 or not no.sum() > 0:
         return 1.0, 0.0, loss(1.0, 0.0) / max(n, 1.0)
-    both, slope, shift = yes + no, 30.0 / max(30.0, high, -low), 0.0
+    both, slope, shift = yes + no, 30.0 / max(30.0, float(np.abs(x).max())), 0.0
     now = loss(slope, shift)
     for _ in range(100):
         p = sigmoid(slope * x + shift)
