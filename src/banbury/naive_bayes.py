@@ -348,8 +348,9 @@ class Model:
             texts |= group.texts(batch)
             unknown += group.unknown_words(batch)
             start = stop
-        place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
-        terms.sort(key=lambda term: place.get(term.feature, len(place)))
+        if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
+            place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+            terms.sort(key=lambda term: place.get(term.feature, len(place)))
         honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
         told = explained(
             self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, self._stale, scale

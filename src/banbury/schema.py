@@ -390,7 +390,8 @@ def infer(
     columns = tuple(name for name in batch.names if name not in reserved)
     declared, blocks = _declared(features, columns, batch, reserved)
     taken = {name for block in blocks for name in block.columns}
-    kinds = {name: batch.kind(name) for name in columns if name not in declared and name not in taken}
+    free = tuple(name for name in columns if name not in declared and name not in taken)
+    kinds = dict(zip(free, batch.kinds(free), strict=True))
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
@@ -398,7 +399,7 @@ def infer(
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
     many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
-    chosen: list[tuple[str, Family, str]] = []
+    chosen: list[Feature] = []
     left_out: dict[str, str] = {}
     for name in columns:
         if name in taken:
@@ -411,18 +412,17 @@ def infer(
         if given is None:
             left_out[name] = why
         else:
-            chosen.append((name, given, why))
+            chosen.append(block((name,), given, why) if given.block else Feature(name, given, why=why))
     if not chosen and not blocks:
         warn_of_nothing(left_out)
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
-    alone = (
-        block((name,), given, why) if given.block else Feature(name, given, why=why) for name, given, why in chosen
-    )
-    features = settled([*alone, *blocks], batch)
+    features = settled(chosen + blocks, batch)
     if few:
         batch.taken_for_whole.update(few)
-    whole = {f.name for f in features if f.kind == "float" and not f.columns and batch.kind(f.name) == "integer"}
-    features = tuple(f._replace(kind="integer") if f.name in few or f.name in whole else f for f in features)
+    if few or declared or "integer" in kinds.values():
+        numeric = (f for f in features if f.kind == "float" and not f.columns)
+        whole = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(few)
+        features = tuple(f._replace(kind="integer") if f.name in whole else f for f in features)
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 
@@ -430,10 +430,11 @@ def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
     """The features with what these rows, the first, settle about counting them."""
     for feature in features:
         feature.family.check_columns(feature)
-    placed: dict[int, Feature] = {}
+    placed = list(features)
     for counter, group, places in grouped(tuple(features)):
-        placed |= zip(places, counter.settled(group, batch), strict=True)
-    return tuple(placed[place] for place in range(len(features)))
+        for place, feature in zip(places, counter.settled(group, batch), strict=True):
+            placed[place] = feature
+    return tuple(placed)
 
 
 def of_one_family(batch: Batch, given: Family) -> Schema:

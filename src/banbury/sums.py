@@ -554,9 +554,8 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integ
     return integers(_within(_with_constant(np.concatenate(found, axis=-1), constant, value), there), digits)
 
 
-def negative(n: Integers, sums: Integers, columns: int) -> NDArray[np.bool_]:
+def negative(n: Integers, sums: Integers, spread: Real, columns: int) -> NDArray[np.bool_]:
     """Where no rows can have such sums: less than none, something of none, a spread below zero, more in common than each has."""
-    spread = _core.deviations(n, sums, columns)
     own = spread[..., squares(columns)[columns:]]
     left_over = n.is_zero() & some(sums).any(axis=-1)
     below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (own < 0).any(axis=-1)
@@ -602,7 +601,7 @@ class Moments:
         return Moments(self.n - other.n, self.sums - other.sums)
 
     def below_zero(self) -> NDArray[np.bool_]:
-        return negative(self.n, self.sums, 1)
+        return negative(self.n, self.sums, self.spread[..., None], 1)
 
     def possible(self) -> Moments:
         return Moments(*possible(self.n, self.sums, 1))
@@ -705,7 +704,7 @@ class Products:
 
     def below_zero(self) -> NDArray[np.bool_]:
         """The classes whose sums no rows can have."""
-        return negative(self.n, self.sums, self.n_columns)
+        return negative(self.n, self.sums, self._deviations, self.n_columns)
 
     def possible(self) -> Products:
         return Products(*possible(self.n, self.sums, self.n_columns))
@@ -735,10 +734,13 @@ class Products:
     def scatter(self) -> Real:
         """Σ(z − m)(z − m)ᵀ, (classes, columns, columns); 0 exactly in the rows and columns of what is constant."""
         d, (i, j) = self.n_columns, self.pairs
-        found = _core.deviations(self.n, self.sums, d)
-        result = np.zeros((len(found), d, d))
-        result[:, i, j] = result[:, j, i] = found
+        result = np.zeros((len(self._deviations), d, d))
+        result[:, i, j] = result[:, j, i] = self._deviations
         return result
+
+    @cached_property
+    def _deviations(self) -> Real:
+        return _core.deviations(self.n, self.sums, self.n_columns)
 
     def pooled(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -23,8 +22,7 @@ Drawn = Callable[[], Sequence[NDArray[Any]]]  # values of each column of a featu
 LogLikelihood = Callable[[Any, Mapping[str, Any]], Real]  # parameters and columns of values → log P(value | class)
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """What a feature's value, or one of the words of a text, says of each class. The value of a block is a tuple."""
 
     feature: str

@@ -232,18 +232,18 @@ def explained(
         differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(term.feature, _joined(term.value), weight, term.seen, term.times, term.positions)
-        for term, weight in zip(terms, weights, strict=True)
-        if term.value is not None or weight != 0
+        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, seen, times, positions)
+        for (name, value, _, seen, times, positions), weight in zip(terms, weights, strict=True)
+        if value is not None or weight != 0
     ]
-    evidence.sort(key=lambda e: -abs(e.decibans))
+    strongest = np.argsort([-abs(e.decibans) for e in evidence], kind="stable").tolist()
     return Explanation(
         classes[winner],
         classes[against],
         float(posterior[winner]),
         float(posterior[against]),
         prior,
-        tuple(evidence),
+        tuple(map(evidence.__getitem__, strongest)),
         float(differences[0]) if impossible else _sum(differences),
         impossible,
         tuple(unknown),
@@ -270,9 +270,9 @@ def calibrated(
     )
 
 
-def _joined(value: Any) -> Any:
+def _joined(values: tuple[Any, ...]) -> str:
     """The values of a block in one text."""
-    return ", ".join(map(page.printable, value)) if isinstance(value, tuple) else value
+    return ", ".join(map(page.printable, values))
 
 
 def _sum(differences: Real) -> float:

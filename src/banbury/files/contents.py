@@ -23,6 +23,7 @@ from banbury.tally import Tally
 from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
+KINDS = set(get_args(Kind))
 CALIBRATION, WEIGHING = "calibration.", "weighing."  # how the names of their arrays begin
 
 
@@ -181,24 +182,36 @@ def _check_rounded(tally: Tally) -> None:
 
 def _schema(about: Mapping[str, Any]) -> Schema:
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
-    kinds = set(get_args(Kind))
     listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
     check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
     schema = Schema.from_dict(about)
-    for feature in schema.features:
-        places = ((feature.origin, feature.unit), *feature.scales)  # as its counter settles them
+    start = 0
+    for entry in about["features"]:
+        stop = start + (len(entry["name"]) if isinstance(entry["name"], list) else 1)
+        _check_alike(schema.features[start:stop])
+        start = stop
+    names, blocks = [f.name for f in schema.features], [f for f in schema.features if f.columns]
+    texts = names + [f.why for f in schema.features] + list(schema.columns)
+    texts += [name for block in blocks for name in block.columns]
+    texts += [text for pair in schema.left_out.items() for text in pair]
+    texts += [text for text in (schema.target, schema.target_kind) if text is not None]
+    check(set(map(type, texts)) <= {str} and isinstance(schema.named, bool), "a name is no text")
+    distinct = set(names)
+    check(len(distinct) == len(names), "two features have one name")
+    inputs = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))
+    check(inputs <= set(schema.columns), "a feature is none of the columns")
+    return schema
+
+
+def _check_alike(features: Sequence[Feature]) -> None:
+    """Raises unless features that differ in name, origin and unit alone are as their counter settles them."""
+    lost = next((f.name for f in features if type(f.origin) is not float or not math.isfinite(f.origin)), None)
+    check(lost is None, f"feature {lost!r} has no origin")
+    for feature in {(type(f.unit), f.unit): f for f in features}.values():  # powers of two: of a million there are few
+        places = ((feature.origin, feature.unit), *feature.scales)
         finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
         settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)
         check(settled, f"feature {feature.name!r} has no origin or unit")
-        known = {feature.kind, *feature.kinds} <= kinds
+        known = {feature.kind, *feature.kinds} <= KINDS
         check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
         check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")
-    texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
-    texts += [name for feature in schema.features for name in feature.columns]
-    texts += [text for pair in schema.left_out.items() for text in pair]
-    texts += [text for text in (schema.target, schema.target_kind) if text is not None]
-    check(all(isinstance(text, str) for text in texts) and isinstance(schema.named, bool), "a name is no text")
-    check(len(schema.index) == len(schema.features), "two features have one name")
-    inputs = {name for feature in schema.features for name in feature.inputs}
-    check(inputs <= set(schema.columns), "a feature is none of the columns")
-    return schema

@@ -98,6 +98,10 @@ class Batch:
         """What the column holds; "empty" when it has no value at all."""
         return self._tried(name, lambda column: column.kind())
 
+    def kinds(self, names: Sequence[str]) -> list[Kind]:
+        """The same of several columns."""
+        return [self.kind(name) for name in names]
+
     def categorical(self, name: str) -> bool:
         """Whether the column's maker declared it a choice among values (pandas, Polars and Arrow can)."""
         return self.column(name).categorical
@@ -340,11 +344,16 @@ class Matrix(NumberBatch):
         kind = self._kinds[self._place[name]]
         return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
 
+    def kinds(self, names: Sequence[str]) -> list[Kind]:
+        places = self._places(names)
+        found = self._kinds if places is None else [self._kinds[place] for place in places]
+        return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, found, strict=True)]
+
     @cached_property
     def _kinds(self) -> list[Kind]:
         kind = KINDS_OF_DTYPES[self._held.dtype.kind]
         if kind != "float" or self.n_rows == 0:
-            return [kind] * len(self.names)
+            return [kind] * len(self._own_names)
         return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
 
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
