@@ -586,9 +586,9 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ("unreadable_data", lambda _: bb.count(5, ["a"]), TypeError, ["from int", "a frame, a mapping of columns"]),
     (
         "no_column",
-        lambda _: bb.count(XY, np.zeros((3, 2))),
+        lambda _: bb.count(XY, np.zeros((3, 2, 1))),
         errors.BanburyError,
-        ["shape (3, 2)", "Give a 1-D array"],
+        ["shape (3, 2, 1)", "Give a 1-D array"],
     ),
     ("unknown_column", lambda _: bb.count(XY, 3), errors.UnknownColumn, ["no column '3'", "Columns: x, y"]),
     (
@@ -1059,7 +1059,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     (
         "files_beside_folders",
         lambda d: [folder(d), file(d, "x", "README"), counted(d, "class")],
-        ["the 1 file beside", "ignored", "Move them"],
+        ["the 1 file beside", "ignored", "Move it"],
     ),
     (
         "widened",

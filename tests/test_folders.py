@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,11 @@ def test_files_that_lie_too_high_are_named():
     split()
     Path("films/README").write_text("read me")
     Path("films/train/labels.txt").write_text("0 1")
-    with pytest.warns(errors.BanburyWarning, match="the 2 files beside them are ignored: README, train/labels.txt"):
+    with pytest.warns(errors.BanburyWarning, match="the 2 files beside the folders are ignored: README, train/labels.txt"):
         assert bb.count("films", classes_at=2).n_rows == 8
     with pytest.raises(errors.BadSetting, match="classes_at must be 2 at most: no file in films lies deeper"):
         bb.count("films", classes_at=3)
-    with pytest.warns(errors.BanburyWarning, match=r"the 1 file beside them are ignored: labels.txt"):
+    with pytest.warns(errors.BanburyWarning, match=r"the 1 file beside the folders is ignored: labels.txt"):
         bb.count("films/train")
 
 
@@ -277,3 +278,17 @@ def test_the_command_line_learns_from_lines(capsys):
     assert code == 2 and "have no class" in err
     code, _, err = said("fit films", capsys)
     assert code == 2 and "--class-from" in err and "--format lines" in err
+
+
+def test_one_folder_of_folders_is_doubted():
+    for label in ("neg", "pos"):
+        write("archive/films", {label: ["a film", "another"]})
+    said = "archive has one folder, films, .* the folders in it are neg, pos. If these .* give archive/films, or say classes_at=2"
+    with pytest.warns(errors.BanburyWarning, match=said):
+        assert bb.count("archive").classes == ("films",)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bb.count("archive", classes_at=2) == bb.count("archive/films")
+        assert bb.count("archive", classes_at=1).classes == ("films",)
+        Path("archive/films/1.txt").write_text("a film of no folder")
+        assert bb.count("archive").classes == ("films",)

@@ -307,3 +307,11 @@ def test_the_command_line_reads_odd_tables(capsys, monkeypatch):
 def test_a_column_that_is_named_last_is_meant(capsys):
     Path("t.csv").write_text("last,other\na,1.5\nb,2.5\na,1.0\nb,3.0\n")
     assert json.loads(said("fit t.csv --target last --json", capsys)[1])["target"] == "last"
+
+
+def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
+    Path("Collection").write_text("ham\tgo on, then\nspam\twin a prize\nham\tok lar\n")
+    Path("rows.ndjson").write_text('{"a": 1, "b": 2}\n')
+    assert "if the file has none, say --no-header" in said("fit Collection", capsys)[2]
+    assert "if the file has none, say --no-header" in said("fit Collection --target kind", capsys)[2]
+    assert "if the file has none" not in said("fit rows.ndjson", capsys)[2]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score, hamming_loss, log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -497,3 +498,81 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         bb.count({"text": TEXTS, "a": [1, 0, 1, 0, 1, 7], "b": [0] * 6}, target=["a", "b"])
     with pytest.raises(BanburyError, match="'grane'"):
         bb.LabelModel.of(bb.count({"text": TEXTS}, target=TOPICS)).explain("corn", "grane")
+
+
+def test_what_is_given_in_another_dress_counts_the_same() -> None:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    texts, sets = made(120)
+    clf = bb.MultiLabelClassifier().fit(texts, sets)
+    for y in (polars.Series(sets), pyarrow.array(sets), pyarrow.chunked_array([sets[:50], sets[50:]])):
+        again = bb.MultiLabelClassifier().fit(texts, y)
+        assert again.tally_ == clf.tally_ and again.predict(texts) == clf.predict(texts)
+        assert again.score(texts, y) == clf.score(texts, sets)
+    with pytest.raises(BadValue, match="missing"):
+        bb.MultiLabelClassifier().fit(texts, polars.Series([[*own, None] for own in sets]))
+    flags = LabelSets.of(sets).flags(["a", "b", "c"]).astype(np.int64)
+    columns = {name: flags[:, k] for k, name in enumerate("abc")}
+    for frame in (polars.DataFrame(columns), pyarrow.table(columns)):
+        named = bb.MultiLabelClassifier().fit(texts, frame)
+        assert named.classes_.tolist() == ["a", "b", "c"]
+        assert_allclose(named.predict_proba(texts), bb.MultiLabelClassifier().fit(texts, flags).predict_proba(texts))
+
+
+def test_more_rows_have_labels_as_the_first_had() -> None:
+    texts, sets = made(120)
+    flags = LabelSets.of(sets).flags(["a", "b"]).astype(np.int64)
+    clf = bb.MultiLabelClassifier().fit(texts, flags)
+    before = clf.tally_
+    for y, said in ((sets, "labels 'a', 'b'"), (flags[:, [0, 1, 1]], "labels 2"), (np.c_[flags, flags], "labels 2, 3")):
+        with pytest.raises(BadSetting, match=said):
+            clf.partial_fit(texts, y)
+    assert clf.tally_ == before and clf.predict(texts).shape == (120, 2)
+    with pytest.raises(BadSetting, match="sets of labels, as the first rows"):
+        bb.MultiLabelClassifier().fit(texts, sets).partial_fit(texts, flags)
+
+
+def test_a_score_is_of_rows_that_have_labels_and_weigh() -> None:
+    texts, sets = made(120)
+    clf = bb.MultiLabelClassifier().fit(texts, sets)
+    weights = np.r_[np.ones(60), np.zeros(60)]
+    assert clf.score(texts, sets, weights) == clf.score(texts[:60], sets[:60])
+    assert clf.score(texts, [*sets[:60], *[None] * 60]) == clf.score(texts[:60], sets[:60])
+    for y, given in ((sets[:-1], None), (sets, [0] * 120), (sets, [-1] * 120), (sets, [1.0]), ([None] * 120, None)):
+        with pytest.raises(BanburyError):
+            clf.score(texts, y, given)
+    with pytest.raises(NotFittedError):
+        bb.MultiLabelClassifier().score(texts, sets)
+
+
+@pytest.mark.parametrize("y", [[{"a": 1}, {"b": 1}], np.zeros((2, 0)), iter([["a"], ["b"]]), [["a"], {"b": 1}]])
+def test_what_is_no_target_is_refused(y: Any) -> None:
+    with pytest.raises(ValueError, match="label|y should be"):
+        bb.MultiLabelClassifier().fit(TEXTS[:2], y)
+
+
+def test_weigh_is_yes_or_no_and_alpha_a_number() -> None:
+    texts, sets = made(120)
+    assert bb.MultiLabelClassifier(weigh=np.True_).fit(texts, sets).weighing_ is not None
+    for settings in ({"weigh": 1}, {"weigh": None}, {"alpha": "often"}, {"alpha": None}):
+        for learn in (bb.MultiLabelClassifier(**settings).fit, bb.MultiLabelClassifier(**settings).partial_fit):
+            with pytest.raises(BadSetting):
+                learn(texts, sets)
+
+
+@pytest.mark.filterwarnings("error")
+def test_words_that_are_impossible_either_way_say_nothing() -> None:
+    clf = bb.MultiLabelClassifier(how="mle").fit(TEXTS, TOPICS)
+    assert clf.predict(["wheat rise", "crude falls"]) == [("grain",), ("fuel",)]
+    assert_allclose(clf.predict_proba(["wheat crude"]), [[1.0, 0.5]], atol=1e-12)  # half of the rows are of grain
+
+
+def test_rows_that_weigh_next_to_nothing_are_counted_once_when_they_are_told() -> None:
+    with pytest.warns(BanburyWarning, match="^2 rows weigh less"):
+        tally = bb.count({"text": TEXTS}, target=TOPICS, weights=[1e-30, 1e-30, 1, 1, 1, 0.5])
+    assert tally == bb.count({"text": TEXTS[2:]}, target=TOPICS[2:], weights=[1, 1, 1, 0.5])
+
+
+def test_views_of_strings_are_counted_like_others() -> None:
+    polars = pytest.importorskip("polars")
+    papers = {"text": TEXTS, "topics": TOPICS}
+    assert bb.count(polars.DataFrame(papers), target="topics") == bb.count(papers, target="topics")

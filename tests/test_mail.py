@@ -105,7 +105,7 @@ def test_hidden_files_and_folders_are_ignored(folder):
 def test_files_beside_the_sub_folders_are_ignored_with_a_warning(folder):
     write(folder / "README", "x")
     write(folder / "index.html", "x")
-    with pytest.warns(errors.BanburyWarning, match="the 2 files beside them are ignored"):
+    with pytest.warns(errors.BanburyWarning, match="the 2 files beside the folders are ignored"):
         assert rows(read(folder)) == ALL
 
 

@@ -165,6 +165,7 @@ def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 SHORT = 40  # characters of a name, of the data's, that is shown
+LONG = 300  # letters of a value that is refused
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
@@ -201,7 +202,8 @@ def where(source: str | None) -> str:
     return f" in {source}" if source else ""
 
 
-DELIMITED = tuple(f".{kind}{how}" for kind in "csv tsv txt data dat tab".split() for how in ("", ".gz", ".bz2"))
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab", "")
 
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
@@ -220,7 +222,12 @@ NO_HEADER = (
 
 
 def header_hint(source: str | None) -> str:
-    return NO_HEADER if source is not None and source.lower().endswith(DELIMITED) else ""
+    """What may be wrong, of a file whose name is that of delimited text, or does not say what it is."""
+    if source is None:
+        return ""
+    name, how = os.path.splitext(source.lower())
+    kind = os.path.splitext(name)[1] if how in COMPRESSED else how
+    return NO_HEADER if kind in DELIMITED and (kind or os.path.isfile(source)) else ""
 
 
 def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
@@ -306,8 +313,13 @@ def damaged_file(path: Any, why: str) -> DamagedFile:
     return DamagedFile(f"cannot read {path}: {why}. It is damaged or cut off: copy or save it again.", path=str(path))
 
 
+def _cut(text: str) -> str:
+    """A value as it is written, unless that fills the screen."""
+    return text if len(text) <= LONG else f"{text[:LONG]}…"
+
+
 def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
-    return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
+    return BadSetting(f"{name} must be {wanted}. Got {_cut(repr(value))} instead.", setting=name, value=value)
 
 
 def require(fits: object, name: str, value: Any, wanted: str) -> None:

@@ -125,6 +125,8 @@ class LabelSets:
             return given
         if hasattr(given, "toarray"):
             return cls.of_flags(given, tuple(range(given.shape[1])))
+        if hasattr(given, "column_names"):  # of Arrow
+            return cls.of_flags(np.stack([each.to_numpy() for each in given.columns], axis=1), tuple(given.column_names))
         columns = getattr(given, "columns", None)
         if columns is not None and hasattr(given, "to_numpy"):
             return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
@@ -133,8 +135,7 @@ class LabelSets:
         if _are_flags(given):
             return cls.of_flags(np.array(given), tuple(range(len(given[0]))))
         try:
-            cells = given.to_pylist() if hasattr(given, "to_pylist") else given
-            return cls.of_cells(cells, None)
+            return cls.of_cells(_cells(given), None)
         except BadLabel as bad:
             raise bad.at(0) from None
 
@@ -228,6 +229,11 @@ class LabelSets:
         return len(self) > 0 and bool((np.diff(self.offsets)[self.known] == 1).all())
 
 
+def _cells(given: Any) -> Any:
+    """What each row has, as Python holds it: Arrow and Polars make lists of their lists."""
+    return given.to_pylist() if hasattr(given, "to_pylist") else given.to_list() if hasattr(given, "to_list") else given
+
+
 def _are_flags(given: Any) -> bool:
     """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
     if not isinstance(given, list) or not given or not all(isinstance(row, (list, np.ndarray)) for row in given):
@@ -261,7 +267,7 @@ def _check_flags(flags: NDArray[Any]) -> None:
             "the target", "an array of objects", "flags, rows × labels, or sets of labels"
         ) from None
     if odd.any():
-        raise errors.bad_setting("the target", flags[odd].ravel()[0], "flags, 0 or 1 for each row and label")
+        raise errors.bad_setting("the target", flags[odd].ravel()[:1].tolist()[0], "flags, 0 or 1 for each row and label")
 
 
 def gathered(source: Source) -> Source:
@@ -307,19 +313,18 @@ def are_sets(target: Any) -> bool:
     """Whether labels that are given for each row are sets, or flags."""
     if isinstance(target, LabelSets):
         return True
-    if isinstance(target, str) or target is None:
+    if isinstance(target, str) or target is None or hasattr(target, "__next__"):  # an iterator would lose its first row
         return False
     if hasattr(target, "tocsr"):
         return True
     shape = getattr(target, "shape", None)
     if isinstance(shape, tuple) and len(shape) == 2:
-        return bool(shape[1] > 1)
+        return bool(shape[1] != 1)
     kind = getattr(target, "dtype", None)
     if getattr(kind, "kind", "O") != "O":
         return False
-    cells = target.to_pylist() if hasattr(target, "to_pylist") else target
     try:
-        first = next((cell for cell in cells if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
+        first = next((cell for cell in _cells(target) if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
     except TypeError:
         return False
     return isinstance(first, GATHERED) or (isinstance(first, np.ndarray) and first.ndim == 1)

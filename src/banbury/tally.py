@@ -759,16 +759,20 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
         classes, weights = weighed(classes, weights)
         assert weights is not None
-        if given > (heavy := int(np.count_nonzero(weighing(weights)))):
-            rows_weigh = "1 row weighs" if given - heavy == 1 else f"{given - heavy:,} rows weigh"
-            text = "less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
-            errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
+        _warn_of_light(given - int(np.count_nonzero(weighing(weights))))
     rows = RowsToCount(batch, labels.values, classes, weights, threads)
     counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):
         schema = schema.with_features((group, features) for group, features, _ in counted)
     tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
     return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+
+
+def _warn_of_light(n_rows: int) -> None:
+    if n_rows > 0:
+        rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
+        text = "less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
+        errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
 
 
 def count_sets(batch: Batch, schema: Schema, sets: LabelSets, weights: NDArray[Any] | None, threads: int) -> Part:
@@ -780,11 +784,12 @@ def count_sets(batch: Batch, schema: Schema, sets: LabelSets, weights: NDArray[A
     rows = np.flatnonzero(sets.known)
     at = np.concatenate([rows, sets.rows])
     codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
-    part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if weights is None else weights[at], threads)
     classes: NDArray[np.int32] = np.where(sets.known, np.int32(0), np.int32(-1))
-    classes, own = (classes, None) if weights is None else weighed(classes, weights)
+    classes, own = weighed(classes, weights)
+    part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if own is None else own[at], threads)
     several = sets.offsets, sets.codes + np.int32(1)
     if weights is not None:  # rows that weigh nothing have no labels either
+        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.known & (classes < 0))))
         there = np.where(classes >= 0, np.diff(sets.offsets), 0)
         several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
     counted = RowsToCount(batch, names, classes, own, threads, several)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_v
 from banbury.explain import Explanation, Informative
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
-from banbury.naive_bayes import check_seed
+from banbury.naive_bayes import check_seed, checked_choice
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
 from banbury.schema import Schema
@@ -111,20 +112,18 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             self._check_settings()
             batch, sets, kind, columns = self._checked_sets(X, y)
             if not self.__sklearn_is_fitted__():
+                alpha = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0).alpha
                 table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
                 schema = self._with_labels(table.settled(batch, True))
                 growing = Growing(schema)
                 growing.add(self._part(batch, sets, sample_weight, schema))
                 self._growing, self._kind, self._columns = growing, kind, columns
                 self.thresholds_, self.weighing_ = Thresholds.half(()), None
-                self.alpha_ = 1.0 if self.alpha == "auto" else float(self.alpha)
+                self.alpha_ = alpha
                 self._note_columns(schema, batch)
             else:
                 self._check_columns(batch)
-                if columns and len(columns) != len(self._columns):
-                    raise errors.bad_setting(
-                        "y", f"{len(columns)} labels", f"the {len(self._columns)} labels of the first rows"
-                    )
+                self._check_kind(sets, columns)
                 schema = self._growing.schema
                 self._growing.add(self._part(aligned(batch, schema), sets, sample_weight, schema))
             self._model = None
@@ -189,10 +188,19 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows all of whose labels are right, and no other."""
+        self._check_fitted()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
-        right = [set(given) == set(true) for given, true in zip(self.predict(X), y, strict=True)]
-        return float(np.average(right, weights=sample_weight))
+        batch, sets, _, _ = self._checked_sets(X, y)
+        given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), batch.threads)
+        given.check_length(batch.n_rows)
+        weights = given.weights_of(batch)
+        known = sets.known if weights is None else sets.known & (weights > 0)
+        if not known.any():
+            raise errors.empty_data(None, "no row has labels and a weight above zero: there is nothing to score")
+        true = ({sets.names[k] for k in sets.codes[a:b]} for a, b in pairwise(sets.offsets.tolist()))
+        right = np.array([set(given) == own for given, own in zip(self.predict(X), true, strict=True)])
+        return float(np.average(right[known], weights=None if weights is None else weights[known]))
 
     def explain(self, row: Any, label: Any) -> Explanation:
         """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
@@ -241,7 +249,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def _check_settings(self) -> None:
         check_seed(self.seed)
-        if self.weigh not in ("auto", True, False):
+        if not is_auto(self.weigh) and not isinstance(self.weigh, (bool, np.bool_)):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
         if isinstance(self.threshold, str) and self.threshold not in ("auto", "f1"):
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
@@ -263,13 +271,21 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 errors.warn(errors.BanburyWarning(text))
         else:
             labels = labels_of(y, "y")
-            cells = [None if missing(label) else [label] for label in labels.tolist()]
-            sets, kind, columns = LabelSets.of_cells(cells, None), "one", ()
+            sets, kind, columns = LabelSets.of([None if missing(label) else [label] for label in labels.tolist()]), "one", ()
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.known.any():
             raise errors.no_target(batch.n_rows, None)
         return batch, sets, kind, columns
+
+    def _check_kind(self, sets: LabelSets, columns: tuple[Any, ...]) -> None:
+        """Raises where more rows have flags and the first had none, or labels that no flag of the first rows stands for."""
+        if columns and not self._columns:
+            raise errors.bad_setting("y", "flags", "sets of labels, as the first rows have them")
+        new = in_order(name for name in sets.names if name not in self._columns)
+        if self._columns and (new or (columns and len(columns) != len(self._columns))):
+            given = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
+            raise errors.bad_setting("y", given, f"the {len(self._columns)} labels of the first rows, which were flags")
 
     def _with_labels(self, schema: Schema) -> Schema:
         return replace(schema, labels=LabelTarget())
@@ -297,7 +313,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             threshold = None if threshold == "auto" and not enough else "f1"
         alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha
         return {
-            "weigh": self.weigh is True or (self.weigh == "auto" and enough and has_texts),
+            "weigh": enough and has_texts if is_auto(self.weigh) else bool(self.weigh),
             "threshold": threshold,
             "alpha": alpha,
         }
@@ -345,6 +361,10 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
             )
         return self._growing
+
+
+def is_auto(setting: Any) -> bool:
+    return isinstance(setting, str) and setting == "auto"
 
 
 def _has_texts(batch: Any, features: Any) -> bool:

@@ -221,7 +221,9 @@ class LabelModel:
             return np.zeros(batch.n_rows)
         joint = model._kernel(*model._fitting(batch, {"absent", "extra"}), "log_joint")[0]
         prior = model.log_prior[1] - model.log_prior[0]
-        return np.asarray(np.nan_to_num(joint[:, 1] - joint[:, 0] - prior, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST))
+        with np.errstate(invalid="ignore"):  # impossible with the label and without it says nothing
+            odds = joint[:, 1] - joint[:, 0] - prior
+        return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST))
 
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""

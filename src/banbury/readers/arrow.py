@@ -249,7 +249,7 @@ class Strings(ArrowColumn):
 
     def take(self, rows: NDArray[np.int64]) -> Column:
         """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
-        wide = self.held.cast(arrow().large_string()) if self.held.type == arrow().string() else self.held
+        wide = self.held if self.held.type == arrow().large_string() else self.held.cast(arrow().large_string())
         return self._with(wide.take(_integers(rows)))
 
     def _with(self, array: Any) -> Column:

@@ -453,16 +453,29 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
         raise errors.bad_setting("classes_at", level, wanted)
     if strays:
         what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
+        are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
         errors.warn(
-            f"{path} {what}, so the {errors.many(len(strays), 'file')} beside them are ignored: {errors.listed(strays, 5)}. "
-            "Move them into the folder of their class to have them read."
+            f"{path} {what}, so the {errors.many(len(strays), 'file')} beside the folders {are} ignored: {errors.listed(strays, 5)}. "
+            f"Move {them} into the folder of {their} class to have {them} read."
         )
     return files
+
+
+def _warn_of_one(path: str, paths: Sequence[str], folder: str) -> None:
+    """Warns where all files lie in folders of one folder, as archives unpack: these may be the classes."""
+    above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
+    inner = sorted({names[1] for names in above if len(names) > 1})
+    if len(inner) > 1 and all(len(names) != 1 for names in above):
+        text = f"{path} has one folder, {folder}, so that all its files are of one class; the folders in it are {errors.listed(inner, 6)}. "
+        text += f"If these are the classes, give {os.path.join(path, folder)}, or say classes_at=2; classes_at=1 says that it is so."
+        errors.warn(text)
 
 
 def _refuse_parts(path: str, paths: Sequence[str], folders: Sequence[str]) -> None:
     """Raises where the folders are train and test, or parts, so that what stands below them may be the classes."""
     parts = [name for name in folders if PART.search(name)]
+    if len(folders) == 1 and not parts:
+        _warn_of_one(path, paths, folders[0])
     inner: dict[str, set[str]] = {name: set() for name in parts}
     for each in paths:
         outer, *within = os.path.relpath(each, path).split(os.sep)[:-1] or [""]
