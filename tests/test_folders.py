@@ -97,7 +97,9 @@ def test_files_that_lie_too_high_are_named():
     split()
     Path("films/README").write_text("read me")
     Path("films/train/labels.txt").write_text("0 1")
-    with pytest.warns(errors.BanburyWarning, match="the 2 files beside the folders are ignored: README, train/labels.txt"):
+    with pytest.warns(
+        errors.BanburyWarning, match="the 2 files beside the folders are ignored: README, train/labels.txt"
+    ):
         assert bb.count("films", classes_at=2).n_rows == 8
     with pytest.raises(errors.BadSetting, match="classes_at must be 2 at most: no file in films lies deeper"):
         bb.count("films", classes_at=3)

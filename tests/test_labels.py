@@ -537,16 +537,16 @@ def test_a_score_is_of_rows_that_have_labels_and_weigh() -> None:
     weights = np.r_[np.ones(60), np.zeros(60)]
     assert clf.score(texts, sets, weights) == clf.score(texts[:60], sets[:60])
     assert clf.score(texts, [*sets[:60], *[None] * 60]) == clf.score(texts[:60], sets[:60])
-    for y, given in ((sets[:-1], None), (sets, [0] * 120), (sets, [-1] * 120), (sets, [1.0]), ([None] * 120, None)):
+    for y, own in ((sets[:-1], None), (sets, [0] * 120), (sets, [-1] * 120), (sets, [1.0]), ([None] * 120, None)):
         with pytest.raises(BanburyError):
-            clf.score(texts, y, given)
+            clf.score(texts, y, own)
     with pytest.raises(NotFittedError):
         bb.MultiLabelClassifier().score(texts, sets)
 
 
 @pytest.mark.parametrize("y", [[{"a": 1}, {"b": 1}], np.zeros((2, 0)), iter([["a"], ["b"]]), [["a"], {"b": 1}]])
 def test_what_is_no_target_is_refused(y: Any) -> None:
-    with pytest.raises(ValueError, match="label|y should be"):
+    with pytest.raises(ValueError, match=r"label|y should be"):
         bb.MultiLabelClassifier().fit(TEXTS[:2], y)
 
 

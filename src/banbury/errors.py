@@ -6,6 +6,7 @@ The parts of a message are attributes too, so that a program can act on them.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
@@ -16,6 +17,7 @@ from numbers import Integral
 from typing import Any
 
 HERE = os.path.dirname(__file__) + os.sep
+WITHIN = contextlib.__file__  # what decorators of the package pass through
 
 
 class BanburyError(ValueError):
@@ -140,7 +142,7 @@ _led_here = threading.local()
 def _line() -> tuple[str, int, str, dict[Any, Any]]:
     """The line outside of the package that led here: its file, number and module, and what was said there before."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, WITHIN)):
         frame = frame.f_back
     said = frame.f_globals.setdefault("__warningregistry__", {})
     return frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), said

@@ -126,7 +126,9 @@ class LabelSets:
         if hasattr(given, "toarray"):
             return cls.of_flags(given, tuple(range(given.shape[1])))
         if hasattr(given, "column_names"):  # of Arrow
-            return cls.of_flags(np.stack([each.to_numpy() for each in given.columns], axis=1), tuple(given.column_names))
+            return cls.of_flags(
+                np.stack([each.to_numpy() for each in given.columns], axis=1), tuple(given.column_names)
+            )
         columns = getattr(given, "columns", None)
         if columns is not None and hasattr(given, "to_numpy"):
             return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
@@ -267,7 +269,9 @@ def _check_flags(flags: NDArray[Any]) -> None:
             "the target", "an array of objects", "flags, rows × labels, or sets of labels"
         ) from None
     if odd.any():
-        raise errors.bad_setting("the target", flags[odd].ravel()[:1].tolist()[0], "flags, 0 or 1 for each row and label")
+        raise errors.bad_setting(
+            "the target", flags[odd].ravel()[:1].tolist()[0], "flags, 0 or 1 for each row and label"
+        )
 
 
 def gathered(source: Source) -> Source:
@@ -324,7 +328,9 @@ def are_sets(target: Any) -> bool:
     if getattr(kind, "kind", "O") != "O":
         return False
     try:
-        first = next((cell for cell in _cells(target) if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
+        first = next(
+            (cell for cell in _cells(target) if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None
+        )
     except TypeError:
         return False
     return isinstance(first, GATHERED) or (isinstance(first, np.ndarray) and first.ndim == 1)

@@ -271,7 +271,11 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 errors.warn(errors.BanburyWarning(text))
         else:
             labels = labels_of(y, "y")
-            sets, kind, columns = LabelSets.of([None if missing(label) else [label] for label in labels.tolist()]), "one", ()
+            sets, kind, columns = (
+                LabelSets.of([None if missing(label) else [label] for label in labels.tolist()]),
+                "one",
+                (),
+            )
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.known.any():

@@ -454,8 +454,9 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
     if strays:
         what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
         are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
+        n_files, named = errors.many(len(strays), "file"), errors.listed(strays, 5)
         errors.warn(
-            f"{path} {what}, so the {errors.many(len(strays), 'file')} beside the folders {are} ignored: {errors.listed(strays, 5)}. "
+            f"{path} {what}, so the {n_files} beside the folders {are} ignored: {named}. "
             f"Move {them} into the folder of {their} class to have {them} read."
         )
     return files
@@ -466,8 +467,9 @@ def _warn_of_one(path: str, paths: Sequence[str], folder: str) -> None:
     above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
     inner = sorted({names[1] for names in above if len(names) > 1})
     if len(inner) > 1 and all(len(names) != 1 for names in above):
-        text = f"{path} has one folder, {folder}, so that all its files are of one class; the folders in it are {errors.listed(inner, 6)}. "
-        text += f"If these are the classes, give {os.path.join(path, folder)}, or say classes_at=2; classes_at=1 says that it is so."
+        text = f"{path} has one folder, {folder}, so that all its files are of one class; the folders in it are "
+        text += f"{errors.listed(inner, 6)}. If these are the classes, give {os.path.join(path, folder)}, or say classes_at=2; "
+        text += "classes_at=1 says that it is so."
         errors.warn(text)
 
 
