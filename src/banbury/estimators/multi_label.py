@@ -192,7 +192,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
         batch, sets, _, _ = self._checked_sets(X, y)
-        given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), batch.threads)
+        given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
         given.check_length(batch.n_rows)
         weights = given.weights_of(batch)
         known = sets.known if weights is None else sets.known & (weights > 0)
