@@ -20,7 +20,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
 
 import banbury as bb
-from benchmarks import applications, datasets, machine
+from benchmarks import applications, datasets, labels, machine
 from benchmarks.measure import say
 from benchmarks.tuned import Part, framed, parts_of
 
@@ -107,6 +107,15 @@ def embeddings() -> str:
     return good(bb.NaiveBayesClassifier(), train, test)
 
 
+def several_labels() -> str:
+    train, test = labels.reuters()
+    start = time.perf_counter()
+    clf = bb.MultiLabelClassifier().fit(train.texts, train.topics)
+    took = time.perf_counter() - start
+    found = bb.evaluate(clf.model_, test.texts, test.topics)
+    return f"micro F1 {found.micro_f1:.3f}, macro F1 {found.macro_f1:.3f}, fitted in {took:.2g} s"
+
+
 def few_labels() -> str:
     train, test = digits()
     labels = np.where(np.arange(len(train.labels)) < LABELLED, train.labels, -1)
@@ -171,6 +180,7 @@ LINES: dict[str, Callable[[], str]] = {
     "counts": lambda: good(bb.EvidenceClassifier(), *digits()),
     "counts, as such": lambda: good(bb.NaiveBayesClassifier(features="poisson", calibrate="temperature"), *digits()),
     "embeddings": embeddings,
+    "several labels": several_labels,
     "few labels": few_labels,
     "outliers": outliers,
     "large files": streamed,
@@ -184,6 +194,7 @@ FOLDERS = {
     "mail": "spamassassin",
     "newsgroups": "20news-bydate",
     "newsgroups, counted": "20news-bydate",
+    "several labels": labels.DATA,
     **dict.fromkeys(("census", "large files", "forgetting", "calibrated"), "adult"),
 }
 

@@ -310,6 +310,7 @@ def test_labels_are_measured_for_every_learner(monkeypatch):
     assert [cells[0] for cells in found] == list(labels.LEARNERS)
     assert all(len(cells) == len(labels.HEADINGS) and float(cells[1]) > 0.7 for cells in found)
     assert sum("ten exact folds" in said for said in labels.folds(train, test, 1)) == 2
+    assert len(labels.many(50, 200, 1)) == len(labels.MANY_HEADINGS)
 
 
 def test_a_story_of_reuters_is_its_title_and_text(monkeypatch):

@@ -1490,10 +1490,11 @@ def batches(n):
     return [SimpleNamespace(n_rows=2000, share=(i + 1) / n) for i in range(n)]
 
 
-def test_the_page_says_what_happens(tmp_path):
+@pytest.mark.parametrize(("page", "at_least"), [("command-line", 25), ("labels", 5)])
+def test_the_page_says_what_happens(page, at_least, tmp_path):
     checker = doctest.OutputChecker()
-    found = shell.examples(PAGE)
-    assert len(found) > 25
+    found = shell.examples(PAGE.with_name(f"{page}.md"))
+    assert len(found) > at_least
     for command, expected in found:
         shown, _ = shell.on_a_terminal(command, tmp_path)
         got = "\n".join(line.rstrip() for line in shown.rstrip().splitlines())

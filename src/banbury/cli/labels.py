@@ -14,6 +14,7 @@ import numpy as np
 from banbury import errors, selection
 from banbury.cli import about, inputs, output, settings
 from banbury.cli.wording import printable
+from banbury.explain.page import percent
 from banbury.files import save
 from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, validated
 from banbury.labels import cross_validate as validate_labels
@@ -95,7 +96,7 @@ def fit(args: Namespace, data: Any) -> None:
     facts = {"model": args.output, **about.summary(model)}
     facts |= {} if validation is None else {"validation": validation.to_dict()}
     lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
-    lines += [] if args.output is None else [f"Written: {args.output} ({output.size(args.output)})"]
+    lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
     output.result(args, {**facts, "notes": notes}, "\n".join(lines))
 
 
@@ -151,7 +152,9 @@ def predict(args: Namespace, model: LabelModel) -> None:
                     joined = "; ".join(map(str, labels)), "; ".join(f"{p:.6g}" for p in own)
                     writer.writerow([*(record[name] for name in names), *joined])
                 else:
-                    said = ", ".join(f"{label} {p:.1%}" for label, p in zip(labels, own, strict=True)) or "(none)"
+                    if first:
+                        print("    row  labels")
+                    said = ", ".join(f"{label} {percent(p)}" for label, p in zip(labels, own, strict=True)) or "(none)"
                     print(printable(f"{record['row']:7,}  {said}  {record.get('file', '')}".rstrip()))
                 first = False
             sys.stdout.flush()
