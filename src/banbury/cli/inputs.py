@@ -29,6 +29,7 @@ from banbury.readers.batches import Batch, numbered
 from banbury.readers.blocks import COMPRESSED
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
+from banbury.table import batches
 from banbury.tally import Tally
 
 Answering: TypeAlias = Model | NetworkClassifier
@@ -304,3 +305,39 @@ def _stdin(begun: bytes = b"") -> Any:
     if sys.stdin.isatty() and not begun:
         print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
     return sys.stdin.buffer
+
+
+# One row ----------------------------------------------------------------------------------------------------------------
+
+
+def wanted_row(args: Namespace, model: Answering) -> Any:
+    """The text, or the row of the input, that is asked for."""
+    if args.text is None:
+        return _row(args, model)
+    if args.input or args.row is not None:
+        raise errors.bad_setting("--text", args.text, "given without INPUT and --row: it is what is explained")
+    column = text_column(model)
+    if column is None:
+        names = [f.name for f in model.schema.features] if isinstance(model, Model) else model.network.nodes
+        known = errors.listed(name for name in names if name != model.target)
+        text = f"--text is for models of one column of text, and this one has learned {known}. Give a file and --row."
+        raise errors.BadSetting(text, setting="text", value=None)
+    return {column: [args.text]}
+
+
+def _row(args: Namespace, model: Answering) -> Batch:
+    """The row that is asked for."""
+    if not args.input:
+        text = "what is to be explained? Give a text with --text, or an input and --row."
+        raise errors.BadSetting(text, setting="input", value=None)
+    wanted = 1 if args.row is None else args.row
+    with rows(args, model) as data:
+        source = data if isinstance(data, Source) else model._read(data, reading(args))
+        n_rows = 0
+        for batch in batches(source, "reading"):
+            at = wanted - 1 - batch.first_row
+            if 0 <= at < batch.n_rows:
+                return batch.cut(at, at + 1)
+            n_rows = batch.first_row + batch.n_rows
+        text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
+        raise errors.BadSetting(text, setting="row", value=wanted)

@@ -20,7 +20,7 @@ from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, valida
 from banbury.labels import cross_validate as validate_labels
 from banbury.readers import Source, read
 from banbury.selection import has_sets
-from banbury.table import Table, batches
+from banbury.table import Table
 
 FEWEST_ROWS = 100  # from which on words are weighed and thresholds chosen
 
@@ -163,7 +163,7 @@ def predict(args: Namespace, model: LabelModel) -> None:
 def explain(args: Namespace, model: LabelModel) -> None:
     """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
     _refuse(args, "of", "against")
-    row = _row(args, model)
+    row = inputs.wanted_row(args, model.as_answering())
     label = args.label
     if label is None:
         label = model.labels[int(np.argmax(model.posterior(row)[0]))]
@@ -171,28 +171,6 @@ def explain(args: Namespace, model: LabelModel) -> None:
         label = settings.as_label(label, model.labels)
     told = model.explain(row, label)
     output.result(args, facts := {"label": label, **told.to_dict()}, str(told), facts["evidence"])
-
-
-def _row(args: Namespace, model: LabelModel) -> Any:
-    if args.text is not None:
-        texts = [f.name for f in model.schema.features if f.family.reads_text()]
-        if len(texts) != 1 or len(model.schema.features) != 1:
-            raise errors.bad_setting(
-                "--text", args.text, "left out for models of several columns; give a file and --row"
-            )
-        return {texts[0]: [args.text]}
-    if not args.input:
-        text = "what is to be explained? Give a text with --text, or an input and --row."
-        raise errors.BadSetting(text, setting="input", value=None)
-    number, n_rows = 1 if args.row is None else args.row, 0
-    with _rows(args, model) as source:
-        for batch in batches(source, "reading"):
-            at = number - 1 - batch.first_row
-            if 0 <= at < batch.n_rows:
-                return batch.cut(at, at + 1)
-            n_rows = batch.first_row + batch.n_rows
-    text = f"there is no row {number:,}: the first is 1 and the last {n_rows:,}."
-    raise errors.BadSetting(text, setting="row", value=number)
 
 
 @contextmanager

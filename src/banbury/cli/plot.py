@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from banbury import errors, plots, selection
 from banbury.cli import inputs, labels, output, settings
-from banbury.cli.predict import wanted_row
+from banbury.cli.inputs import wanted_row
 from banbury.density import Density
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model

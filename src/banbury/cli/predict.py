@@ -21,8 +21,7 @@ from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, cost_matrix
-from banbury.readers import Batch, Source
-from banbury.table import batches
+from banbury.readers import Batch
 
 MOST_COUNTED = 64  # megabytes that are counted to see whether they are what the model has counted
 MAY = "the model may have counted this row, which then speaks for itself"
@@ -175,7 +174,7 @@ def explain(args: Namespace) -> None:
     density = isinstance(model, Model) and is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")
-    row = wanted_row(args, model)
+    row = inputs.wanted_row(args, model)
     if density:
         surprise = banbury.Density.from_model(model).surprise(row)  # type: ignore[arg-type]
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
@@ -226,39 +225,6 @@ def _is_counted(args: Namespace, model: Model, row: Batch) -> bool | None:
         return None
     with inputs.rows(args, model) as data:
         return model.has_counted(data, **settings.reading(args)) or None
-
-
-def wanted_row(args: Namespace, model: Answering) -> Any:
-    """The text, or the row of the input, that is asked for."""
-    if args.text is None:
-        return _row(args, model)
-    if args.input or args.row is not None:
-        raise errors.bad_setting("--text", args.text, "given without INPUT and --row: it is what is explained")
-    column = inputs.text_column(model)
-    if column is None:
-        names = [f.name for f in model.schema.features] if isinstance(model, Model) else model.network.nodes
-        known = errors.listed(name for name in names if name != model.target)
-        text = f"--text is for models of one column of text, and this one has learned {known}. Give a file and --row."
-        raise errors.BadSetting(text, setting="text", value=None)
-    return {column: [args.text]}
-
-
-def _row(args: Namespace, model: Answering) -> Batch:
-    """The row that is asked for."""
-    if not args.input:
-        text = "what is to be explained? Give a text with --text, or an input and --row."
-        raise errors.BadSetting(text, setting="input", value=None)
-    wanted = 1 if args.row is None else args.row
-    with inputs.rows(args, model) as data:
-        source = data if isinstance(data, Source) else model._read(data, settings.reading(args))
-        n_rows = 0
-        for batch in batches(source, "reading"):
-            at = wanted - 1 - batch.first_row
-            if 0 <= at < batch.n_rows:
-                return batch.cut(at, at + 1)
-            n_rows = batch.first_row + batch.n_rows
-        text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
-        raise errors.BadSetting(text, setting="row", value=wanted)
 
 
 def _truth(row: Batch, model: Answering) -> Any:
