@@ -117,6 +117,11 @@ def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
 # Counts --------------------------------------------------------------------------------------------------------------
 
 
+def is_all(places: Sequence[int], n: int) -> bool:
+    """Whether these are all of n places, in order; of one among many that is known at a glance."""
+    return len(places) == n and list(places) == list(range(n))
+
+
 def in_order(keys: Any) -> Keys:
     """Keys in the one order that does not depend on where they were met: by type, then by value, None last."""
     keys = list(keys)
@@ -228,13 +233,16 @@ class Counts:
     def join(cls, parts: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
         if not parts:
             return cls((), zeros(0, n_classes))
-        return cls(tuple(keys for keys, _ in parts), Integers.join([cells for _, cells in parts]))
+        cells = parts[0][1] if len(parts) == 1 else Integers.join([cells for _, cells in parts])
+        return cls(tuple(keys for keys, _ in parts), cells)
 
     def feature(self, f: int) -> tuple[Keys, Integers]:
+        if len(self.keys) == 1:
+            return self.keys[f], self.cells
         return self.keys[f], self.cells.take(np.arange(self.offsets[f], self.offsets[f + 1]), 0)
 
     def select(self, features: Sequence[int]) -> Counts:
-        if list(features) == list(range(len(self.keys))):
+        if is_all(features, len(self.keys)):
             return self
         return Counts.join([self.feature(f) for f in features], self.cells.shape[1])
 
@@ -622,7 +630,7 @@ class Moments:
         return Moments(self.n.merge(index, size, 1), self.sums.merge(index, size, 1))
 
     def select(self, features: Sequence[int]) -> Moments:
-        return self if list(features) == list(range(self.n.shape[0])) else self.take(features, 0)
+        return self if is_all(features, self.n.shape[0]) else self.take(features, 0)
 
     def shift(self, shift: Real, scale: Real) -> Moments:
         """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
