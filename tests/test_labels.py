@@ -265,6 +265,47 @@ def test_explanations_are_the_sum_that_answers() -> None:
     assert [ratio.value[0] for ratio in model.informative("a", 3).ratios["a"]] == ["a"] * 3
 
 
+@pytest.mark.parametrize("n", [1, 3, 500])
+def test_the_words_that_tell_most_of_a_label_alone_count(n: int) -> None:
+    texts, sets = made(200)
+    tally = bb.count({"text": texts}, target=sets)
+    model = bb.LabelModel.of(tally, telling=n)
+    found = model.posterior({"text": texts[:20]})
+    total = {word: sum(text.split().count(word) for text in texts) for word in {w for t in texts for w in t.split()}}
+    everything = sum(total.values())
+    for k, label in enumerate(model.labels):
+        own = [text for text, labels in zip(texts, sets, strict=True) if label in labels]
+        ratios = {}
+        for word in total:
+            table = np.zeros((2, 2))
+            for text, labels in zip(texts, sets, strict=True):
+                table[int(word in text.split()), int(label in labels)] += 1
+            expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+            if table[1, 1]:
+                ratios[word] = float((table[table > 0] * np.log(table[table > 0] / expected[table > 0])).sum())
+        chosen = sorted(ratios, key=lambda word: (-round(ratios[word], 9), word))[:n]
+        said = {}
+        for word in chosen:
+            counted = sum(text.split().count(word) for text in own)
+            inside, prior = sum(len(text.split()) for text in own), 1000.0 * total[word] / everything
+            here = (counted + prior) / (inside + 1000.0)
+            said[word] = np.log(here / ((total[word] - counted + prior) / (everything - inside + 1000.0)))
+        for row, text in enumerate(texts[:20]):
+            times = {word: text.split().count(word) for word in set(text.split())}
+            length = np.sqrt(sum(times.values()))
+            odds = (
+                np.log(len(own) / (200 - len(own)))
+                + sum(np.sqrt(times.get(w, 0)) * s for w, s in said.items()) / length
+            )
+            assert_allclose(found[row, k], 1 / (1 + np.exp(-odds)), atol=1e-5)
+            told = model.explain(text, label)
+            p = told.probability if told.winner == label else told.probability_against
+            assert_allclose(p, found[row, k], atol=1e-5)
+    for wrong in (0, -1, True, 1.5):
+        with pytest.raises(BadSetting, match="telling"):
+            bb.LabelModel.of(tally, telling=wrong)  # type: ignore[arg-type]
+
+
 # Thresholds and measures ----------------------------------------------------------------------------------------------
 
 

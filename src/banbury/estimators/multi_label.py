@@ -35,7 +35,8 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
     without labels counts too. X is what ``NaiveBayesClassifier`` takes, and so are ``features``, ``how``, ``alpha``, ``missing``,
-    ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out.
+    ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out, and whether all words count or the 200 that
+    tell most of each label.
 
     ``weigh``: words are weighed, and corrected for all labels in the same passes: "auto" where there are texts and 100 rows,
     True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held out,
@@ -64,6 +65,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     _model: LabelModel | None
     _kind: str  # how labels were given: "sets", "flags", "sparse" or "one"
     _columns: tuple[Any, ...]  # of flags
+    _telling: int | None  # words of each label that count; None: all
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 growing = Growing(schema)
                 growing.add(self._part(batch, sets, sample_weight, schema))
                 self._growing, self._kind, self._columns = growing, kind, columns
-                self.thresholds_, self.weighing_ = Thresholds.half(()), None
+                self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
                 self.alpha_ = alpha
                 self._note_columns(schema, batch)
             else:
@@ -324,6 +326,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def _note(self, model: LabelModel) -> None:
         self.thresholds_, self.weighing_, self.alpha_ = model.thresholds, model.weighing, model.choice.alpha
+        self._telling = model.telling
         self._model = model
         self.classes_ = self._labels(self._growing.classes)
 
@@ -333,7 +336,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return np.array(names, dtype=None if len(kinds) == 1 else object)
 
     def _made(self, tally: Tally) -> LabelModel:
-        model = LabelModel.of(tally, how=self.how, alpha=self.alpha_, threads=self.threads)  # type: ignore[arg-type]
+        model = LabelModel.of(tally, how=self.how, alpha=self.alpha_, telling=self._telling, threads=self.threads)  # type: ignore[arg-type]
         return model.weighed(self.weighing_).with_thresholds(self.thresholds_)
 
     def _current(self) -> LabelModel:

@@ -16,7 +16,7 @@ from banbury.naive_bayes import checked_choice
 from banbury.weighing.texts import Setting
 
 PREFIX = "labels."
-SETTINGS = {"how", "alpha", "labels", "common", "slope", "shift", "weighing"}
+SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}
 WEIGHING = {"labels", "columns", "setting", "strength", "digest", "losses"}
 
 
@@ -31,6 +31,7 @@ def about(model: LabelModel) -> dict[str, Any]:
     own = {
         "how": model.choice.how,
         "alpha": model.choice.alpha,
+        "telling": model.telling,
         "labels": list(thresholds.labels),
         "common": thresholds.common,
         "slope": thresholds.slope,
@@ -64,7 +65,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     check(own.keys() == SETTINGS, "the model of labels has other settings")
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
-    model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"])  # type: ignore[arg-type]
+    model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
     checked_choice(own["how"], own["alpha"], 0)
     labels = scalars("labels", own["labels"])
     numbers = beside["thresholds"]

@@ -25,6 +25,7 @@ from banbury.tally import Tally
 
 FOLDS, WEIGHED_FOLDS = 5, 3
 ALPHAS = (1.0, 0.1, 0.01)
+TELLING = 200  # words of each label that are tried
 MANY_ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 SCORINGS = ("log_loss", "micro_f1", "macro_f1", "subset_accuracy", "hamming_loss")
 
@@ -64,12 +65,21 @@ def fitted(
 def _with_alpha(model: LabelModel, rows: HeldRows, folds: Int, some: Int, alpha: Any) -> tuple[LabelModel, HeldOut]:
     """The model with the α, of a few, whose log-odds lose least on rows held out; and those log-odds."""
     tried = []
-    for own in ALPHAS if alpha == "auto" else (alpha,):
-        each = replace(model, choice=replace(model.choice, alpha=float(own)))
+    for each in candidates(model, alpha):
         found = held_out(each, rows, folds, some)
         tried.append((honest_loss(found.scores, found.flags, found.weights) if alpha == "auto" else 0.0, each, found))
     _, model, found = min(tried, key=lambda each: each[0])
     return model, found
+
+
+def candidates(model: LabelModel, alpha: Any) -> list[LabelModel]:
+    """The models that are tried: of this α, or of a few, and of the words that tell most of each label."""
+    plain = [
+        replace(model, choice=replace(model.choice, alpha=float(own)))
+        for own in (ALPHAS if alpha == "auto" else (alpha,))
+    ]
+    texts = any(f.family.label_words(model.choice) is not None for f in model.schema.features)
+    return plain + [replace(model, telling=TELLING)] * (alpha == "auto" and texts)
 
 
 def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, HeldOut]:
@@ -188,10 +198,7 @@ def cross_validate(
     what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
     if not weigh:
         model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
-        tried = [
-            held_out(replace(model, choice=replace(model.choice, alpha=float(own))), rows, numbers)
-            for own in (ALPHAS if alpha == "auto" else (alpha,))
-        ]
+        tried = [held_out(each, rows, numbers) for each in candidates(model, alpha)]
         return replace(_validated(tried, threshold), what=what)
     for fold in np.unique(numbers[known]).tolist():
         inner = rows.only(np.flatnonzero((numbers != fold) & rows.known))

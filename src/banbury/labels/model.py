@@ -17,7 +17,7 @@ from banbury.explain import Explanation, Informative
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelWeighing, WeighedLabels
-from banbury.labels.words import LabelWords
+from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.readers import Batch, Source, n_threads
 from banbury.schema import Schema
@@ -87,6 +87,7 @@ class LabelModel:
     thresholds: Thresholds
     threads: int | None = None
     weighing: LabelWeighing | None = None  # what its words are worth
+    telling: int | None = None  # of each label so many words count that tell most of it; None: all count
 
     @classmethod
     def of(
@@ -96,15 +97,21 @@ class LabelModel:
         how: How = "mean",
         alpha: float = 1.0,
         features: Mapping[str, Any] | None = None,
+        telling: int | None = None,
         threads: int | None = None,
     ) -> LabelModel:
-        """The model of a tally of sets of labels; its thresholds are one half."""
+        """The model of a tally of sets of labels; its thresholds are one half.
+
+        ``telling``: of each label the n words that tell most of it, in texts whose length is one; all words, if not given.
+        """
+        if telling is not None and (isinstance(telling, bool) or not isinstance(telling, int) or telling < 1):
+            raise errors.bad_setting("telling", telling, "a number of words from 1 up, or None for all")
         _check(tally)
         if features:
             tally = replace(tally, schema=tally.schema.with_families(features))
         if not labels_of(tally):
             raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
-        return cls(tally, checked_choice(how, alpha, 0), Thresholds.half(labels_of(tally)), threads)
+        return cls(tally, checked_choice(how, alpha, 0), Thresholds.half(labels_of(tally)), threads, None, telling)
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
@@ -139,9 +146,12 @@ class LabelModel:
         return replace(estimated(every, Choice(waits=True), None), threads=self.threads)
 
     @cached_property
-    def _words(self) -> tuple[LabelWords, ...]:
+    def _words(self) -> tuple[LabelWords | TellingWords, ...]:
         """Columns of texts, where a label costs the words that it occurs with."""
         every = self.tally.classes.index(EVERY)
+        if self.telling is not None:
+            rows = self.n_rows, float(self.tally.n_rows), self.telling
+            return tuple(TellingWords.of(f, self.tally.of(f.name), every, *rows) for f in self._texts)
         found = (LabelWords.of(f, self.tally.of(f.name), every, self.choice) for f in self._texts)
         return tuple(words for words in found if words is not None)
 
@@ -272,8 +282,10 @@ class LabelModel:
     def of_label(self, label: Label) -> Model:
         """The yes or no model of one label: a ``Model`` of two classes, True and False."""
         plain = replace(estimated(yes_no(self.tally, label), self.choice, None), threads=self.threads)
-        if self._weighed is None or len(plain.classes) < 2:
+        if len(plain.classes) < 2 or (self._weighed is None and self.telling is None):
             return plain
+        if self._weighed is None:
+            return self._of_telling(label, plain)
         names = {feature.name for feature in self._weighed.features}
         parameters = tuple(
             self._weighed.parameters(label, plain.tally.of(own.features[0].name), own.features[0])
@@ -283,6 +295,21 @@ class LabelModel:
         )
         log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
         return replace(plain, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
+
+    def _of_telling(self, label: Label, plain: Model) -> Model:
+        """The same of the words that tell most of a label."""
+        k = self.labels.index(label)
+        n_texts = np.array([float(self.tally.n_rows) - self.n_rows[k], self.n_rows[k]])
+        words = {feature.name: own for feature, own in zip(self._texts, self._words, strict=True)}
+        parameters = []
+        for own in plain.parameters:
+            column = words.get(own.features[0].name)
+            if isinstance(column, TellingWords):
+                sums = plain.tally.of(own.features[0].name)
+                parameters.append(column.parameters(k, sums, own.features[0], n_texts))
+            else:
+                parameters.append(own)
+        return replace(plain, parameters=tuple(parameters))
 
     def explain(self, row: Any, label: Label) -> Explanation:
         """The weight of evidence for or against a label, in decibans.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
-from banbury.distributions.family import Choice, ColumnReader, Feature
+from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters
 from banbury.distributions.vocabulary import Learned
 from banbury.sums import Words
 
@@ -85,4 +85,79 @@ class LabelWords:
         return _core.score_labels(bags.parts, times, index, self.slopes, threads)
 
 
+@dataclass(frozen=True)
+class TellingWords:
+    """A column of texts by the words that tell most of each label, so many at most, in texts whose length is one.
+
+    A word says log P(word | label) / P(word | not the label), each drawn towards how often it occurs at all as if BELIEVED more
+    words had been read. So a label of few rows is judged by few words, and not by all that its texts happen to lack.
+    """
+
+    lexicon: Lexicon
+    sums: Words
+    starts: Int
+    labels: NDArray[np.uint32]
+    says: Real
+    documents: Real  # of each pair, texts with the label that have the word
+    n_labels: int
+
+    @classmethod
+    def of(cls, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float, n: int) -> TellingWords:
+        """From the counts of labels and of all rows; ``rows`` have each label."""
+        lexicon, table = lexicon_of(feature, sums, every), sums.table
+        ids, n_labels = lexicon.used.ids, table.n_classes - 1
+        index = np.arange(n_labels + 1, dtype=np.int64) - (np.arange(n_labels + 1) > every)
+        index[every] = -1
+        only = np.full(n_labels + 1, -1, dtype=np.int64)
+        only[every] = 0
+        starts, _, occurrences, documents = table.pairs(ids, only)
+        total, having = np.zeros(len(ids)), np.zeros(len(ids))
+        total[np.diff(starts) > 0], having[np.diff(starts) > 0] = occurrences, documents
+        starts, labels, occurrences, documents = table.pairs(ids, index)
+        words = np.repeat(np.arange(len(ids)), np.diff(starts))
+        own, everything = np.bincount(labels, occurrences, n_labels), max(float(total.sum()), 1.0)
+        kept = _telling(labels, documents, having[words], rows, n_rows, n)
+        words, labels = words[kept], labels[kept]
+        occurrences, documents = occurrences[kept], documents[kept]
+        prior = BELIEVED * total[words] / everything
+        says = np.log((occurrences + prior) / (own[labels] + BELIEVED))
+        says -= np.log((total[words] - occurrences + prior) / (everything - own[labels] + BELIEVED))
+        starts = np.searchsorted(words, np.arange(len(ids) + 1)).astype(np.int64)
+        return cls(lexicon, sums, starts, labels.astype(np.uint32), says, documents.astype(np.float64), n_labels)
+
+    def scores(self, rows: ColumnReader, threads: int) -> Real:
+        """The log-odds that each text adds, (rows, labels)."""
+        bags = self.lexicon.bags(rows, self.sums, threads)
+        values = bags.values(True, np.ones(len(self.lexicon), dtype=np.float32), threads)
+        index: Any = (self.starts, self.labels, self.says, np.zeros(len(self.lexicon)))
+        return _core.score_labels(bags.parts, values, index, np.zeros(self.n_labels), threads)
+
+    def parameters(self, label: int, sums: Words, feature: Feature, n_texts: Real) -> Parameters:
+        """Of one label, what words say for and against it; ``n_texts`` have it not, and have it."""
+        pairs = np.flatnonzero(self.labels == label)
+        words = np.searchsorted(self.starts, pairs, side="right") - 1
+        lexicon = Lexicon.of(feature, sums)
+        table, documents = np.zeros((len(lexicon), 2), dtype=np.float32), np.zeros((len(lexicon), 2))
+        table[words, 1], documents[words, 1] = self.says[pairs], self.documents[pairs]
+        documents[:, 0] = np.maximum(lexicon.documents().sum(axis=1) - documents[:, 1], 0.0)
+        ones = np.ones(len(lexicon), dtype=np.float32)
+        found: Parameters = feature.family.weighed_words(lexicon, ones, table, True, documents, n_texts)
+        return found
+
+
+def _telling(labels: Any, documents: Real, having: Real, rows: Real, n_rows: float, n: int) -> Int:
+    """The pairs of word and label that tell most of each label, n of each at most, by the likelihood ratio of presence."""
+    own = rows[labels]
+    cells = documents, having - documents, own - documents, n_rows - own - having + documents
+    expected = having * own, having * (n_rows - own), (n_rows - having) * own, (n_rows - having) * (n_rows - own)
+    ratio = np.zeros(len(labels))
+    for cell, product in zip(cells, expected, strict=True):
+        there = (cell > 0) & (product > 0)
+        ratio[there] += cell[there] * np.log(cell[there] * n_rows / product[there])
+    order = np.lexsort((np.arange(len(labels)), -ratio, labels))
+    first = np.searchsorted(labels[order], labels[order])
+    return np.sort(order[np.arange(len(order)) - first < n])
+
+
+BELIEVED = 1000.0  # words of which each label has as many of each as all texts have on average
 NO_PAIRS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0)
