@@ -25,6 +25,7 @@ from banbury.calibration import reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
 from banbury.reports import charts, findings
 from banbury.selection.dataset import held
+from test_labels import made
 
 SECTIONS = ["model", "figures", "confusion", "calibration", "learning", "telling", "mistakes", "pairs"]
 VOID = {"meta", "wbr"}
@@ -750,7 +751,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
 
 def test_what_is_no_model_and_what_is_no_keyword_are_refused() -> None:
     weather = bb.datasets.play_tennis()
-    with pytest.raises(BadSetting, match="model must be a Model or a Tally"):
+    with pytest.raises(BadSetting, match="model must be a Model, a LabelModel or a Tally"):
         bb.report(weather, weather)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"no keyword 'cv'.*folds"):
         bb.report(model_of(weather, "play"), weather, cv=5)
@@ -862,3 +863,82 @@ def test_importing_banbury_does_not_load_reports() -> None:
     subprocess.run(
         [python, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(import_module("sys").path)}
     )
+
+
+# Several labels per row -----------------------------------------------------------------------------------------------
+
+LABEL_SECTIONS = ["figures", "model", "telling", "mistakes"]
+
+
+def ids(page: Page) -> list[str | None]:
+    return [attributes.get("id") for tag, attributes in page.tags if tag == "section"]
+
+
+@pytest.mark.parametrize("weigh", [False, True])
+def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_path: Path) -> None:
+    texts, sets = made(150)
+    model = bb.MultiLabelClassifier(weigh=weigh).fit({"text": texts}, sets).model_
+    report = bb.report(model, {"text": texts}, sets, tmp_path / "labels.html", folds=3, mistakes=4, telling=2)
+    found = report.findings
+    settings: dict[str, Any] = {"alpha": model.choice.alpha, "weigh": weigh}
+    again = bb.cross_validate({"text": texts}, sets, folds=3, schema=model.schema, **settings)
+    assert found.own_rows
+    assert found.evaluation.micro_f1 == again.micro_f1
+    assert [own.ratios.keys() for own in found.informative] == [{label: 0}.keys() for label in ("a", "b", "c", "d")]
+    lost = again.truth & ~again.given
+    assert found.n_missed == int(lost.any(axis=1).sum())
+    for each in found.missed:
+        assert each.label in sets[each.row]
+        assert each.label not in each.given
+    page = Page(report.html)
+    assert ids(page) == LABEL_SECTIONS
+    assert report.path is not None
+    assert report.path.read_text(encoding="utf-8") == report.html
+    marks = [attributes for tag, attributes in page.tags if tag == "circle"]
+    assert len(marks) == 4
+    assert json.loads(json.dumps(report.to_dict()))["evaluation"] == json.loads(json.dumps(again.to_dict()))
+    assert f"micro F1         {again.micro_f1:.4f}" in str(report)
+
+
+def test_a_model_of_labels_is_judged_as_it_is_by_other_rows() -> None:
+    texts, sets = made(150)
+    model = bb.LabelModel.of(bb.count({"text": texts, "topics": sets}, target="topics"))
+    other = {"text": ["a1 a2 b3 zz", "w1 w2 c3", HOSTILE], "topics": [["a", "d"], ["c", "new"], [HOSTILE]]}
+    report = bb.report(model, other)
+    found = report.findings
+    assert not found.own_rows
+    assert found.evaluation.labels[4:] == tuple(sorted(["new", HOSTILE]))
+    assert found.evaluation.micro_f1 == bb.evaluate(model, other).micro_f1
+    told = {each.label: each.explanation for each in found.missed}
+    assert told["new"] is None
+    assert told["d"].to_dict() == model.explain("a1 a2 b3 zz", "d").to_dict()
+    assert HOSTILE not in report.html
+    assert ids(Page(report.html)) == LABEL_SECTIONS
+    assert "the model has not met" in report.html
+    tally = bb.report(model.tally, other)
+    assert tally.findings.evaluation.micro_f1 == found.evaluation.micro_f1
+    with pytest.raises(BadSetting, match="the labels of the rows"):
+        bb.report(bb.LabelModel.of(bb.count(texts, target=sets)), {"text": texts})
+
+
+def test_a_missed_label_is_explained_without_its_row() -> None:
+    texts = ["wheat corn harvest field"] * 6 + ["crude oil barrel pipe"] * 6 + ["quiet day in town"]
+    sets = [["grain"]] * 6 + [["fuel"]] * 6 + [["rare"]]
+    model = bb.LabelModel.of(bb.count({"text": texts}, target=sets))
+    found = bb.report(model, {"text": texts}, sets, folds=13).findings
+    [missed] = [each for each in found.missed if each.label == "rare"]
+    assert missed.explanation is None  # no other row has it
+    assert missed.row == 12
+
+
+def test_the_command_line_writes_a_page_of_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from banbury.cli import main
+
+    texts, sets = made(120)
+    rows, model, page = tmp_path / "papers.ndjson", tmp_path / "papers.banbury", tmp_path / "papers.html"
+    rows.write_text("".join(json.dumps({"text": t, "topics": s}) + "\n" for t, s in zip(texts, sets, strict=True)))
+    bb.save(bb.LabelModel.of(bb.count(rows, target="topics")), model)
+    assert main(["report", str(model), str(rows), "-o", str(page), "--folds", "3"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["micro_f1"] == bb.cross_validate(rows, "topics", folds=3, threshold=None).micro_f1
+    assert ids(Page(page.read_text(encoding="utf-8"))) == LABEL_SECTIONS

@@ -174,7 +174,7 @@ def no_tally(path: str) -> Model | BeliefNetwork:
 def _no_tally(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model | BeliefNetwork:
     if isinstance(thing, LabelModel):
         text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
-        raise errors.BadFile(text + "predict, explain, evaluate, show and plot labels.", path=path)
+        raise errors.BadFile(text + "predict, explain, evaluate, show, report and plot labels.", path=path)
     if isinstance(thing, Tally):
         text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"
         raise errors.BadFile(text, path=path)

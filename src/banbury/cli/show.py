@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 import banbury
 from banbury import errors
@@ -61,12 +62,16 @@ def _show_contents(args: Namespace) -> None:
 def report(args: Namespace) -> None:
     """Writes a page about a model and labelled rows."""
     inputs.check_output(args)
-    model = inputs.model(args.model, "report")
+    model: Any = inputs.kept(args.model)
+    if not isinstance(model, LabelModel):
+        model = inputs.model(args.model, "report")
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     chosen = {name: getattr(args, name) for name in names}
-    with inputs.labelled(args, needs_target=model.schema.target is None) as data:
-        page = banbury.report(model, data, args.target, args.output, **chosen, **settings.reading(args))
-    validation = page.findings.cross_validation
+    known = model.schema.target is not None or isinstance(model, LabelModel)
+    with inputs.labelled(args, needs_target=not known) as data:
+        target = args.target if args.target is None or not isinstance(model, LabelModel) else labels.target(args, data)
+        page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
+    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.cross_validation
     output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
 
 

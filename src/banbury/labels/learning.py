@@ -173,7 +173,7 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
 
 
 def cross_validate(
-    table: Table,
+    table: Table | HeldRows,
     folds: Any = 10,
     *,
     how: How = "mean",
@@ -187,7 +187,7 @@ def cross_validate(
     Each row is scored by the model of all other folds. Its thresholds are chosen on the rows of other folds, each scored
     likewise; where words are weighed, they are weighed anew within the rows that each fold learns from.
     """
-    rows = HeldRows.of(table)
+    rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
     tally = rows.count()
     numbers = _folds(folds, rows, seed)
     known = np.flatnonzero(rows.known)

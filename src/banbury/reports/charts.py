@@ -11,6 +11,7 @@ import numpy as np
 from banbury.arrays import Real
 from banbury.calibration import Reliability
 from banbury.explain.page import safe
+from banbury.labels import LabelEvaluation
 from banbury.selection import LearningCurve
 
 WIDTH, HEIGHT = 360, 270
@@ -183,6 +184,20 @@ def confidence(curve: Reliability) -> str:
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
         chart.bar(start, end, share, f"{start:.0%} to {end:.0%} sure: {rows:,.6g} rows, {share:.1f}%")
+    return str(chart)
+
+
+def labels(found: LabelEvaluation) -> str:
+    """F1 of every label that some row has over how many have it, and micro F1 across."""
+    per = found.per_label
+    there = np.flatnonzero(per.rows > 0)
+    x = logarithmic("rows that have the label", float(per.rows[there].min()), float(per.rows[there].max()))
+    y = Axis("F1", 0.0, 1.0, [0.0, 0.25, 0.5, 0.75, 1.0], "{:g}".format)
+    chart = Chart("F1 of each label over its rows", x, y)
+    chart.level(found.micro_f1)
+    for k in there.tolist():
+        title = f"{found.labels[k]}: F1 {per.f1[k]:.3f}, rows: {per.rows[k]:,.6g}"
+        chart.mark(float(per.rows[k]), float(per.f1[k]), SMALLEST + 1, "one", title)
     return str(chart)
 
 

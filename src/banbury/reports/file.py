@@ -11,7 +11,9 @@ from typing import Any
 from banbury import errors
 from banbury.errors import check_whole
 from banbury.files.arrays import replacing
+from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, estimate
+from banbury.reports import labels
 from banbury.reports.findings import Findings, measure
 from banbury.reports.page import page
 from banbury.tally import Tally
@@ -23,14 +25,16 @@ class Report:
 
     html: str
     path: Path | None
-    findings: Findings
+    findings: Any  # Findings; of a model of labels LabelFindings
 
     def to_dict(self) -> dict[str, Any]:
         """Where the page is and its figures, as JSON can hold them."""
         findings = self.findings
+        place = {"path": None if self.path is None else str(self.path), "bytes": len(self.html.encode())}
+        if isinstance(findings, labels.LabelFindings):
+            return place | findings.to_dict()
         return {
-            "path": None if self.path is None else str(self.path),
-            "bytes": len(self.html.encode()),
+            **place,
             "own_rows": findings.own_rows,
             "as_it_is": findings.as_it_is,
             "cross_validation": findings.cross_validation.to_dict(),
@@ -45,7 +49,9 @@ class Report:
     def __str__(self) -> str:
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
         place = "not written to a file" if self.path is None else str(self.path)
-        return f"Report ({size}, {place})\n{self.findings.cross_validation}"
+        findings = self.findings
+        figures = findings.evaluation if isinstance(findings, labels.LabelFindings) else findings.cross_validation
+        return f"Report ({size}, {place})\n{figures}"
 
     __repr__ = __str__
 
@@ -56,7 +62,7 @@ class Report:
 
 
 def report(
-    model: Model | Tally,
+    model: Model | Tally | LabelModel,
     data: Any,
     target: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -85,6 +91,10 @@ def report(
     ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
     The ``title`` names the target and the data, if not given.
 
+    Of a model of several labels per row the page has the figures of each label, what tells it, and the ``mistakes`` that are rows
+    without a label that they have. Where the rows are those that the model has counted, they are judged by folds as above;
+    others are judged by the model as it is.
+
     The file at ``path`` is replaced when the new one is whole. It needs no network and no script. Without a path, the page is in
     the result's ``html``.
 
@@ -97,8 +107,9 @@ def report(
     >>> made.path.read_text(encoding="utf-8") == made.html
     True
     """
-    if not isinstance(model, (Model, Tally)):
-        raise errors.bad_setting("model", type(model).__name__, "a Model or a Tally (of an estimator: its model_)")
+    if not isinstance(model, (Model, Tally, LabelModel)):
+        wanted = "a Model, a LabelModel or a Tally (of an estimator: its model_)"
+        raise errors.bad_setting("model", type(model).__name__, wanted)
     if title is not None and not isinstance(title, str):
         raise errors.bad_setting("title", title, "a text")
     if not isinstance(alternatives, bool):
@@ -108,10 +119,17 @@ def report(
         check_whole(name, number, least)
         numbers[name] = int(number)
     file = None if path is None else _writable(path)
-    model = estimate(model) if isinstance(model, Tally) else model
-    how: dict[str, Any] = {"weights": weights, "threads": threads, "reading": reading, "tries": alternatives}
-    findings = measure(model, data, target, **numbers, **how)
-    html = page(findings, findings.title if title is None else title)
+    if isinstance(model, Tally):
+        model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
+    how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
+    findings: Findings | labels.LabelFindings
+    if isinstance(model, LabelModel):
+        how["missed"] = how.pop("mistakes")
+        of_labels = labels.measure(model, data, target, **how)
+        findings, html = of_labels, labels.page(of_labels, of_labels.title if title is None else title)
+    else:
+        of_classes = measure(model, data, target, **how, tries=alternatives)
+        findings, html = of_classes, page(of_classes, of_classes.title if title is None else title)
     if file is not None:
         with replacing(file) as place:
             place.write(html.encode())

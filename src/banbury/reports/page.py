@@ -13,6 +13,7 @@ import numpy as np
 
 from banbury import __version__, errors
 from banbury.errors import many
+from banbury.explain import Informative
 from banbury.explain import page as evidence
 from banbury.explain.page import percent, printable, safe, stated
 from banbury.reports import charts
@@ -54,6 +55,11 @@ def page(findings: Findings, title: str) -> str:
         ("mistakes", "The worst mistakes", _mistakes(findings)),
         ("pairs", "Pairs that break independence", _pairs(findings)),
     ]
+    return whole(title, _summary(findings), sections)
+
+
+def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A file of sections: of each its name, heading and text."""
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
     return (
@@ -61,7 +67,7 @@ def page(findings: Findings, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{safe(title)}</title>'
         f"<style>{STYLE}</style>{evidence.STYLE}</head>\n"
-        f"<body><header><h1>{safe(title)}</h1>{_summary(findings)}<nav>{links}</nav></header>\n"
+        f"<body><header><h1>{safe(title)}</h1>{summary}<nav>{links}</nav></header>\n"
         f"<main>{body}</main>\n"
         f"<footer>Made by Banbury {__version__}. This file is complete: nothing in it is loaded from elsewhere.</footer>"
         "</body></html>\n"
@@ -146,7 +152,12 @@ def _summary(findings: Findings) -> str:
         f"that had not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
     )
-    each = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in _tiles(findings))
+    return _led(lead, _tiles(findings))
+
+
+def _led(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
+    """What stands first, and figures with their names and notes."""
+    each = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in figures)
     tiles = "".join(f'<div class="tile">{tile}</div>' for tile in each)
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
@@ -410,7 +421,7 @@ def _sample(findings: Findings) -> str:
 def _telling(findings: Findings) -> str:
     columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times as probable a value is in the class as in all others together; the most telling first."
-    cards = [_card(findings, label) for label in findings.informative.ratios]
+    cards = [_card(findings.informative, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
     shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))
     shown += _folded(many(len(cards) - first, "more class"), rest) if len(cards) > first else ""
@@ -441,13 +452,13 @@ def _information(findings: Findings) -> str:
     return _paragraph(f"{note}:") + _long_table(head, rows, "column")
 
 
-def _card(findings: Findings, label: Any) -> str:
-    ratios = findings.informative.ratios[label]
+def _card(informative: Informative, label: Any) -> str:
+    ratios = informative.ratios[label]
     rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
-        value = _breakable(safe(findings.informative.shown(ratio)))
+        value = _breakable(safe(informative.shown(ratio)))
         rows += f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>'
     told = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
     return f'<div class="card"><h3>{safe(_cut(label))}</h3>{told}</div>'

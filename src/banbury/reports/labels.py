@@ -1,0 +1,248 @@
+"""The report of a model of labels: how good each of several labels per row is, what speaks for it, and where it is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.errors import many
+from banbury.explain import Explanation, Informative
+from banbury.explain import page as evidence
+from banbury.explain.page import percent, safe
+from banbury.labels import HeldRows, LabelEvaluation, LabelModel, cross_validate
+from banbury.reports import charts
+from banbury.reports import page as pieces
+from banbury.sums import in_order
+from banbury.table import Table
+
+TOLD = 24  # labels whose telling values are shown, those of most rows
+LISTED = 300  # labels in the table
+AS_IT_IS = "The model, as it is, on rows that are not those it has counted, or not all of them."
+
+
+@dataclass(frozen=True)
+class MissedLabel:
+    """A row that was not given a label that it has."""
+
+    row: int
+    truth: tuple[Any, ...]
+    given: tuple[Any, ...]
+    label: Any
+    probability: float
+    explanation: Explanation | None  # None where the model does not know the label
+
+    def to_dict(self) -> dict[str, Any]:
+        told = None if self.explanation is None else self.explanation.to_dict()
+        facts = {"row": self.row, "truth": list(self.truth), "given": list(self.given), "label": self.label}
+        return facts | {"probability": self.probability, "explanation": told}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFindings:
+    """What a page says of a model of labels and rows."""
+
+    model: LabelModel
+    evaluation: LabelEvaluation
+    own_rows: bool  # the model has counted these very rows
+    informative: tuple[Informative, ...]
+    n_missed: int
+    missed: tuple[MissedLabel, ...]
+    source: str | None = None
+
+    @property
+    def title(self) -> str:
+        target = self.model.target
+        return " in ".join(part for part in ("Labels" if target is None else str(target), self.source) if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        told = [{"label": next(iter(own.ratios)), **own.to_dict()["classes"][0]} for own in self.informative]
+        facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.evaluation.to_dict()}
+        return facts | {"informative": told, "missed": [each.to_dict() for each in self.missed]}
+
+
+def measure(
+    model: LabelModel,
+    data: Any,
+    target: Any,
+    *,
+    folds: int,
+    missed: int,
+    telling: int,
+    seed: int,
+    threads: int | None,
+    weights: Any,
+    reading: dict[str, Any],
+) -> LabelFindings:
+    """Rows that the model has counted are judged by folds, and others by the model as it is."""
+    schema = model.schema
+    assert schema.labels is not None
+    if target is None and not schema.labels.columns:
+        raise errors.bad_setting(
+            "target", None, "the labels of the rows, which were given apart when they were counted"
+        )
+    if isinstance(target, str) and schema.labels.delimiter is not None:
+        reading = {"target_delimiter": schema.labels.delimiter, **reading}
+    target = schema.labels if target is None else target
+    table = Table.of(data, target, schema=schema, weights=weights, threads=threads, **reading)
+    rows = HeldRows.of(table)
+    own = rows.count() == model.tally
+    if own and int(rows.known.sum()) > 1:
+        chosen = None if (model.thresholds.slope, model.thresholds.shift) == (1.0, 0.0) else "f1"
+        settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "seed": seed}
+        settings |= {"weigh": model.weighing is not None, "threshold": chosen}
+        found = cross_validate(rows, min(folds, int(rows.known.sum())), **settings)
+    else:
+        found = _evaluated(model, rows)
+    order = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:TOLD].tolist()
+    told = tuple(model.informative(model.labels[k], telling) for k in order)
+    lost = found.truth & ~found.given
+    worst = _worst(found, missed)
+    each = tuple(_missed(model, rows, found, row, k, own) for row, k in worst)
+    return LabelFindings(model, found, own, told, int(lost.any(axis=1).sum()), each, table.source.name)
+
+
+def _evaluated(model: LabelModel, rows: HeldRows) -> LabelEvaluation:
+    """The model as it is on rows; labels that it does not know are never given."""
+    known = np.flatnonzero(rows.known)
+    new = in_order({name for own in rows.sets for name in own.names}.difference(model.labels))
+    every: Any = (*model.labels, *new)
+    posterior = np.zeros((len(known), len(every)))
+    for batch, _, _, at in rows.some(known):
+        posterior[at, : len(model.labels)] = model.thresholds.honest(model.scores(batch))
+    given = np.zeros(posterior.shape, dtype=np.bool_)
+    given[:, : len(model.labels)] = model.flags(posterior[:, : len(model.labels)])
+    weights = None if rows.each_weight is None else rows.each_weight[known]
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return LabelEvaluation(every, known, rows.flags(every)[known], given, posterior, weights, "evaluation", notes)
+
+
+def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
+    """Rows, and of each the true label of least probability among those that were missed; the least probable first."""
+    lost = found.truth & ~found.given
+    at = np.flatnonzero(lost.any(axis=1))
+    label = np.where(lost[at], found.posterior[at], np.inf).argmin(axis=1)
+    order = np.argsort(found.posterior[at, label], kind="stable")[:most]
+    return [(int(at[k]), int(label[k])) for k in order.tolist()]
+
+
+def _missed(model: LabelModel, rows: HeldRows, found: LabelEvaluation, row: int, k: int, own: bool) -> MissedLabel:
+    """Explained by the model as if it had not counted the row."""
+    label, number = found.labels[k], found.rows[row : row + 1]
+    [batch] = rows.only(number).batches
+    if own:
+        rest = model.tally - rows.count(number)
+        model = replace(model, tally=rest)
+    told = None
+    if label in model.tally.classes:
+        told = model.with_thresholds(model.thresholds).explain(batch, label)
+    truth, given = (
+        tuple(found.labels[j] for j in np.flatnonzero(flags[row]).tolist()) for flags in (found.truth, found.given)
+    )
+    return MissedLabel(int(number[0]), truth, given, label, float(found.posterior[row, k]), told)
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def page(findings: LabelFindings, title: str) -> str:
+    """The whole file."""
+    sections = [
+        ("figures", "Label by label", _figures(findings)),
+        ("model", "The model", _model(findings)),
+        ("telling", "What tells a label", _telling(findings)),
+        ("mistakes", "Labels that were missed", _misses(findings)),
+    ]
+    return pieces.whole(title, _summary(findings), sections)
+
+
+def _summary(findings: LabelFindings) -> str:
+    found, model = findings.evaluation, findings.model
+    judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
+    lead = (
+        f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
+        f"{many(len(model.labels), 'label')}. Of {many(len(found.truth), 'row')}{judged}, "
+        f"<b>{found.subset_accuracy:.1%}</b> got all of their labels and no other; micro F1 is <b>{found.micro_f1:.3f}</b>."
+    )
+    return pieces._led(lead, _tiles(found))
+
+
+def _tiles(found: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
+    n = found.truth.sum()
+    yield "micro F1", f"{found.micro_f1:.4f}", "all labels of all rows"
+    yield "macro F1", f"{found.macro_f1:.4f}", "mean over labels"
+    yield "rows all right", f"{found.subset_accuracy:.2%}", "every label, no other"
+    yield "wrong answers", f"{found.hamming_loss:.3%}", f"none given: {n / max(found.truth.size, 1):.3%}"
+    yield "log loss", f"{found.log_loss:.4f}", "per row and label"
+    yield "labels per row", f"{n / max(len(found.truth), 1):.2f}", f"given: {found.given.mean(axis=0).sum():.2f}"
+
+
+def _figures(findings: LabelFindings) -> str:
+    found, per = findings.evaluation, findings.evaluation.per_label
+    how = f"{found.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
+    notes = " ".join([how, *(safe(f"{note}.") for note in found.notes)])
+    order = np.lexsort((np.arange(len(found.labels)), -per.rows))
+    rows = []
+    for k in order[:LISTED].tolist():
+        figures = [pieces._number(f"{x:.4f}") for x in (per.precision[k], per.recall[k])]
+        f1 = pieces._bar_cell(float(per.f1[k]), f"{per.f1[k]:.4f}")
+        rows.append(pieces._row(found.labels[k], *figures, f1, pieces._number(pieces._weight(per.rows[k]))))
+    head = ["label", "precision", "recall", "F1", "rows"]
+    table = pieces._long_table(head, rows, "label", (1, 2, 4), 24, len(found.labels))
+    drawn = pieces._figure("F1 of each label by its rows", charts.labels(found)) if (per.rows > 0).any() else ""
+    return f'{pieces._paragraph(notes, "soft")}<div class="charts">{drawn}</div>{table}'
+
+
+def _model(findings: LabelFindings) -> str:
+    model, tally = findings.model, findings.model.tally
+    facts = [("counted", f"{pieces._weight(float(tally.n_rows))} rows, {many(len(model.labels), 'label')}")]
+    if model.weighing is None:
+        facts.append(("estimated by", f"{pieces.HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"))
+        facts.append(("smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"))
+    else:
+        facts.append(("weighed", safe(model.weighing)))
+        if model.weighing.is_stale(tally):
+            facts.append(("stale", "rows were learned or forgotten since words were weighed: refit learns them again"))
+    facts.append(("thresholds", safe(model.thresholds)))
+    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
+    rows = [
+        pieces._row(f.name, pieces._cell(safe(f.family.name)), pieces._cell(safe(pieces._cut(text, 160)), "long"))
+        for f, text in tally.summaries(pieces.ALL_COLUMNS)
+    ]
+    n, head = len(tally.schema.features), ["column", "family", "counted"]
+    columns = pieces._long_table(head, rows, "column", shown=pieces.COLUMNS, n=n)
+    return f"<dl>{listed}</dl><h3>Columns</h3>{columns}"
+
+
+def _telling(findings: LabelFindings) -> str:
+    note = "How many times as probable a value is in rows with the label as in all others; the most telling first."
+    cards = "".join(pieces._card(own, label) for own in findings.informative for label in own.ratios)
+    more = pieces._more(len(findings.model.labels) - len(findings.informative), "label")
+    return f'{pieces._paragraph(note, "soft")}<div class="cards">{cards}</div>{more}'
+
+
+def _misses(findings: LabelFindings) -> str:
+    if not findings.n_missed:
+        return pieces._paragraph("None: every row was given all labels that it has.")
+    rows = many(findings.n_missed, "row")
+    if not findings.missed:
+        return pieces._paragraph(f"{rows} {'lacks' if findings.n_missed == 1 else 'lack'} a label; none is shown.")
+    note = f"Of {rows} without a label that they have, those where it was given the least probability, each explained"
+    if findings.own_rows:
+        note += " as if the row had not been counted"
+        note += "; its words’ corrections are those of all rows" * (findings.model.weighing is not None)
+    parts = [pieces._paragraph(f"{note}. Blue speaks for the answer, orange against it.", "soft")]
+    for n, each in enumerate(findings.missed):
+        said = ", ".join(map(str, each.given)) or "no label"
+        about = f"row {each.row + 1:,} · has {', '.join(map(str, each.truth))} · was given {said}"
+        about = safe(f"{about} · P({each.label}) = {percent(each.probability)}")
+        if each.explanation is None:
+            body = pieces._paragraph("No other row has this label, so there is nothing to weigh.", "soft")
+        else:
+            body = evidence.explained(each.explanation, pieces.BARS, pieces.TEXT)
+        head = f'<summary>{pieces._named(each.label)} was missed<span class="soft">{about}</span></summary>'
+        parts.append(f'<details class="mistake"{" open" * (n == 0)}>{head}{body}</details>')
+    return "".join(parts)
