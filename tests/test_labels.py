@@ -617,3 +617,49 @@ def test_views_of_strings_are_counted_like_others() -> None:
     polars = pytest.importorskip("polars")
     papers = {"text": TEXTS, "topics": TOPICS}
     assert bb.count(polars.DataFrame(papers), target="topics") == bb.count(papers, target="topics")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"alpha": []}, "alpha must be one value"),
+        ({"weigh": []}, "weigh must be one value"),
+        ({"weigh": "often"}, "weigh must be True, False or both"),
+        ({"text": 5}, "text must be settings"),
+        ({"text": {"often": 1}}, "a setting of text must be one of"),
+        ({"groups": "text"}, "groups must be left out"),
+        ({"calibrate": "platt"}, "calibrate must be left out"),
+        ({"class_prior": "uniform"}, "class_prior must be left out"),
+    ],
+)
+def test_settings_that_cannot_be_tried_are_refused(settings: Any, said: str) -> None:
+    texts, sets = made(60)
+    with pytest.raises(BadSetting, match=said):
+        bb.tune({"text": texts}, sets, **settings)
+
+
+def test_folds_and_weigh_that_do_not_fit_are_refused() -> None:
+    texts, sets = made(60)
+    for settings in ({"folds": [None] * 60}, {"folds": [[0]] * 60}, {"folds": 61}, {"weigh": "often"}):
+        with pytest.raises(BadSetting):
+            bb.cross_validate({"text": texts}, sets, **settings)
+    with pytest.raises(BanburyError, match="1 row with labels"):
+        bb.cross_validate({"text": texts[:1]}, [["a"]])
+    with pytest.raises(BadValue, match="infinite"):
+        bb.count({"text": texts[:2]}, target=[["a"], [float("inf")]])
+
+
+def test_labels_with_a_delimiter_may_look_like_numbers(tmp_path: Path) -> None:
+    rows = list(zip(TEXTS, ["1", "2", "", "12", "1", "2"], strict=True))
+    plain, mixed = tmp_path / "plain.csv", tmp_path / "mixed.csv"
+    plain.write_text("text,y\n" + "".join(f"{text},{y}\n" for text, y in rows))
+    mixed.write_text("text,y\n" + "".join(f"{text},{y}\n" for text, y in [*rows, ("corn", "1;2")]))
+    tally = bb.count(plain, target="y", target_delimiter=";")
+    assert tally.classes == (EVERY, "1", "12", "2")
+    more = bb.count({"text": ["corn"], "y": ["1;2"]}, target="y", target_delimiter=";", schema=tally.schema)
+    assert tally + more == bb.count(mixed, target="y", target_delimiter=";", schema=tally.schema)
+    model = bb.LabelModel.of(bb.count({"text": TEXTS, "y": [["1"], ["2"], [], ["12"], ["1"], ["2"]]}, target="y"))
+    assert (
+        bb.evaluate(model, plain, target_delimiter=";").micro_f1
+        == bb.evaluate(model, {"text": TEXTS}, [["1"], ["2"], [], ["12"], ["1"], ["2"]]).micro_f1
+    )

@@ -155,6 +155,8 @@ class LabelSets:
                 cell = splits[cell]
             elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
                 cell = ()
+            elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
+                cell = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(natural(cell, row)),)
             gathered = isinstance(cell, GATHERED) or (isinstance(cell, np.ndarray) and cell.ndim == 1)
             known.append(gathered or not missing(cell))
             if not known[-1]:
@@ -254,6 +256,8 @@ def _label(value: Any, row: int) -> Scalar:
         name = natural(value, row)
     except Unfit:
         raise BadLabel(row, value, "neither a text nor a number nor a yes or no") from None
+    if isinstance(name, float) and np.isinf(name):
+        raise BadLabel(row, value, "infinite")
     if name == EVERY:
         raise BadLabel(row, value, "an empty text")
     return name

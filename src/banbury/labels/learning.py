@@ -19,6 +19,8 @@ from banbury.labels.thresholds import Thresholds, honest_loss
 from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels
 from banbury.labels.words import lexicon_of
+from banbury.readers.columns import missing
+from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import Labels, Table, label_target, mixed, wants_folders
 from banbury.tally import Tally
@@ -144,10 +146,11 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
         raise errors.bad_setting(
             "target", None, "the column of labels, columns of flags, or sets of labels, one for each row"
         )
-    delimiter = target.delimiter if isinstance(target, LabelTarget) and target.delimiter else None
-    if isinstance(target, str) and model.schema.labels is not None:
-        delimiter = reading.pop("target_delimiter", model.schema.labels.delimiter)
-    reading.pop("target_delimiter", None)
+    delimiter = reading.pop("target_delimiter", None)
+    if isinstance(target, LabelTarget) and delimiter is not None and not target.flags:
+        (target,) = target.columns
+    elif isinstance(target, str) and delimiter is None and model.schema.labels is not None:
+        delimiter = model.schema.labels.delimiter
     source = model.read(data, reading)
     if wants_folders(source, target):
         source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
@@ -239,18 +242,23 @@ def _validated(tried: Sequence[HeldOut], threshold: Any) -> LabelEvaluation:
 def _folds(folds: Any, rows: HeldRows, seed: int) -> Int:
     """The fold of each row: so many, dealt by what rows hold, or one for each row."""
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        if not 2 <= folds <= max(2, int(rows.known.sum())):
-            raise errors.bad_setting("folds", folds, f"from 2 to {int(rows.known.sum()):,}, the number of rows")
+        n_rows = int(rows.known.sum())
+        if n_rows < 2:
+            raise errors.empty_data(None, f"{errors.many(n_rows, 'row')} with labels and a weight, and folds take two")
+        if not 2 <= folds <= n_rows:
+            raise errors.bad_setting("folds", folds, f"from 2 to {n_rows:,}, the number of rows")
         order = np.lexsort((np.arange(rows.n_rows), mixed(rows.hashes() + np.uint64(seed))))
         numbers = np.empty(rows.n_rows, dtype=np.int64)
         numbers[order] = np.arange(rows.n_rows) % int(folds)
         return numbers
     given = np.asarray(folds) if isinstance(folds, (list, tuple, np.ndarray)) else None
-    if given is None or given.ndim != 1 or len(given) != rows.n_rows:
+    if given is None or given.shape != (rows.n_rows,) or any(map(missing, given.tolist())):
         raise errors.bad_setting(
             "folds", folds, "a number of folds, or a fold for each row, where rows have sets of labels"
         )
-    return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
+    return np.asarray(
+        np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1], dtype=np.int64
+    )
 
 
 # Tuning ---------------------------------------------------------------------------------------------------------------
@@ -306,10 +314,11 @@ def tune(
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     rows = HeldRows.of(table)
+    candidates = _candidates(rows.schema, alpha, how, text, weigh)
     tally, numbers = rows.count(), _folds(folds, rows, seed)
     tried: list[tuple[dict[str, Any], LabelEvaluation]] = []
     models: list[LabelModel] = []
-    for settings in _candidates(alpha, how, text, weigh):
+    for settings in candidates:
         if settings.get("weigh"):
             model, found = weighed(LabelModel.of(tally), rows, seed)
         else:
@@ -326,14 +335,32 @@ def tune(
     return LabelTuning(tried[best][0], models[best], tuple(tried), scoring)
 
 
-def _candidates(alpha: Any, how: Any, text: Mapping[str, Any] | None, weigh: Any) -> list[dict[str, Any]]:
+def _candidates(schema: Schema, alpha: Any, how: Any, text: Any, weigh: Any) -> list[dict[str, Any]]:
     """Every combination of settings, each of one value or several."""
+    _check_text(schema, text)
+    given = {"alpha": alpha, "how": how, "weigh": weigh, **(text or {})}
+    for name, value in given.items():
+        errors.require(_several(value), name, value, "one value at least")
+    for value in _several(weigh):
+        errors.require(isinstance(value, (bool, np.bool_)), "weigh", value, "True, False or both")
     alphas = MANY_ALPHAS if isinstance(alpha, str) and alpha == "auto" else _several(alpha)
     names = ["alpha", "how", *(text or {})]
     values = [alphas, _several(how), *(_several(value) for value in (text or {}).values())]
     plain = [dict(zip(names, each, strict=True)) for each in product(*values)]
     wanted = _several(weigh)
     return [*(plain if False in wanted else []), *([{"weigh": True}] if True in wanted else [])]
+
+
+def _check_text(schema: Schema, text: Any) -> None:
+    if text is None:
+        return
+    errors.require(isinstance(text, Mapping), "text", text, "settings of bb.Text, each one value or a list of them")
+    known = next((given for f in schema.features if (given := f.family.text_settings())), None)
+    if known is None:
+        raise errors.bad_setting("text", dict(text), "left out where no column is text")
+    for name in text:
+        if name not in known:
+            raise errors.unknown_choice("a setting of text", name, known)
 
 
 def _several(value: Any) -> list[Any]:

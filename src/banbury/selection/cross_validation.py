@@ -115,6 +115,9 @@ def cross_validate(
         for name, value in refused.items():
             if value is not None:
                 raise errors.bad_setting(name, value, "left out where rows have sets of labels")
+        errors.require(
+            isinstance(weigh, (bool, np.bool_)), "weigh", weigh, "True or False where rows have sets of labels"
+        )
         table = Table.of(data, target, **counting, **reading)
         settings = {"how": how, "alpha": alpha, "weigh": bool(weigh), "threshold": threshold, "seed": seed}
         return validate_labels(table, folds, **settings)  # type: ignore[return-value]
