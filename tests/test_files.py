@@ -187,7 +187,7 @@ def test_a_path_is_a_text_or_a_path(model: bb.Model, path: Path) -> None:
 
 def test_only_models_tallies_and_networks_are_saved(path: Path) -> None:
     with pytest.raises(
-        BadSetting, match=r"a Model, a Tally or a BeliefNetwork \(of an estimator: its model_, tally_ or"
+        BadSetting, match=r"a Model, a LabelModel, a Tally or a BeliefNetwork \(of an estimator: its model_, tally_ or"
     ):
         bb.save(bb.NaiveBayesClassifier(), path)  # type: ignore[arg-type]
     assert not path.exists()
