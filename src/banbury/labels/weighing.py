@@ -22,9 +22,9 @@ from banbury.tally import Label, Tally
 from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5))
-STRENGTHS = (100.0, 300.0, 1000.0)  # C: how far corrections may go
-SMALLER, FEW_TEXTS = (3.0, 10.0, 30.0), 2_000  # C that fewer texts than so many may need
-PASSES, LAST_PASSES = 4, 8
+STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
+OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and both settings
+PASSES, LAST_PASSES = 4, 6
 MOST_CELLS = 1 << 28  # words × labels, or rows × labels, that are weighed
 
 
@@ -232,15 +232,15 @@ class _Fold:
 def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
     """What is learned of texts with sets of labels.
 
-    The setting is the one that loses least on the first fold, and C that whose log-odds lose least on all texts held out, when
-    two numbers make them honest.
+    Of few texts the setting is the one that loses least on the first fold, of many the first. C is that whose log-odds lose
+    least on all texts held out, when two numbers make them honest.
     """
-    strengths = (*SMALLER, *STRENGTHS) if len(texts) < FEW_TEXTS else STRENGTHS
+    strengths, settings = (OF_FEW, SETTINGS) if len(texts) < FEW_TEXTS else (STRENGTHS, SETTINGS[:1])
     every = [_Fold(texts, folds == fold) for fold in np.unique(folds).tolist()]
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), SETTINGS))
+        raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), settings))
         best = int(np.argmin([min(loss for loss, _ in path) for path in raced]))
-        setting = SETTINGS[best]
+        setting = settings[best]
         paths = [raced[best], *pool.map(lambda fold: fold.path(setting, strengths, seed), every[1:])]
     tried = []
     for level in range(min(map(len, paths))):
