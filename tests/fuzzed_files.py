@@ -87,6 +87,17 @@ def weighed_texts() -> bb.Model:
     return bb.weigh(bb.count(texts, labels), texts, labels)
 
 
+def labels() -> bb.LabelModel:
+    return bb.LabelModel.of(bb.count(rows(), [["p"], ["q"], ["p", "q"], [], ["p"], ["r"]], features=FAMILIES))
+
+
+def weighed_labels() -> bb.LabelModel:
+    rng = np.random.default_rng(4)
+    texts = [" ".join(rng.choice(["good", "bad", "one", "no", "two"], 6)) for _ in range(120)]
+    sets = [[name for name, word in (("p", "good"), ("q", "bad")) if word in text] for text in texts]
+    return bb.MultiLabelClassifier().fit(texts, sets).model_
+
+
 THINGS: dict[str, Callable[[], Any]] = {
     "simple": of(**FAMILIES),
     "exponential, histogram, tree": of(wide="exponential", deep="histogram", x="quantile_tree"),
@@ -101,6 +112,8 @@ THINGS: dict[str, Callable[[], Any]] = {
     "a given network": hostile.tables,
     "weighed": weighed,
     "weighed texts": weighed_texts,
+    "labels": labels,
+    "weighed labels": weighed_labels,
 }
 
 
@@ -187,7 +200,8 @@ def used(thing: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bb.save(thing, Path(folder) / "again.banbury")
         bb.load(Path(folder) / "again.banbury")
-    model = thing if isinstance(thing, bb.Model) else bb.estimate(thing)
+    several = isinstance(thing, bb.LabelModel)
+    model = thing if several or isinstance(thing, bb.Model) else bb.estimate(thing)
     table = {name: rows().get(name, [0.5, 1.0, None, -2.0, 7.0, 1.0]) for name in model.schema.columns}
     for feature in model.schema.features:
         for name in set(feature.inputs) - rows().keys():
@@ -198,7 +212,8 @@ def used(thing: Any) -> None:
     posterior = model.posterior(table)
     assert not np.isnan(posterior).any()
     model.predict(table)
-    explanation = model.explain({name: values[0] for name, values in table.items()})
+    row = {name: values[0] for name, values in table.items()}
+    explanation = model.explain(row, model.labels[0]) if several else model.explain(row)
     assert not any(math.isnan(each.decibans) for each in explanation.evidence)
     str(explanation)
 

@@ -67,6 +67,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
     model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
     checked_choice(own["how"], own["alpha"], 0)
+    check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
     labels = scalars("labels", own["labels"])
     numbers = beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),) and np.isfinite(numbers).all()

@@ -39,6 +39,8 @@ def _check(tally: Any) -> None:
         said = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
         wanted = "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts"
         raise errors.bad_setting("the tally", said, wanted)
+    if tally.classes and EVERY not in tally.classes:
+        raise errors.bad_setting("the tally", "labels without rows", "one that counts rows beside their labels")
 
 
 def yes_no(tally: Tally, label: Label) -> Tally:
