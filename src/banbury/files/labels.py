@@ -101,7 +101,7 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     losses = tuple((float(a), float(b)) for a, b in about["losses"])
     setting = Setting(*about["setting"])
     numbers = [float(x) for x in (setting.power, setting.telling, setting.trust)]
-    check(all(0 <= x < np.inf for x in numbers) and type(setting.often) is bool, "words have no such setting")
+    check(all(0 <= x <= 1e6 for x in numbers) and type(setting.often) is bool, "words have no such setting")
     learned = Setting(setting.often, *numbers), strength, corrections.copy()
     return LabelWeighing(labels, columns, words, *learned, str(about["digest"]), losses)
 

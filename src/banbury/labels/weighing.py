@@ -349,6 +349,8 @@ class WeighedLabels:
         cells = np.zeros((len(lexicon), len(at) + 1))
         cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
         rows = self.tally.rows.value
+        if (more := (cells[:, :-1] > cells[:, -1:]).any(axis=0)).any():
+            raise errors.impossible_sums(self.labels[int(np.argmax(more))], lexicon.feature.name)
         return LabelEvidence(
             np.ascontiguousarray(cells[:, :-1]), rows[at], cells[:, -1].copy(), float(rows[self.every])
         )
