@@ -148,6 +148,10 @@ class LabelSets:
         offsets, known, repeated = [0], list[bool](), 0
         codes: list[int] = []
         splits: dict[str, list[str]] = {}
+
+        def number(value: Any, row: int) -> int:
+            return numbers.setdefault(_label(value, row), len(numbers))
+
         for row, cell in enumerate(cells):
             if delimiter is not None and isinstance(cell, str):
                 if cell not in splits:
@@ -164,9 +168,10 @@ class LabelSets:
                 continue
             if not gathered:
                 raise BadLabel(row, cell, "no set of labels")
-            own = {numbers.setdefault(_label(value, row), len(numbers)) for value in cell}
-            repeated += len(cell) - len(own)
-            codes += sorted(own)
+            own = [numbers[value] if type(value) is str and value in numbers else number(value, row) for value in cell]
+            if len(own) > 1:
+                repeated += len(own) - len(own := sorted(set(own)))
+            codes += own
             offsets.append(len(codes))
         if repeated:
             said = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"

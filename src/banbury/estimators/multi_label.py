@@ -19,6 +19,7 @@ from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_v
 from banbury.explain import Explanation, Informative
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
+from banbury.labels.weighing import MOST_CELLS
 from banbury.naive_bayes import check_seed, checked_choice
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
@@ -308,7 +309,10 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return part
 
     def _learned(self, rows: HeldRows, tally: Tally) -> LabelModel:
-        has_texts = any(f.family.used_words(f, tally.of(f.name)) is not None for f in tally.schema.features)
+        texts = [f.name for f in tally.schema.features if f.family.used_words(f, tally.of(f.name)) is not None]
+        words = sum(int(tally.of(name).table.n_words) for name in texts)
+        fits = max(words, rows.n_rows) * len(tally.classes) <= MOST_CELLS
+        has_texts = bool(texts) and fits  # of more, nothing is weighed unless it is asked for, and then refused by name
         wanted: Any = self._wanted(int(rows.known.sum()), has_texts)
         return fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)[0]  # type: ignore[arg-type]
 

@@ -62,8 +62,9 @@ class Thresholds:
         odds = slope * scores + shift
         own = np.ones(len(odds)) if weights is None else weights
         common, together = common_f1(odds, flags, weights)
-        found = np.array([best_f1(odds[:, k], flags[:, k], own, together)[0] for k in range(odds.shape[1])])
-        n = own @ flags
+        n, found = own @ flags, np.zeros(odds.shape[1])
+        for k in np.flatnonzero(n > 0).tolist():
+            found[k] = best_f1(odds[:, k], flags[:, k], own, together)[0]
         found = np.where(n > 0, (n * np.where(n > 0, found, 0.0) + SHRUNK * common) / (n + SHRUNK), common)
         return replace(begun, probabilities=sigmoid(found), common=float(sigmoid(common)))
 

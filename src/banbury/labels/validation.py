@@ -19,7 +19,7 @@ from banbury.schema import Schema
 from banbury.table import Table, content_hashes
 from banbury.tally import Growing, Label, Tally, count_sets
 
-CELLS = 1 << 26  # rows × labels that thresholds are chosen on
+CELLS = 1 << 24  # rows × labels that thresholds are chosen on
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5))
 STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
 OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and both settings
 PASSES, LAST_PASSES = 4, 6
-MOST_CELLS = 1 << 28  # words × labels, or rows × labels, that are weighed
+MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
 
 
 class LabelEvidence(WordEvidence):
