@@ -404,7 +404,7 @@ def test_errors_name_the_value_and_the_place(call: Any, kind: type[Exception], s
     "method, changed, says",
     [
         ("temperature", {"temperature": None}, "'temperature' .* must be an array"),
-        ("temperature", {"temperature": np.array([0.0])}, "above 0"),
+        ("temperature", {"temperature": np.array([0.0])}, "from 0.001"),
         ("temperature", {"temperature": np.array([np.nan])}, "finite"),
         ("temperature", {"temperature": np.array([1, 2])}, "1 finite numbers"),
         ("temperature", {"floor": np.array([0.0])}, "below 0"),

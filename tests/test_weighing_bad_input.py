@@ -247,6 +247,5 @@ def test_settings_that_are_none_are_refused_by_name() -> None:
         bb.learning_curve(DATA, LABELS, weigh="yes")  # type: ignore[arg-type]
     with pytest.raises(errors.BadSetting, match="folds must be a number of folds where evidence is weighed"):
         bb.cross_validate(DATA, LABELS, weigh=True, folds="loo")
-    for settings in ({"weigh": True}, {"estimator": bb.EvidenceClassifier()}):
-        with pytest.raises(errors.BadSetting, match="weighing chooses its own settings"):
-            bb.tune(DATA, LABELS, **settings)  # type: ignore[arg-type]
+    with pytest.raises(errors.BadSetting, match="estimator must be left out"):
+        bb.tune(DATA, LABELS, estimator=bb.EvidenceClassifier())

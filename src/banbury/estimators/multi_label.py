@@ -51,7 +51,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     >>> import banbury as bb
     >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
     >>> clf = bb.MultiLabelClassifier().fit(texts, [["grain"], ["fuel"], ["fuel", "grain"], []])
-    >>> clf.predict(["corn", "crude"])
+    >>> clf.predict(["wheat", "crude"])
     [('grain',), ('fuel',)]
     >>> clf.forget(["corn oil"], [["fuel", "grain"]]).tally_.n_rows
     3

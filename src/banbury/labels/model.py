@@ -78,9 +78,9 @@ class LabelModel:
     """A yes or no for every label: P(label | row), each by itself, from one tally of sets of labels.
 
     >>> import banbury as bb
-    >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
-    >>> model = bb.LabelModel.of(bb.count(papers, target="topics"))
-    >>> model.predict(["corn", "crude"])
+    >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
+    >>> model = bb.LabelModel.of(bb.count(texts, target=[["grain"], ["fuel"], ["fuel", "grain"], []]))
+    >>> model.predict(["wheat", "crude"])
     [('grain',), ('fuel',)]
     """
 
@@ -317,12 +317,14 @@ class LabelModel:
         """The weight of evidence for or against a label, in decibans.
 
         >>> import banbury as bb
-        >>> papers = {"text": ["wheat and corn", "crude oil", "corn oil"], "topics": [["grain"], ["fuel"], ["grain", "fuel"]]}
-        >>> bb.LabelModel.of(bb.count(papers, target="topics")).explain("crude", "fuel")
-        'fuel' 80.0% against 'not fuel' 20.0%, in decibans:
-          prior           +3.01  +++
-          text   = crude  +3.01  +++
-          sum             +6.02
+        >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"]
+        >>> tally = bb.count(texts, target=[["grain"], ["fuel"], ["fuel", "grain"], []])
+        >>> bb.LabelModel.of(tally).explain("crude oil", "fuel")
+        'fuel' 87.7% against 'not fuel' 12.3%, in decibans:
+          prior              +0.00
+          text   = oil       +5.15  +++++
+          text   = crude     +3.39  +++
+          sum                +8.54
         """
         told = self.of_label(label).explain(self._without_labels(row) if isinstance(row, Batch) else row)
         stale = self._weighed is not None and self._weighed.stale

@@ -82,6 +82,9 @@ def tune(
     1.0
     """
     check_seed(seed)
+    if "estimator" in reading:
+        wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
+        raise errors.bad_setting("estimator", reading["estimator"], wanted)
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}
@@ -95,9 +98,6 @@ def tune(
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     if isinstance(folds, str):
         raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
-    if "estimator" in reading:
-        wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
-        raise errors.bad_setting("estimator", reading["estimator"], wanted)
     plain, weighings = tried(weigh)
     if weighings and calibrate is not None:
         raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
