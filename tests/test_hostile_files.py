@@ -46,7 +46,7 @@ def test_a_hundred_thousand_columns_are_counted_in_little_memory(tmp_path):
     path.write_text("\n".join([",".join(f"c{i}" for i in range(n)), *rows]) + "\n")
     code = "import sys, banbury as bb\nprint(bb.count(sys.argv[1], 'c1').n_rows)"
     size, lines = peak(code, path)
-    assert lines == ["2"] and size < 300
+    assert lines == ["2"] and size < 340  # 27 KB a column, as Arrow alone would take, were 2,700
 
 
 @only_linux
