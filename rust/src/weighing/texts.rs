@@ -44,10 +44,10 @@ impl<'a> Bags<'a> {
         let n = self.texts();
         demand(labels.len() == n && weights.len() == n, "each text must have labels and a weight")?;
         let mut table = vec![0.0; self.n_words * classes];
-        for text in 0..n {
+        for (text, &weight) in weights.iter().enumerate() {
             for &word in &self.words[self.range(text)] {
                 for &label in labels.of(text) {
-                    table[word as usize * classes + label as usize] += weights[text];
+                    table[word as usize * classes + label as usize] += weight;
                 }
             }
         }
