@@ -317,6 +317,15 @@ def test_the_best_threshold_is_the_best_there_is(rows: Any) -> None:
         assert naive_labels.f1((odds >= cut).tolist(), there.tolist()) == naive_labels.best_f1(odds, there.tolist())
 
 
+def test_rows_that_are_far_apart_are_parted_at_even_odds() -> None:
+    odds, there = np.array([30.0, 12.0, -9.0, -400.0]), np.array([True, True, False, False])
+    assert best_f1(odds, there, np.ones(4))[0] == 1.5
+    assert best_f1(odds[[0, 1, 3]], there[[0, 1, 3]], np.ones(3))[0] == 0.0
+    assert (
+        best_f1(odds[[0, 3]] - 33.0, there[[0, 3]], np.ones(2))[0] == -5.0
+    )  # nearer to what has the label than to what has not
+
+
 def test_honest_numbers_lose_least() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(scale=4, size=(4000, 2)) - 1

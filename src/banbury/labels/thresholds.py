@@ -127,8 +127,9 @@ def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None =
     best = int(np.argmax(np.where(last, gain, -np.inf)))
     if together is not None and gain[best] <= 0.0:
         return float(odds[0]) + 2.0, Together(0.0, 1, 1.0)
-    after = odds[best + 1] if best + 1 < len(odds) else max(after_all, float(odds[best]) - 4.0)
-    return float((odds[best] + after) / 2.0), Together(float(f1[best]), 1, float(given[best] + right[-1]))
+    least = float(odds[best])
+    after = odds[best + 1] if best + 1 < len(odds) else max(after_all, min(least - 4.0, -least))  # even odds, if far
+    return (least + float(after)) / 2.0, Together(float(f1[best]), 1, float(given[best] + right[-1]))
 
 
 def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, Together]:

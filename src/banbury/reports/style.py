@@ -37,7 +37,7 @@ details > summary { color: var(--one); }
 .tile, .card, .box, figure, details.mistake { background: var(--card); border: 1px solid var(--rule); border-radius: 10px; }
 .tile { padding: .75rem .95rem; }
 .tile b { display: block; font-size: 1.5rem; line-height: 1.25; font-weight: 650; font-variant-numeric: tabular-nums; }
-.tile span { display: block; color: var(--soft); font-size: .86rem; white-space: nowrap; }
+.tile span { display: block; color: var(--soft); font-size: .86rem; }
 
 .box { overflow-x: auto; margin: .8rem 0; }
 .box table { border-collapse: collapse; width: 100%; font-size: .93rem; }
@@ -71,6 +71,7 @@ details > summary { color: var(--one); }
 
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: .9rem; margin: .9rem 0; }
 figure { margin: 0; padding: .8rem .8rem .5rem; }
+.charts > figure:only-child { max-width: 34rem; }
 figcaption { font-size: .9rem; font-weight: 600; margin: 0 0 .3rem .3rem; }
 figcaption .key { font-weight: 400; color: var(--soft); margin-left: .8rem; white-space: nowrap; }
 figcaption i { display: inline-block; width: .75em; height: .75em; border-radius: 50%; margin-right: .3em; }
