@@ -212,10 +212,11 @@ class Strings(ArrowColumn):
         self.missing_values = missing_values
         self._encoded: Codes | None = None
 
-    def encode(self) -> None:
+    def encode(self) -> Codes | None:
         """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
         if len(self.held) and self.held.nbytes < LONG_TEXT * len(self.held):
             self._encoded = self._codes(1)
+        return self._encoded
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self._encoded or self._codes(threads), "string", wanted)

@@ -32,6 +32,7 @@ from banbury.readers.columns import (
     small_span,
     threads_for,
 )
+from banbury.readers.packed import PackedColumns
 
 T = TypeVar("T")
 EXACT = 2**53  # up to here doubles hold every whole number
@@ -112,7 +113,12 @@ class Batch:
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
-        return [self._tried(name, lambda column: column.numbers()) for name in names]
+        columns = self._columns
+        each = columns.stretches(names) if isinstance(columns, PackedColumns) else names
+        return [self._numbers_of(some) if isinstance(some, str) else ready(some) for some in each]
+
+    def _numbers_of(self, name: str) -> NDArray[Any]:
+        return self._tried(name, lambda column: column.numbers())
 
     def width(self, name: str) -> int:
         """How many numbers the lists of a column have; 1 where it holds no lists."""
@@ -181,7 +187,7 @@ class Batch:
 
     def cut(self, start: int, stop: int) -> Batch:
         """The rows from start up to stop."""
-        columns = LazyColumns(lambda name: self._columns[name].cut(start, stop))
+        columns = self._changed(lambda matrix: matrix[start:stop], lambda column: column.cut(start, stop))
         part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
         part.first_row = self.first_row + start
         part.row_names = None if self.row_names is None else self.row_names[start:stop]
@@ -198,8 +204,16 @@ class Batch:
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
-        columns = LazyColumns(lambda name: self._columns[name].take(rows))
+        columns = self._changed(lambda matrix: matrix.take(rows, axis=0), lambda column: column.take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source)
+
+    def _changed(
+        self, matrix: Callable[[NDArray[Any]], NDArray[Any]], column: Callable[[Column], Column]
+    ) -> Mapping[str, Column]:
+        """The columns with each of them changed, matrices of packed ones as a whole."""
+        columns = self._columns
+        each = LazyColumns(lambda name: column(columns[name]))
+        return columns.changed(matrix, each) if isinstance(columns, PackedColumns) else each
 
     def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
         column = self.column(name)

@@ -29,7 +29,9 @@ from banbury.readers.blocks import (
     lines_before,
     reason,
 )
+from banbury.readers.columns import Coded, Column, Empty
 from banbury.readers.options import Options, is_mark
+from banbury.readers.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -152,14 +154,11 @@ class _DelimitedFile(BlockFile):
         return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
 
     def infer(self, block: Block) -> Any:
-        table = self._table(block)
-        same: dict[Any, Any] = {}  # one object for each type, however many columns have it
-        each = (same.setdefault(field.type, field.type) for field in table.schema)
-        self.types = dict(zip(self.names, each, strict=True))
+        batch = self._batch(block, types := dict[str, Any]())
+        self.types = types
         if coded := self._codes_among(block):
             self.types |= dict.fromkeys(coded, arrow().string())
-            table = self._table(block)
-        batch = self._batch(table)
+            batch = self._batch(block)
         if self.has_header and self.named and not self.told and (why := looks_like_a_row(batch)):
             self.told = True
             what = f"the first line of {self.path} is read as the header, and looks like a row: {why}"
@@ -167,11 +166,11 @@ class _DelimitedFile(BlockFile):
         return batch
 
     def parse(self, block: Block) -> Any:
-        table = self._table(block)
+        batch = self._batch(block)
         for column in self._codes_among(block):
             self.types[column] = arrow().string()
             raise Widened(column, "string")
-        return self._batch(table)
+        return batch
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
@@ -182,47 +181,58 @@ class _DelimitedFile(BlockFile):
         if not numbers:
             return []
         compute, written = arrow("compute"), dict.fromkeys(numbers, arrow().string())
-        texts = self._parse_as(block, written, only=numbers)
-        return [name for name in numbers if compute.any(compute.match_substring_regex(texts[name], CODE)).as_py()]
+        return [
+            name
+            for texts in self._tables(block, written, only=numbers)
+            for name, column in zip(texts.column_names, texts.itercolumns(), strict=True)
+            if compute.any(compute.match_substring_regex(column, CODE)).as_py()
+        ]
 
-    def _batch(self, table: Any) -> Batch:
-        """The block's columns, texts already encoded: that way it is done beside the counting of the block before."""
-        each = (from_arrow(column, True, self.missing_values) for column in table.itercolumns())
-        columns = dict(zip(self.names, each, strict=True))
-        for name, column in columns.items():
-            if isinstance(column, Strings) and self.kinds.get(name) != "text":
-                column.encode()
-        return Batch(self.names, table.num_rows, columns, self.named, self.path)
+    def _batch(self, block: Block, types: dict[str, Any] | None = None) -> Batch:
+        """The block's columns, texts already encoded: that way it is done beside the counting of the block before.
 
-    def _table(self, block: Block) -> Any:
-        """The block as an Arrow table; a text that is not UTF-8 is taken for Latin-1 when it is looked at."""
-        types = self._column_types()
-        try:
-            table = self._parse_as(block, types, check_utf8=True)
-            if not any(map(arrow("types").is_binary, table.schema.types)):
-                return table
-        except arrow().ArrowInvalid:
-            if is_utf8(block.data):
-                raise
-        if not self.warned:
+        ``types`` is filled with the Arrow type of each. A text that is not UTF-8 is taken for Latin-1 when it is looked at.
+        """
+        latin_1 = not self.warned and not is_utf8(block.data)
+        if latin_1 and not self.warned:  # another thread may have, meanwhile
             self.warned = True
             how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
             errors.warn(f"{self.path} {how}")
-        texts = {name: arrow().string() for name in self.names if self.types.get(name, None) == arrow().string()}
-        return self._parse_as(block, types | texts)
+        columns, matrices, n_rows = dict[str, Column](), list[NamedMatrix](), 0
+        same: dict[Any, Any] = {}  # one object for each type, however many columns have it
+        for table in self._tables(block, self._column_types()):
+            if types is not None:
+                types.update((field.name, same.setdefault(field.type, field.type)) for field in table.schema)
+            few, n_rows = dict(self._columns(table)), table.num_rows
+            if len(self.names) > TOGETHER:
+                matrices += side_by_side(few)
+            columns |= few
+        held = PackedColumns(matrices, columns) if matrices else columns
+        return Batch(self.names, n_rows, held, self.named, self.path)
 
-    def _parse_as(
-        self, block: Block, types: Mapping[str, Any], check_utf8: bool = False, only: Sequence[str] = ()
-    ) -> Any:
-        """The block's columns, or ``only`` some of them, as an Arrow table; of many columns, some at a time."""
+    def _columns(self, table: Any) -> Iterator[tuple[str, Column]]:
+        for name, array in zip(table.column_names, table.itercolumns(), strict=True):
+            column = from_arrow(array, True, self.missing_values)
+            if isinstance(column, Strings) and self.kinds.get(name) != "text":
+                codes = column.encode()
+                if codes is not None and not codes.values:  # blanks alone
+                    column = Empty(len(column))
+                elif (
+                    codes is not None and len(self.names) > TOGETHER
+                ):  # an Arrow array takes 1 KB, however few its rows
+                    column = Coded(codes, categorical=False)
+            yield name, column
+
+    def _tables(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> Iterator[Any]:
+        """The block's columns, or ``only`` some of them, as Arrow tables: all in one, or of many columns some at a time."""
         if len(self.names) <= TOGETHER:
-            return self._parse_columns(block.data, self.names, types, check_utf8, only)
-        wanted, found = set(only or self.names), list[Any]()
+            yield self._parse_columns(block.data, self.names, types, only)
+            return
+        wanted = set(only or self.names)
         for data, names, few in self._few_at_a_time(block):
             if chosen := [name for name in few if name in wanted]:
                 some = {name: types[name] for name in chosen if name in types}
-                found += self._parse_columns(data, names, some, check_utf8, chosen).columns
-        return arrow().table(found, [name for name in self.names if name in wanted])
+                yield self._parse_columns(data, names, some, chosen)
 
     def _few_at_a_time(self, block: Block) -> Iterator[tuple[Any, Sequence[str], Sequence[str]]]:
         """Fields of the block, the columns that they are of, and those that are wanted of them: some at a time.
@@ -264,9 +274,7 @@ class _DelimitedFile(BlockFile):
         each = ends[np.repeat(~blank, n_fields)].reshape(-1, len(self.names))
         return np.column_stack([before[~blank], each])
 
-    def _parse_columns(
-        self, data: Any, names: Sequence[str], types: Mapping[str, Any], check_utf8: bool, only: Sequence[str]
-    ) -> Any:
+    def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
         pa_csv, quote = arrow("csv"), self.quote
         spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
         return pa_csv.read_csv(
@@ -278,7 +286,7 @@ class _DelimitedFile(BlockFile):
                 true_values=spelt(TRUE),
                 false_values=spelt(FALSE),
                 strings_can_be_null=True,
-                check_utf8=check_utf8,
+                check_utf8=False,  # it was looked at: what is not UTF-8 is Latin-1
                 column_types=types,
                 include_columns=only,
             ),
@@ -310,7 +318,7 @@ class _DelimitedFile(BlockFile):
         column = self.names[first]
         if column not in types or self._parses(block, types, [column]):
             return errors.bad_file(self.path, reason(error))
-        texts = self._parse_as(block, {column: pa.string()}, only=[column])[column]
+        texts = next(self._tables(block, {column: pa.string()}, only=[column]))[column]
         try:
             row = first_refused(len(texts), lambda few: _fit(texts[few], types[column]))
             line_or_none = self.line(block, row)
@@ -328,8 +336,8 @@ class _DelimitedFile(BlockFile):
     def _widen_others(self, block: Block) -> None:
         """Widens all columns that the block shows to be wider, so that reading begins again once and not for each of them."""
         pa, types = arrow(), arrow("types")
-        fields = self._parse_as(block, {name: pa.string() for name in self.kinds}).schema
-        for name, found in zip(self.names, fields.types, strict=True):
+        tables = self._tables(block, {name: pa.string() for name in self.kinds})
+        for name, found in ((field.name, field.type) for table in tables for field in table.schema):
             known = self.types[name]
             if name in self.kinds or found in (known, pa.null()):
                 continue
@@ -341,7 +349,8 @@ class _DelimitedFile(BlockFile):
     def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
         """Whether the block's columns, or some of them, are of these types."""
         try:
-            self._parse_as(block, types, only=only)
+            for _ in self._tables(block, types, only):
+                pass
         except arrow().ArrowInvalid:
             return False
         return True
@@ -358,9 +367,12 @@ class _DelimitedFile(BlockFile):
 
 
 def is_utf8(data: memoryview) -> bool:
+    """Whether it is text in UTF-8. Arrow looks at it, which holds up no other thread."""
+    pa = arrow()
+    ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
     try:
-        str(data, "utf-8")
-    except UnicodeDecodeError:
+        pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(data)]).validate(full=True)
+    except pa.ArrowInvalid:
         return False
     return True
 
