@@ -252,6 +252,7 @@ MODULES = {  # in banbury.cli, and the verbs they hold
     "validate": "evaluate cross-validate learning-curve",
     "plot": "plot",
     "show": "diagnose show report demo",
+    "serve": "serve",
 }
 VERBS = (
     _verb(f"""
@@ -358,6 +359,25 @@ $ banbury evaluate adult.banbury test.csv
 {INPUTS}
 {TRUE_TARGET}
 {READING_AGAIN}"""),
+    _verb("""
+use | serve | Answer, explain, learn and forget over HTTP; what is acknowledged is never lost.
+[MODEL] [--state DIR] [OPTIONS]
+$ banbury serve mail.banbury --state mail-state
+$ banbury serve --state mail-state --verify
+model MODEL ? | what `banbury fit`, `count` or `estimate` wrote; it may be left out where the state was begun with it
+--state DIR | the folder of what is learned: a log, snapshots and the model it was begun with. Without it nothing is learned
+--no-rows | keep no more of rows than hashes: deleting or moving one then takes the row again, and nothing can be undone, \
+verified, refitted or searched for wrong labels
+--host HOST =127.0.0.1 | the address to listen at (127.0.0.1); another one needs --tokens
+--port PORT int =8000 | the port to listen at (8000); 0 takes a free one
+--tokens FILE | who may ask: a bearer token on each line, and behind it read, learn or both
+# limits
+--max-body MB float =8 | the largest request (8)
+--max-rows N int =1000 | the most rows in one request (1000)
+--max-requests N int =64 | the most requests at a time (64)
+# the state
+--verify | count all rows again, compare the digests, and end
+--compact | drop the history but for the last change of each row, and end"""),
     _verb(f"""
 look | cross-validate | Say how good a model of these data would be on rows it has not seen, exactly.
 INPUT... [--target COLUMN] [OPTIONS]

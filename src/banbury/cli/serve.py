@@ -1,0 +1,79 @@
+"""serve: a model that answers, learns and forgets over HTTP."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import warnings
+from argparse import Namespace
+from pathlib import Path
+
+from banbury import errors
+from banbury.cli import output
+from banbury.service.access import Tokens, check_address
+from banbury.service.app import Limits, Service, server
+from banbury.service.state import State
+
+
+def serve(args: Namespace) -> None:
+    """Opens the state, and answers until it is told to end."""
+    if args.model is None and args.state is None:
+        raise errors.bad_setting("MODEL", None, "the file of a model, or --state a folder that was begun with one")
+    tokens = None if args.tokens is None else Tokens.read(args.tokens)
+    check_address(args.host, tokens)
+    errors.require(0 <= args.port < 65536, "--port", args.port, "a whole number from 0 to 65,535")
+    errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
+    served = None if args.model is None else Path(args.model)
+    with State.of(served, args.state, keep_rows=args.rows, threads=args.threads) as state:
+        if args.verify:
+            return _verify(args, state.verified())
+        if args.compact:
+            state.compact()
+            output.result(args, {"state": args.state, "change": state.change_number}, f"{args.state} is compact.")
+            return None
+        name = Path(args.model if args.model is not None else args.state).stem
+        limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
+        service = Service(state, tokens, limits, name=name)
+        listening = _listening(args.host, args.port)
+        warnings.simplefilter("ignore", errors.BanburyWarning)  # they are about rows, which no log names
+        host, port = listening.getsockname()[:2]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        facts = {
+            "url": url,
+            "model": args.model,
+            "state": args.state,
+            "rows": state.learner.n_rows,
+            "change": state.change_number,
+        }
+        output.result(args, facts, f"Serving {name} on {url} ({state.learner.n_rows:,g} rows). Ctrl-C ends it.")
+        sys.stdout.flush()
+        sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
+        server(service).run(sockets=[listening])
+    return None
+
+
+def _verify(args: Namespace, told: dict[str, object]) -> None:
+    text = (
+        f"{told['rows']:,} rows were counted again as of change {told['change']:,}: their digest is {told['recount']}"
+    )
+    output.result(
+        args, told, f"{text}, as it should be." if told["equal"] else f"{text}, and that of the state {told['digest']}."
+    )
+    if not told["equal"]:
+        raise errors.DamagedFile(
+            f"the state in {args.state} is not what its rows add up to. Begin it again from its log."
+        )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as problem:
+        listening.close()
+        raise errors.bad_setting(
+            "--port", port, f"one that is free on {host} ({problem.strerror or problem})"
+        ) from None
+    return listening

@@ -1,0 +1,91 @@
+"""Who may ask, and who may teach: bearer tokens with scopes, from a file; and which hosts may be named without any."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from banbury import errors
+
+SCOPES = ("read", "learn")
+SHORTEST = 16
+
+
+class Tokens:
+    """Bearer tokens, each with what it may do. Only their hashes are held, and each is compared in constant time."""
+
+    def __init__(self, scopes: Mapping[str, frozenset[str]]) -> None:
+        self._known = [(sha256(token.encode()).digest(), own) for token, own in scopes.items()]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Tokens:
+        """From a file with a token on each line, and behind it what it may do: ``read``, ``learn`` or both."""
+        try:
+            lines = Path(path).read_text("utf-8").splitlines()
+            mode = os.stat(path).st_mode
+        except (OSError, UnicodeError) as problem:
+            raise errors.bad_file(path, getattr(problem, "strerror", None) or "it is no text in UTF-8") from None
+        if mode & (stat.S_IRGRP | stat.S_IROTH):
+            errors.warn(f"others may read {path}, and the tokens in it: chmod 600 {path}")
+        scopes: dict[str, frozenset[str]] = {}
+        for number, line in enumerate(lines, 1):
+            token, *own = line.partition("#")[0].split() or [""]
+            if not token:
+                continue
+            if (
+                len(token) < SHORTEST
+                or not token.isascii()
+                or not own
+                or not set(own).issubset(SCOPES)
+                or token in scopes
+            ):
+                wanted = f"a token of {SHORTEST} characters at least, each once, and behind it read, learn or both"
+                raise errors.bad_file(path, f"line {number} is not {wanted}")  # without the line, which is secret
+            scopes[token] = frozenset(own)
+        if not scopes:
+            raise errors.bad_file(path, "it has no token. Write one on each line, and behind it read, learn or both")
+        return cls(scopes)
+
+    def scopes(self, header: str) -> frozenset[str] | None:
+        """What a request with this header may do; None: its token is not known."""
+        kind, _, token = header.partition(" ")
+        given = sha256(token.strip().encode("utf-8", "surrogatepass")).digest()
+        found: frozenset[str] | None = None
+        for known, own in self._known:  # all of them, whichever it is
+            if hmac.compare_digest(given, known):
+                found = own
+        return found if kind.lower() == "bearer" else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether it names this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(header: str) -> str:
+    """The host that a header names, without its port.
+
+    >>> host_of("localhost:8000"), host_of("[::1]:80"), host_of("example.org")
+    ('localhost', '[::1]', 'example.org')
+    """
+    if header.startswith("["):
+        return header.partition("]")[0] + "]"
+    return header.partition(":")[0].lower()
+
+
+def check_address(host: str, tokens: Tokens | None) -> None:
+    """Raises where others could reach a service that asks nobody who they are."""
+    if tokens is None and not is_loopback(host):
+        raise errors.bad_setting(
+            "host", host, "127.0.0.1 or another loopback address, unless --tokens names who may ask"
+        )

@@ -1,0 +1,90 @@
+"""Answers: what a model says of rows of JSON, in the words of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.labels import LabelModel
+from banbury.naive_bayes import Model
+from banbury.service.learner import Learner
+
+
+def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelModel, Real, int]:
+    """P(class | row) or P(label | row), the model that says so, and the change as of which it does."""
+    if not rows:
+        raise errors.EmptyData("there is no row to answer. Give one at least.")
+    batch = learner.rows.batch(rows)
+    model, as_of = learner.answering()
+    if learner.follows:  # in place: nobody may learn meanwhile
+        with learner.lock:
+            model, as_of = learner.answering()
+            return model, model.posterior(batch), as_of
+    return model, model.posterior(batch), as_of
+
+
+def predicted(learner: Learner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
+    model, each, as_of = posteriors(learner, rows)
+    wanted = bool(asked.get("posteriors", False))
+    if isinstance(model, LabelModel):
+        told = _labels(model, each, asked, wanted)
+    else:
+        told = _classes(model, each, asked, wanted)
+    return {"predictions": told, "as_of": as_of}
+
+
+def _classes(model: Model, posterior: Real, asked: dict[str, Any], wanted: bool) -> list[dict[str, Any]]:
+    _left_out(asked, ("top", "at_least_one"), "a model of labels")
+    unsure, classes = asked.get("unsure"), model.classes
+    if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
+        raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
+    best = posterior.argmax(axis=1)
+    shares = posterior[np.arange(len(best)), best].tolist()
+    told: list[dict[str, Any]] = [
+        {"class": classes[number] if unsure is None or share >= unsure else None, "probability": share}
+        for number, share in zip(best.tolist(), shares, strict=True)
+    ]
+    if wanted:
+        names = [str(name) for name in classes]
+        for own, row in zip(told, posterior.tolist(), strict=True):
+            own["posteriors"] = dict(zip(names, row, strict=True))
+    return told
+
+
+def _labels(model: LabelModel, posterior: Real, asked: dict[str, Any], wanted: bool) -> list[dict[str, Any]]:
+    _left_out(asked, ("unsure",), "a model of classes")
+    top, at_least_one = asked.get("top"), bool(asked.get("at_least_one", False))
+    if top is not None:
+        errors.check_whole("top", top, 1)
+    place = {label: k for k, label in enumerate(model.labels)}
+    told = []
+    for labels, row in zip(model.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True):
+        own: dict[str, Any] = {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
+        told.append(own | {"posteriors": dict(zip(map(str, model.labels), row, strict=True))} if wanted else own)
+    return told
+
+
+def _left_out(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
+    for name in names:
+        if asked.get(name) not in (None, False):
+            raise errors.bad_setting(name, asked[name], f"left out here: it is asked of {of}")
+
+
+def explained(learner: Learner, row: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """Why a row gets its class, or a label. ``asked``: against, of classes; label, of labels."""
+    batch = learner.rows.batch([row])
+    with learner.lock:
+        model, as_of = learner.answering()
+        if isinstance(model, LabelModel):
+            _left_out(asked, ("against",), "a model of classes")
+            label = asked.get("label")
+            if label is None:
+                label = model.labels[int(np.argmax(model.posterior(batch)[0]))]
+            return {"label": label, **model.explain(batch, label).to_dict(), "as_of": as_of}
+        _left_out(asked, ("label",), "a model of labels")
+        return {**model.explain(batch, asked.get("against")).to_dict(), "as_of": as_of}

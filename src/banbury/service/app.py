@@ -1,0 +1,407 @@
+"""The service over HTTP: what can be asked, within limits, and errors as JSON in the words of the library."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from banbury import __version__, errors
+from banbury.service import answers, metrics
+from banbury.service.access import Tokens, host_of, is_loopback
+from banbury.service.description import described
+from banbury.service.log import DiskFull
+from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+except ImportError as lacking:
+    raise errors.MissingLibrary(f"banbury serve needs {lacking.name}: pip install 'banbury[serve]'.") from None
+
+log = logging.getLogger("banbury.service")
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
+BESIDE = 1 << 18  # bytes of a request from which on it is answered in a thread, so that others need not wait
+STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (UnknownRow, 404),
+    (NotKept, 409),
+    (StateInUse, 409),
+    (errors.EmptyData, 409),
+    (DiskFull, 507),
+    (errors.BanburyError, 422),
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one request may ask, and how many at a time."""
+
+    body: int = 8 << 20  # bytes
+    rows: int = 1_000
+    text: int = 1 << 20  # characters of one text
+    seconds: float = 10.0  # for a request to arrive
+    requests: int = 64  # at a time
+    listed: int = 1_000  # rows or changes in one answer
+
+
+class Problem(Exception):
+    """A request that gets no answer, and why."""
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+class Json(Response):
+    media_type = "application/json"
+
+    def __init__(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        super().__init__(content, status, SAFE if headers is None else {**SAFE, **headers})
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:
+    """An error as RFC 9457 has it."""
+    told = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    answer = Json({**told, **({} if error is None else {"error": error})}, status, headers)
+    answer.headers["content-type"] = "application/problem+json"
+    return answer
+
+
+@dataclass
+class Service:
+    """A state with all that stands between it and a network."""
+
+    state: State
+    tokens: Tokens | None = None
+    limits: Limits = field(default_factory=Limits)
+    metrics: metrics.Metrics = field(default_factory=metrics.Metrics)
+    name: str = "model"
+
+    # What a request holds
+
+    async def body(self, request: Request) -> bytes:
+        """What was sent: not too much of it, and not too slowly."""
+        limit = self.limits.body
+        length = request.headers.get("content-length", "0")
+        too_large = Problem(
+            413, f"the request is larger than {limit:,} bytes. Send fewer rows at a time.", connection="close"
+        )
+        if not length.isdecimal() or int(length) > limit:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                async for part in request.stream():
+                    parts.append(part)
+                    size += len(part)
+                    if size > limit:
+                        raise too_large
+        except TimeoutError:
+            text = f"the request did not arrive within {self.limits.seconds:g} seconds. Send it again."
+            raise Problem(408, text, connection="close") from None
+        except ClientDisconnect:
+            raise Problem(400, "the request was cut off.") from None
+        return b"".join(parts)
+
+    async def json(self, request: Request, known: tuple[str, ...], empty: bool = False) -> tuple[dict[str, Any], int]:
+        """The JSON object that was sent, which has no other names than these; and how many bytes it took."""
+        body = await self.body(request)
+        if empty and not body:
+            return {}, 0
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Problem(415, "JSON is wanted: send it with the header Content-Type: application/json.")
+        try:
+            given = json.loads(body, parse_constant=_no_number)
+            if b"\\ud" in body or b"\\uD" in body:  # half a character cannot be kept
+                json.dumps(given, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as wrong:
+            said = "it is nested too deeply" if isinstance(wrong, RecursionError) else errors.shortened(wrong, 120)
+            raise Problem(400, f"the request is no JSON: {said}.") from None
+        if type(given) is not dict:
+            raise Problem(400, f"a JSON object is wanted, with {errors.listed(known)}.")
+        for name in given:
+            if name not in known:
+                text = f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)}"
+                raise Problem(422, f"{text} It may have {errors.listed(known)}.")
+        return given, len(body)
+
+    def check_rows(self, rows: Any) -> list[Any]:
+        """Rows that are not too many, nor too long."""
+        if type(rows) is not list:
+            raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
+        if len(rows) > self.limits.rows:
+            raise Problem(
+                413, f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
+            )
+        for row in rows:
+            self.check_row(row)
+        return rows
+
+    def check_row(self, row: Any) -> Any:
+        most = self.limits.text
+        values = (row,) if type(row) is str else row.values() if type(row) is dict else row if type(row) is list else ()
+        if any(type(value) is str and len(value) > most for value in values):
+            raise Problem(413, f"a text is longer than {most:,} characters. Cut it off.")
+        return row
+
+    async def changed(self, wanted: Put | Delete | Undo | Together) -> dict[str, Any]:
+        """Has a change made, and waits until it is durable."""
+        answer = await asyncio.wrap_future(self.state.submit(wanted))
+        for each in answer.get("rows", [answer]):
+            self.metrics.rows[each["action"]] += 1
+        return answer
+
+    def number(self, request: Request, name: str, default: int, most: int) -> int:
+        given = request.query_params.get(name, str(default))
+        if not (given.isascii() and given.isdecimal() and int(given[:20]) <= most):
+            raise Problem(
+                422, f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(given))} instead."
+            )
+        return int(given)
+
+
+# What can be asked ----------------------------------------------------------------------------------------------------
+
+
+async def predict(service: Service, request: Request) -> Any:
+    given, size = await service.json(request, ("rows", "row", "posteriors", "unsure", "top", "at_least_one"))
+    if ("rows" in given) == ("row" in given):
+        raise Problem(422, "give rows, a list of them, or row, a single one.")
+    rows = service.check_rows(given["rows"] if "rows" in given else [given["row"]])
+    service.metrics.rows["predicted"] += len(rows)
+    if size > BESIDE:
+        return await asyncio.to_thread(answers.predicted, service.state.learner, rows, given)
+    return answers.predicted(service.state.learner, rows, given)
+
+
+async def explain(service: Service, request: Request) -> Any:
+    given, _ = await service.json(request, ("row", "against", "label"))
+    if "row" not in given:
+        raise Problem(422, "give row, the one that is to be explained.")
+    service.check_row(given["row"])
+    return await asyncio.to_thread(answers.explained, service.state.learner, given["row"], given)
+
+
+async def put_row(service: Service, request: Request) -> Any:
+    given, _ = await service.json(request, ("row", "label", "note"))
+    answer = await service.changed(_put(service, request.path_params["id"], given))
+    return Json(answer, 201 if answer.pop("new", False) else 200)
+
+
+def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
+    if given.get("row") is None:
+        raise Problem(422, "give row, what is to be learned, and its label.")
+    note = given.get("note")
+    if note is not None and not (type(note) is str and len(note) <= 2_000):
+        raise Problem(422, "note must be a text of 2,000 characters at most.")
+    return Put(id, service.check_row(given["row"]), given.get("label"), note)
+
+
+async def put_rows(service: Service, request: Request) -> Any:
+    given, _ = await service.json(request, ("rows",))
+    rows = service.check_rows(given.get("rows"))
+    puts = []
+    for each in rows:
+        if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note"}:
+            raise Problem(422, "each of rows must be an object with id, row and label, and no other names.")
+        puts.append(_put(service, each["id"], each))
+    answer = await service.changed(Together(tuple(puts)))
+    for each in answer["rows"]:
+        each.pop("new", None)
+    return {"rows": answer["rows"]}
+
+
+async def delete_row(service: Service, request: Request) -> Any:
+    given, _ = await service.json(request, ("row",), empty=True)
+    return await service.changed(Delete(request.path_params["id"], given.get("row")))
+
+
+async def get_row(service: Service, request: Request) -> Any:
+    return await asyncio.to_thread(service.state.row, request.path_params["id"])
+
+
+async def get_rows(service: Service, request: Request) -> Any:
+    n = service.number(request, "n", 100, service.limits.listed)
+    labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
+    if labelled == "?":
+        raise Problem(422, "labelled must be true or false.")
+    rows = await asyncio.to_thread(service.state.rows, request.query_params.get("after", ""), n, labelled)  # type: ignore[arg-type]
+    return {"rows": rows}
+
+
+async def undo(service: Service, request: Request) -> Any:
+    given, _ = await service.json(request, ("id",), empty=True)
+    return await service.changed(Undo(given.get("id")))
+
+
+async def history(service: Service, request: Request) -> Any:
+    n = service.number(request, "n", 100, service.limits.listed)
+    before = service.number(request, "before", 2**62, 2**62)
+    changes = await asyncio.to_thread(service.state.history, request.query_params.get("id"), before, n)
+    return {"changes": changes}
+
+
+async def get_model(service: Service, request: Request) -> Any:
+    return await asyncio.to_thread(described, service.state)
+
+
+async def get_metrics(service: Service, request: Request) -> Any:
+    state = service.state
+    gauges: dict[str, tuple[str, float]] = {
+        "banbury_rows": ("Rows that are counted now.", float(state.learner.n_rows)),
+        "banbury_classes": ("Classes that some row has.", len(state.learner.classes)),
+        "banbury_change": ("The number of the last change.", state.change_number),
+        "banbury_snapshot_change": ("The change as of which the last snapshot is.", state.snapshot_at),
+        "banbury_commits": ("Times that changes were committed together.", state.commits),
+        "banbury_waiting": ("Changes that wait to be written.", state.waiting),
+        "banbury_requests_under_way": ("Requests that are being answered.", service.metrics.under_way),
+        "banbury_started_seconds": ("When the service started, in seconds since 1970.", service.metrics.started),
+    }
+    return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
+
+
+async def health(service: Service, request: Request) -> Any:
+    return {"status": "ok", "version": __version__}
+
+
+class Endpoint(NamedTuple):
+    """What can be asked: of whom, and in a sentence."""
+
+    method: str
+    path: str
+    scope: str | None  # None: anybody may
+    answer: Callable[[Service, Request], Awaitable[Any]]
+    summary: str
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/predict", "read", predict, "The class of each row, or its labels, with probabilities."),
+    Endpoint("POST", "/explain", "read", explain, "Why a row gets its class: the weight of evidence, in decibans."),
+    Endpoint("PUT", "/rows/{id:path}", "learn", put_row, "Learn a row under an id; with another label it is moved."),
+    Endpoint("DELETE", "/rows/{id:path}", "learn", delete_row, "Forget a row exactly, and purge what it held."),
+    Endpoint("GET", "/rows/{id:path}", "read", get_row, "A row with its label."),
+    Endpoint("GET", "/rows", "read", get_rows, "Rows in the order of their ids."),
+    Endpoint("POST", "/rows", "learn", put_rows, "Learn several rows: all of them, or none."),
+    Endpoint(
+        "POST", "/undo", "learn", undo, "Take back the last change that was not taken back yet, of all rows or of one."
+    ),
+    Endpoint("GET", "/history", "read", history, "Changes, the latest first, of all rows or of one."),
+    Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
+    Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
+    Endpoint("GET", "/health", None, health, "Whether the service runs."),
+)
+
+
+def app(service: Service) -> Starlette:
+    """The service as an ASGI application."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        await asyncio.to_thread(service.state.close)
+
+    routes = [Route(e.path, _guarded(service, e), methods=[e.method]) for e in ENDPOINTS]
+    handlers: dict[Any, Any] = {HTTPException: _not_found}
+    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+
+
+def _not_found(request: Request, wrong: Exception) -> Json:
+    assert isinstance(wrong, HTTPException)
+    text = "there is nothing here. See /docs." if wrong.status_code == 404 else "this is not done here so. See /docs."
+    return problem(wrong.status_code, text, headers=dict(wrong.headers or {}))
+
+
+def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
+    path, method = endpoint.path.replace("{id:path}", "{id}"), endpoint.method
+
+    async def answered(request: Request) -> Response:
+        start = time.perf_counter()
+        service.metrics.under_way += 1
+        try:
+            response = await _checked(service, endpoint, request)
+        finally:
+            service.metrics.under_way -= 1
+        service.metrics.done(path, method, response.status_code, time.perf_counter() - start)
+        return response
+
+    return answered
+
+
+async def _checked(service: Service, endpoint: Endpoint, request: Request) -> Response:
+    try:
+        _check_caller(service, endpoint, request)
+        if service.metrics.under_way > service.limits.requests:
+            raise Problem(429, "too many requests at a time. Try again.", **{"retry-after": "1"})
+        answer = await endpoint.answer(service, request)
+        return answer if isinstance(answer, Response) else Json(answer)
+    except Problem as wrong:
+        return problem(wrong.status, wrong.detail, headers=wrong.headers)
+    except errors.BanburyError as wrong:
+        status = next(status for kind, status in STATUS if isinstance(wrong, kind))
+        return problem(status, str(wrong), type(wrong).__name__)
+    except Exception as wrong:  # its message may hold what a row holds
+        at = traceback.extract_tb(wrong.__traceback__)[-1]
+        log.error("%s %s: %s at %s:%s", endpoint.method, endpoint.path, type(wrong).__name__, at.filename, at.lineno)
+        return problem(500, "something unexpected happened; the log of the service says where.", type(wrong).__name__)
+
+
+def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> None:
+    """Raises where a token is lacking, or where a page elsewhere has a browser on this machine ask."""
+    headers = request.headers
+    if service.tokens is None:
+        host, origin = host_of(headers.get("host", "")), headers.get("origin")
+        if not is_loopback(host):
+            raise Problem(
+                421, "the service answers to this machine alone. Name it localhost, or start it with --tokens."
+            )
+        if origin is not None and not is_loopback(host_of(origin.partition("://")[2])):
+            raise Problem(403, "pages of other hosts may not ask.")
+        return
+    if endpoint.scope is None:
+        return
+    own = service.tokens.scopes(headers.get("authorization", ""))
+    if own is None:
+        raise Problem(
+            401, "a token is wanted: send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
+        )
+    if endpoint.scope not in own:
+        raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number that JSON has")
+
+
+def server(service: Service) -> uvicorn.Server:
+    """What answers at a socket: ``server(service).run(sockets=[...])``."""
+    config = uvicorn.Config(
+        app(service),
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        limit_concurrency=4 * service.limits.requests + 64,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=10,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,238 @@
+"""Learner: sums that rows are added to and taken from one at a time, and the model that answers from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+from banbury import errors
+from banbury.distributions.family import Choice
+from banbury.labels import LabelModel, Thresholds
+from banbury.naive_bayes import Calibrates, ClassPrior, LiveModel, Model, class_log_prior, estimated
+from banbury.service.rows import JsonRows
+from banbury.sums import some
+from banbury.tally import Growing, Part, Tally
+
+QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
+
+PLAIN = Choice()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is derived from sums: all of a model but its tally."""
+
+    choice: Choice = PLAIN
+    class_prior: ClassPrior = None
+    calibration: Calibrates | None = None
+    weighing: Any = None  # what evidence is worth: of a Model or of a LabelModel
+    thresholds: Thresholds | None = None  # of sets of labels
+    telling: int | None = None
+    threads: int | None = None
+
+    @classmethod
+    def of(cls, thing: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
+        if isinstance(thing, LabelModel):
+            kept = {"weighing": thing.weighing, "thresholds": thing.thresholds, "telling": thing.telling}
+            return cls(thing.choice, threads=threads, **kept)  # type: ignore[arg-type]
+        if isinstance(thing, Model):
+            return cls(thing.choice, thing.class_prior, thing.calibration, thing.weighing, threads=threads)
+        return cls(threads=threads)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a row changes a few parameters only, which are followed in place."""
+        return self.weighing is None and self.thresholds is None
+
+    def model(self, tally: Tally) -> Model | LabelModel:
+        """The model of a tally. Weights and a calibration of other classes than it has are left out."""
+        if tally.schema.labels is not None:
+            made = LabelModel.of(
+                tally, how=self.choice.how, alpha=self.choice.alpha, telling=self.telling, threads=self.threads
+            )
+            made = made if self.weighing is None else made.weighed(self.weighing)
+            return made if self.thresholds is None else made.with_thresholds(self.thresholds)
+        model = replace(estimated(tally, self.choice, self.class_prior), threads=self.threads)
+        if self.weighing is not None and set(tally.classes).issubset(self.weighing.classes):
+            model = model.weighed(self.weighing)
+        fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
+        return model.calibrated(self.calibration) if fits else model
+
+    def kept(self, tally: Tally) -> Settings:
+        """Without what was learned of words and values that no row has any more."""
+        return self if self.weighing is None else replace(self, weighing=self.weighing.kept(tally))
+
+
+class Learner:
+    """One writer adds and takes; any thread asks. Sums are exact at all times.
+
+    The parameters of a plain model follow every row in place. Those of weighed evidence and of sets of labels are derived
+    anew: at once where that is quick, or else beside the answers, which say as of which change they are.
+    """
+
+    def __init__(self, tally: Tally, settings: Settings, change: int = 0) -> None:
+        self.schema, self.settings, self.change = tally.schema, settings, change
+        self.rows = JsonRows(tally.schema)
+        self.lock = threading.RLock()
+        self._growing: Growing | None = Growing.of(tally) if tally.classes else None  # None: no row at all
+        self._none = None if tally.classes else tally  # the sums of no rows, where there are none
+        self._live: LiveModel | None = None
+        self._model: Model | LabelModel | None = None
+        self._as_of, self._cost = -1, 0.0
+        self.weighed_at: int | None = None  # the change as of which weights were learned here
+        self._beside: ThreadPoolExecutor | None = None
+        self._deriving = False
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        return () if self._growing is None else self._growing.classes
+
+    @property
+    def n_rows(self) -> float:
+        with self.lock:
+            return 0 if self._growing is None else self._growing.seen.n_rows
+
+    def tally(self) -> Tally:
+        """The sums as they stand, for keeping."""
+        with self.lock:
+            if self._growing is None:
+                assert self._none is not None
+                return self._none
+            return self._growing.frozen()
+
+    # Learning
+
+    def part(self, row: Any, label: Any) -> Part:
+        """One row, counted apart, of a class that the class prior knows."""
+        part = self.rows.part(row, label)
+        if not part.tally.classes:
+            raise errors.bad_setting("label", label, "a class; null keeps a row without a label")
+        return part
+
+    def count(self, row: Any, label: Any) -> None:
+        """Adds a row to the sums alone."""
+        self._growing = Growing(self.schema) if self._growing is None else self._growing
+        self._growing.add(self.part(row, label))
+
+    def add(self, part: Part) -> None:
+        """Adds a row; if it raises, nothing was changed."""
+        with self.lock:
+            before, growing = self.classes, self._growing
+            self._growing = Growing(self.schema) if growing is None else growing
+            try:
+                touched = self._growing.add(part)
+            except BaseException:
+                self._growing = growing
+                raise
+            try:
+                self._follow(None if growing is None else touched, before)
+            except BaseException:
+                self._live = None
+                self._take(part)
+                raise
+
+    def forget(self, part: Part) -> None:
+        """Takes a row out again; if it raises, nothing was changed."""
+        with self.lock:
+            before = self.classes
+            touched = self._take(part)
+            try:
+                self._follow(touched, before)
+            except BaseException:
+                self._live = None
+                self._growing = Growing(self.schema) if self._growing is None else self._growing
+                self._growing.add(part)
+                raise
+
+    def _take(self, part: Part) -> Any:
+        assert self._growing is not None
+        try:
+            return self._growing.forget(part)
+        except errors.EmptyData:  # it was the last row
+            alone = Growing(self.schema)
+            alone.add(part)
+            left = self._growing.frozen() - alone.frozen()
+            self._growing, self._none = None, left
+            return None
+
+    def _follow(self, touched: Any, before: Sequence[Any]) -> None:
+        """Brings the parameters of a plain model up to date; raises where there is no such model."""
+        if self._growing is None:
+            self._live = self._model = None
+            return
+        seen, prior = self._growing.seen, self.settings.class_prior
+        if self.schema.labels is None:
+            class_log_prior(prior, seen)
+        if not self.follows:
+            return
+        if self._live is None or touched is None or self._growing.classes != tuple(before):
+            made = self.settings.model(seen)
+            assert isinstance(made, Model)
+            self._live = LiveModel(made)
+        else:
+            self._live.follow(seen, [touched], prior)
+
+    # Answering
+
+    @property
+    def follows(self) -> bool:
+        """Whether the model's parameters follow each row in place, so that it is used while the lock is held."""
+        return self.settings.plain and self.schema.labels is None
+
+    def answering(self) -> tuple[Model | LabelModel, int]:
+        """The model that answers, and the change as of which it does."""
+        with self.lock:
+            if self._growing is None or not some(self._growing.seen.rows).any():
+                raise errors.EmptyData(
+                    "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
+                )
+            if self.follows:
+                if self._live is None:
+                    self._follow(None, ())
+                assert self._live is not None
+                return self._live.model, self.change
+            if self._model is None or (self._as_of != self.change and self._cost <= QUICK):
+                self._derived(self._growing.frozen(), self.settings, self.change)
+            elif self._as_of != self.change and not self._deriving:
+                self._deriving = True
+                self._beside = self._beside or ThreadPoolExecutor(1, "banbury-deriving")
+                self._beside.submit(self._derive_beside, self._growing.frozen(), self.settings, self.change)
+            assert self._model is not None
+            return self._model, self._as_of
+
+    def _derived(self, tally: Tally, settings: Settings, change: int) -> None:
+        start = perf_counter()
+        model = settings.model(tally)
+        warmed(model)
+        cost = perf_counter() - start
+        with self.lock:
+            if change >= self._as_of and settings is self.settings:
+                self._model, self._as_of, self._cost = model, change, cost
+
+    def _derive_beside(self, tally: Tally, settings: Settings, change: int) -> None:
+        try:
+            self._derived(tally, settings, change)
+        finally:
+            self._deriving = False
+
+    def use(self, settings: Settings) -> None:
+        """From now on models are derived so; answers go on with the old one until the new one is there."""
+        with self.lock:
+            if settings.plain != self.settings.plain:
+                self._live = self._model = None
+            self.settings, self._as_of = settings, -1
+
+    def close(self) -> None:
+        if self._beside is not None:
+            self._beside.shutdown()
+
+
+def warmed(model: Model | LabelModel) -> None:
+    """Has a model of labels make what it makes when it is first asked."""
+    if isinstance(model, LabelModel):
+        model.as_answering()
+        _ = model._weighed, model._words if model.weighing is None else (), model._rest, model.log_prior_odds

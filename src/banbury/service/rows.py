@@ -1,0 +1,130 @@
+"""Rows and labels of JSON, as a schema has them. A text is a text here: no string is ever taken for a file's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.label_sets import LabelSets
+from banbury.readers import Batch, Codes
+from banbury.readers.columns import Objects
+from banbury.readers.tables import from_mapping
+from banbury.schema import Schema
+from banbury.table import aligned
+from banbury.tally import Part, count_rows, count_sets
+
+LARGEST = 2**63
+
+
+class JsonRows:
+    """Turns rows of JSON into batches: a text, an object by column, or an array in the order of the columns."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema, self.kinds = schema, schema.kinds()
+        self.columns = schema.columns
+        self._known = frozenset(schema.columns)
+        aside = {schema.target, *schema.left_out} | set(schema.labels.columns if schema.labels is not None else ())
+        self._aside = frozenset(name for name in aside if name is not None)
+        alone = len(self.columns) == 1 and self.kinds.get(self.columns[0]) == "text"
+        self.text = self.columns[0] if alone else None  # the one column, where it is a text
+
+    def batch(self, rows: Sequence[Any]) -> Batch:
+        """The rows as one batch, under the schema's names; what a row does not have is missing there."""
+        if self.text is not None and all(type(row) is str for row in rows):
+            return Batch((self.text,), len(rows), {self.text: Objects(list(rows), text=True)}, self.schema.named)
+        cells = [self._cells(row, number) for number, row in enumerate(rows)]
+        table = {name: [row.get(name) for row in cells] for name in self.columns}
+        (batch,) = from_mapping(table, None, None)
+        batch.named = self.schema.named
+        return batch
+
+    def _cells(self, row: Any, number: int) -> dict[str, Any]:
+        """A row by column; raises where it is none, or holds what no column holds."""
+        if type(row) is str and self.text is not None:
+            return {self.text: row}
+        if type(row) is list:
+            if len(row) != len(self.columns):
+                raise errors.wrong_width(len(row), len(self.columns), names=self.columns if self.schema.named else ())
+            row = dict(zip(self.columns, row, strict=True))
+        if type(row) is not dict or not row:
+            raise _no_row(row, number, self)
+        cells: dict[str, Any] = row
+        if not cells.keys() <= self._known:
+            cells = {name: value for name, value in row.items() if name in self._known or name not in self._aside}
+            for name in cells:
+                if name not in self._known:
+                    raise errors.unknown_column(name, self.columns)
+        for name, value in cells.items():
+            self._check(name, value, number)
+        return cells
+
+    def _check(self, name: str, value: Any, number: int) -> None:
+        kind = self.kinds.get(name)
+        if value is None:
+            return
+        if type(value) is list and kind == "list":
+            if all(type(x) in (int, float) and abs(x) < LARGEST for x in value):
+                return
+            raise errors.wrong_type(value, name, "a list of numbers", number)
+        if type(value) not in (str, int, float, bool) or (type(value) is int and not -LARGEST <= value < LARGEST):
+            raise errors.wrong_type(value, name, "a text, a number of 64 bits, true, false or null", number)
+        if kind in ("string", "text") and type(value) is not str:
+            raise errors.wrong_type(value, name, "a text", number)
+
+    # Counting
+
+    def part(self, row: Any, label: Any) -> Part:
+        """One row, counted apart."""
+        batch = aligned(self.batch([row]), self.schema)
+        if self.schema.labels is not None:
+            return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
+        return count_rows(batch, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
+
+    def label(self, label: Any, classes: Sequence[Any]) -> Any:
+        """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
+        if self.schema.labels is None:
+            return _one(label, classes)
+        if type(label) is not list:
+            raise errors.bad_setting(
+                "label", label, "a list of labels, which may be empty: rows have sets of labels here"
+            )
+        each = {key(one): one for one in (_one(one, classes) for one in label)}
+        return [each[name] for name in sorted(each)]
+
+
+def key(value: Any) -> str:
+    """Equal values of JSON as the same text."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _one(label: Any, classes: Sequence[Any]) -> Any:
+    """A class that there is, or a new one of the kind of the others."""
+    if type(label) not in (str, int, float, bool) or (type(label) is int and not -LARGEST <= label < LARGEST):
+        raise errors.bad_setting("label", label, "a text, a number, true or false")
+    if type(label) is str and not label:
+        raise errors.bad_setting("label", label, "a text that is not empty; null keeps a row without a label")
+    known = next(
+        (name for name in classes if name == label and isinstance(name, bool) == isinstance(label, bool)), None
+    )
+    if known is not None:
+        return known
+    kinds = {_kind(name) for name in classes if name != ""}
+    if kinds and _kind(label) not in kinds:
+        raise errors.unknown_class(label, [name for name in classes if name != ""])
+    return label
+
+
+def _kind(label: Any) -> str:
+    return "text" if isinstance(label, str) else "boolean" if isinstance(label, bool) else "number"
+
+
+def _no_row(row: Any, number: int, rows: JsonRows) -> errors.BadValue:
+    wanted = f"an object with some of the columns {errors.listed(map(repr, rows.columns), 6)}"
+    wanted = f"a text, or {wanted}" if rows.text is not None else wanted
+    return errors.BadValue(
+        f"row {number:,} is {errors.shortened(repr(row))}, and {wanted} is needed there.", row=number
+    )

@@ -1,0 +1,664 @@
+"""State: a model with the log of all that it learned. What it acknowledged is there after any crash, and nothing else.
+
+A state is a folder: ``base.banbury``, the model it was begun with; ``log.sqlite``; and ``snapshot-N.banbury``, the model as of
+change N, from which a restart goes on with the changes behind it. A snapshot is never needed: base and log make it again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from banbury import errors
+from banbury.files import load, save
+from banbury.labels import LabelModel
+from banbury.naive_bayes import Model, checked_choice
+from banbury.service.learner import Learner, Settings
+from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
+from banbury.service.rows import key
+from banbury.tally import Tally
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover (elsewhere SQLite alone keeps others out)
+    fcntl = None  # type: ignore[assignment]
+
+MOST_TOGETHER = 256  # changes that are committed at once
+SNAPSHOT_EVERY = 5_000  # changes
+SNAPSHOT_SECONDS = 5.0  # where contents are not kept, they leave the log within this time
+SNAPSHOT = re.compile(r"snapshot-(\d+)\.banbury")
+LONGEST_ID = 512
+Served: TypeAlias = Model | LabelModel | Tally
+
+
+class StateInUse(errors.BanburyError):
+    """Another server runs on the state."""
+
+
+class UnknownRow(errors.BanburyError):
+    """A row was asked for that the state does not have."""
+
+
+class NotKept(errors.BanburyError):
+    """What was asked for needs what a row holds, and that is not kept, or is another."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """Learn a row under an id; a label of None keeps it without one."""
+
+    id: str
+    row: Any
+    label: Any = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Forget a row, and purge what it held. ``row`` is needed where contents are not kept."""
+
+    id: str
+    row: Any = None
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Take the last change back, of all rows or of one, that was not taken back yet."""
+
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several changes: all of them, or none."""
+
+    changes: tuple[Put | Delete | Undo, ...]
+
+
+Wanted: TypeAlias = Put | Delete | Undo | Together
+Answer: TypeAlias = dict[str, Any]
+
+
+class State:
+    """A model that learns and forgets rows by their ids, durably; without a folder it only answers.
+
+    >>> import banbury as bb, tempfile
+    >>> from banbury.service.state import Delete, Put
+    >>> model = bb.estimate(bb.count(["cheap pills", "lunch at noon"], target=["spam", "ham"]))
+    >>> with State.of(model, tempfile.mkdtemp()) as state:
+    ...     for label in ("spam", "spam", "ham"):
+    ...         print(state.change(Put("1", "cheap watches", label))["action"])
+    ...     state.change(Delete("1"))["action"], state.digest()[0] == model.tally.digest()
+    learned
+    unchanged
+    moved
+    ('deleted', True)
+    """
+
+    def __init__(self, learner: Learner, folder: Path | None = None, log: Log | None = None, lock: Any = None) -> None:
+        self.learner, self.folder, self._log, self._lock_file = learner, folder, log, lock
+        about = {} if log is None else log.about
+        self.keeps_rows = bool(about.get("keeps_rows", True))
+        self._salt = bytes.fromhex(about.get("salt", ""))
+        self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
+        self.commits = 0
+        self._queue: queue.SimpleQueue[tuple[Wanted, Future[Answer]] | Callable[[], None] | None] = queue.SimpleQueue()
+        self._undo: list[Callable[[], None]] = []  # what takes back, in memory, that which was not committed
+        self._scrub = self._renew = False  # whether contents went, and whether the snapshot holds any of them
+        self._digest: tuple[int, str] | None = None
+        self._first_kept: float | None = None  # when the oldest content came that is still to leave the log
+        self._closed = False
+        self._writer: threading.Thread | None = None
+        if log is not None:
+            self._writer = threading.Thread(target=self._write, name="banbury-writer", daemon=True)
+            self._writer.start()
+
+    # Opening and closing
+
+    @classmethod
+    def of(
+        cls,
+        served: Served | Path | None,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        keep_rows: bool = True,
+        threads: int | None = None,
+    ) -> State:
+        """The state in a folder, which is begun with a model, or with the file of one, where there is none yet."""
+        if folder is None:
+            if served is None:
+                raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
+            return cls(_learner(_loaded(served), threads))
+        place = Path(folder)
+        lock = _locked(place, begins=served is not None)
+        log = None
+        try:
+            for entry in place.glob("*.part"):  # of a save that was killed
+                entry.unlink()
+            log = Log(place / "log.sqlite")
+            if "begun" not in log.about:
+                if served is None:
+                    raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
+                learner = _begun(place, log, served, keep_rows, threads)
+            else:
+                learner = _restarted(place, log, served, keep_rows, threads)
+            return cls(learner, place, log, lock)
+        except BaseException:
+            if log is not None:
+                log.close()
+            _unlock(lock)
+            raise
+
+    def __enter__(self) -> State:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends in order: what waits is written, and a snapshot is left, so that the next start is quick."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join()
+            if self.learner.change > self.snapshot_at:
+                self._try_snapshot()
+        self.learner.close()
+        if self._log is not None:
+            self._log.close()
+        _unlock(self._lock_file)
+
+    # Asking
+
+    @property
+    def log(self) -> Log:
+        if self._log is None:
+            raise NotKept(
+                "the service runs without a state, so that it learns and keeps nothing. Start it with --state DIR."
+            )
+        return self._log
+
+    @property
+    def change_number(self) -> int:
+        """The number of the last change."""
+        return self.learner.change
+
+    def row(self, id: str) -> Answer:
+        """A row with its label, as they stand."""
+        kept = self.log.row(checked_id(id))
+        if kept is None:
+            raise _unknown(id)
+        return _told(kept)
+
+    def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[Answer]:
+        """Rows in the order of their ids."""
+        return [_told(kept) for kept in self.log.rows(after, n, labelled)]
+
+    def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[Answer]:
+        """The last changes, the latest first. Of a row that was deleted only ids and times are left."""
+        return [_of_history(each) for each in self.log.history(id, 2**62 if before is None else before, n)]
+
+    def digest(self) -> tuple[str, int]:
+        """The SHA-256 of all that is counted, and the change as of which it is."""
+        with self.learner.lock:
+            change = self.learner.change
+            if self._digest is not None and self._digest[0] == change:
+                return self._digest[1], change
+            tally = self.learner.tally()
+        self._digest = (change, tally.digest())
+        return self._digest[1], change
+
+    def verified(self) -> Answer:
+        """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
+        if not self.keeps_rows:
+            raise NotKept("the state keeps no rows, so that they cannot be counted again.")
+        tally, rows, change = self._in_turn(lambda: (self.learner.tally(), self.log.rows(labelled=True), self.log.last))
+        assert self.folder is not None
+        again = _recounted(_tally(load(self.folder / BASE)), rows)
+        again = again if again.schema == tally.schema else again.to(tally.schema)
+        digest, recount = tally.digest(), again.digest()
+        return {"equal": digest == recount, "digest": digest, "recount": recount, "rows": len(rows), "change": change}
+
+    # Changing
+
+    def submit(self, wanted: Wanted) -> Future[Answer]:
+        """Has a change made; the future has the answer once it is durable."""
+        _ = self.log
+        if self._closed:
+            raise errors.BanburyError("the service is ending, and takes no more changes.")
+        future: Future[Answer] = Future()
+        self._queue.put((wanted, future))
+        return future
+
+    def change(self, wanted: Wanted) -> Answer:
+        """Makes a change, and waits until it is durable."""
+        return self.submit(wanted).result()
+
+    @property
+    def waiting(self) -> int:
+        """How many changes wait to be written."""
+        return self._queue.qsize()
+
+    def snapshot(self) -> int:
+        """Writes the model as it stands, so that a restart begins there; the change as of which it is."""
+        self._in_turn(self._snapshot)
+        return self.snapshot_at
+
+    def compact(self) -> None:
+        """Drops the history but for the last change of each row, and contents that no row has any more.
+
+        What happened before is not undone any more.
+        """
+        self._in_turn(self._compact)
+
+    def _in_turn(self, work: Callable[[], T]) -> T:
+        """Has the writer do something between two commits, and waits for it."""
+        done: Future[T] = Future()
+
+        def worked() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as problem:
+                done.set_exception(problem)
+
+        self._queue.put(worked)
+        return done.result()
+
+    def _write(self) -> None:
+        """The one writer: takes all that waits, and commits it together."""
+        while True:
+            due = None if self._first_kept is None else max(0.0, self._first_kept + SNAPSHOT_SECONDS - time.monotonic())
+            try:
+                taken = [self._queue.get(timeout=due)]
+            except queue.Empty:
+                self._try_snapshot()
+                continue
+            with suppress(queue.Empty):
+                while len(taken) < MOST_TOGETHER:
+                    taken.append(self._queue.get_nowait())
+            if group := [each for each in taken if isinstance(each, tuple)]:
+                self._commit(group)
+            for each in taken:
+                if callable(each):
+                    each()
+            if None in taken:
+                return
+            if self.learner.change - self.snapshot_at >= SNAPSHOT_EVERY:
+                self._try_snapshot()
+
+    def _commit(self, group: Sequence[tuple[Wanted, Future[Answer]]]) -> None:
+        """Makes changes, each or not at all, and answers when all of them are durable."""
+        done: list[tuple[Future[Answer], Answer | BaseException]] = []
+        before, written = self.learner.change, None
+        try:
+            with self.log.transaction():
+                for wanted, future in group:
+                    done.append((future, self._tried(wanted)))
+                if self._renew:
+                    written = self._written_snapshot()
+        except BaseException as problem:
+            self._take_back(0)
+            self.learner.change, self._renew = before, False
+            if written is not None:
+                written.unlink(missing_ok=True)
+            told = (
+                problem
+                if isinstance(problem, errors.BanburyError)
+                else DiskFull(f"the change was not made: {problem}.")
+            )
+            for _, future in group:
+                future.set_exception(told)
+            return
+        self.commits += 1
+        if self._undo and not self.keeps_rows and self._first_kept is None:
+            self._first_kept = time.monotonic()
+        self._undo.clear()
+        self._purge(done, written)
+        for future, answer in done:
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def _purge(self, done: list[tuple[Future[Answer], Answer | BaseException]], written: Path | None) -> None:
+        """Leaves nothing of deleted rows in any file, before the answer says so."""
+        if not self._scrub:
+            return
+        try:
+            if written is not None:
+                self._settle(written)
+            self.log.scrub()
+            self._scrub = self._renew = False
+        except (errors.BanburyError, OSError) as problem:
+            told = problem if isinstance(problem, errors.BanburyError) else DiskFull(f"not purged yet: {problem}.")
+            done[:] = [(f, told if isinstance(a, dict) and a["action"] == "deleted" else a) for f, a in done]
+
+    def _tried(self, wanted: Wanted) -> Answer | BaseException:
+        """The answer to one change of several; an error of its own is an answer, and leaves the others alone."""
+        begun, change = len(self._undo), self.learner.change
+        try:
+            if not isinstance(wanted, Together):
+                return self._made(wanted)
+            with self.log.savepoint():
+                return {"action": "together", "rows": [self._made(each) for each in wanted.changes]}
+        except errors.BanburyError as problem:
+            if isinstance(problem, DiskFull):
+                raise
+            self._take_back(begun)
+            self.learner.change = change
+            return problem
+
+    def _take_back(self, begun: int) -> None:
+        while len(self._undo) > begun:
+            self._undo.pop()()
+
+    def _made(self, wanted: Put | Delete | Undo) -> Answer:
+        if isinstance(wanted, Put):
+            return self._put(wanted)
+        return self._delete(wanted) if isinstance(wanted, Delete) else self._undone(wanted)
+
+    def _put(self, put: Put) -> Answer:
+        id, kept = checked_id(put.id), self.log.found(put.id)
+        text = key(put.row)
+        hash, same = self._hash(text), False
+        label = None if put.label is None else self.learner.rows.label(put.label, self.learner.classes)
+        told = None if label is None else key(label)
+        if kept is not None:
+            same = kept.hash == hash
+            if same and kept.label == told:
+                return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
+        self._relearn(kept, put.row if same else None, put.row, label)
+        content = kept.content if same and kept is not None else self.log.keep(id, text, hash)
+        action = _action(kept, same, label)
+        change = self.learner.change = self.log.put(id, action, kept, told, content, note=put.note)
+        return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
+
+    def _delete(self, delete: Delete) -> Answer:
+        id, kept = checked_id(delete.id), self.log.found(delete.id)
+        if kept is None:
+            raise _unknown(id)
+        given = delete.row if delete.row is not None and self._hash(key(delete.row)) == kept.hash else None
+        self._relearn(kept, given, None, None)
+        if self.snapshot_at and self.log.first_change(id) <= self.snapshot_at:
+            self._renew = True
+        self._scrub = True
+        change = self.learner.change = self.log.purge(id, kept)
+        return {"action": "deleted", "id": id, "change": change}
+
+    def _undone(self, undo: Undo) -> Answer:
+        last = self.log.to_undo(None if undo.id is None else checked_id(undo.id))
+        kept = None if last is None else self.log.found(last.id)
+        if last is None or kept is None:
+            raise UnknownRow(
+                "there is no change left to undo." if undo.id is None else f"no change of {undo.id!r} is left to undo."
+            )
+        content = kept.content if last.content_before is None else last.content_before
+        row, label = self.log.content(content), None if last.label_before is None else json.loads(last.label_before)
+        if row is None and (label is not None or kept.label is not None):
+            raise _not_kept(kept.id)
+        self._relearn(kept, None, None if row is None else json.loads(row), label)
+        change = self.log.put(kept.id, "undone", kept, last.label_before, content, undoes=last.change)
+        self.learner.change = change
+        return {"action": "undone", "id": kept.id, "label": label, "undoes": last.change, "change": change}
+
+    def _relearn(self, kept: Kept | None, given: Any, row: Any, label: Any) -> None:
+        """Takes a row out as it was learned, and adds it as it is to be; ``given`` is what it held, where that is not kept."""
+        old, new = None, None if label is None else self.learner.part(row, label)
+        if label is None and row is not None:
+            self.learner.rows.batch([row])  # so that it can be learned later
+        if kept is not None and kept.label is not None:
+            held = json.loads(kept.row) if kept.row is not None else given
+            if held is None:
+                raise _not_kept(kept.id)
+            old = self.learner.part(held, json.loads(kept.label))
+        if old is not None:
+            self.learner.forget(old)
+            self._undo.append(lambda: self.learner.add(old))
+        if new is not None:
+            self.learner.add(new)
+            self._undo.append(lambda: self.learner.forget(new))
+
+    def _hash(self, text: str) -> bytes:
+        return blake2b(text.encode(), key=self._salt, digest_size=32).digest()
+
+    # Snapshots
+
+    def _written_snapshot(self) -> Path:
+        """The model as it stands, in a file that names the last change."""
+        assert self.folder is not None
+        with self.learner.lock:
+            tally, change = self.learner.tally(), self.learner.change
+            self.learner.settings = settings = (
+                self.learner.settings.kept(tally) if self._renew else self.learner.settings
+            )
+        path = self.folder / f"snapshot-{change}.banbury"
+        try:
+            kept: Served = settings.model(tally)
+        except errors.EmptyData:  # no row is left, or none that has a label
+            kept = tally
+        save(kept, path)
+        return path
+
+    def _settle(self, written: Path) -> None:
+        """From now on this is the snapshot; contents that are not to be kept leave the log."""
+        assert self.folder is not None
+        self.snapshot_at = int(written.name[9:-8])
+        _remove_snapshots(self.folder, but=self.snapshot_at)
+        if not self.keeps_rows:
+            with self.log.transaction():
+                self.log.drop_contents()
+            self._first_kept, self._scrub = None, True
+
+    def _snapshot(self) -> None:
+        self._settle(self._written_snapshot())
+        self._purge([], None)
+
+    def _try_snapshot(self) -> None:
+        """A snapshot makes the next start quicker: where it cannot be written, the log has all, and it is tried again later."""
+        try:
+            self._snapshot()
+        except (errors.BanburyError, OSError):
+            self._first_kept = None if self._first_kept is None else time.monotonic()
+
+    def _compact(self) -> None:
+        self._snapshot()  # first, for what is behind a snapshot is needed whole
+        with self.log.transaction():
+            self.log.compact()
+        self.log.scrub(vacuum=True)
+
+
+T = TypeVar("T")
+BASE = "base.banbury"
+
+
+def checked_id(id: str) -> str:
+    """The id of a row: a text that can be printed."""
+    if not (isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id):
+        raise errors.bad_setting("id", id, f"a text of 1 to {LONGEST_ID} characters that can be printed")
+    return id
+
+
+def _action(kept: Kept | None, same: bool, label: Any) -> str:
+    """What a change is called."""
+    if kept is None or (same and kept.label is None):
+        return "kept" if label is None else "learned"
+    if not same:
+        return "replaced"
+    return "unlabelled" if label is None else "moved"
+
+
+def _told(kept: Kept) -> Answer:
+    label = None if kept.label is None else json.loads(kept.label)
+    return {
+        "id": kept.id,
+        "label": label,
+        **({} if kept.row is None else {"row": json.loads(kept.row)}),
+        "change": kept.change,
+    }
+
+
+def _of_history(change: Change) -> Answer:
+    told: Answer = {"change": change.change, "time": _clock(change.time), "id": change.id, "action": change.action}
+    if change.content is None:  # deleted, or of a row that was
+        return told
+    before, after = (None if label is None else json.loads(label) for label in (change.label_before, change.label))
+    told |= {"label": after, "before": before}
+    told |= {} if change.undoes is None else {"undoes": change.undoes}
+    return told if change.note is None else {**told, "note": change.note}
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _unknown(id: str) -> UnknownRow:
+    return UnknownRow(f"there is no row {id!r}. Learn it first: PUT /rows/{{id}}.", id=id)
+
+
+def _not_kept(id: str) -> NotKept:
+    text = f"what row {id!r} holds is not kept, and is needed to forget it exactly. Give the same row again with the request."
+    return NotKept(text, id=id)
+
+
+# Beginning and restarting ---------------------------------------------------------------------------------------------
+
+
+def _learner(served: Served, threads: int | None, change: int = 0) -> Learner:
+    tally = _tally(served)
+    return Learner(tally, Settings.of(served, threads), change)
+
+
+def _tally(served: Any) -> Tally:
+    if not isinstance(served, (Model, LabelModel, Tally)):
+        raise errors.bad_setting("what is served", type(served).__name__, "a model, a model of labels or a tally")
+    return served if isinstance(served, Tally) else served.tally
+
+
+def _begun(place: Path, log: Log, served: Served | Path, keep_rows: bool, threads: int | None) -> Learner:
+    base = _loaded(served)
+    learner = _learner(base, threads)
+    save(base, place / BASE)
+    choice = learner.settings.choice
+    settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
+    salt = secrets.token_hex(16)
+    with log.transaction():
+        log.tell(format=FORMAT, salt=salt, keeps_rows=keep_rows, settings=settings, begun=time.time())
+        log.tell(model=_identity(served) if isinstance(served, Path) else None)
+    return learner
+
+
+def _loaded(served: Served | Path) -> Served:
+    thing: Any = load(served) if isinstance(served, Path) else served
+    _tally(thing)  # which refuses what is not served
+    return thing  # type: ignore[no-any-return]
+
+
+def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: bool, threads: int | None) -> Learner:
+    """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
+    about, last = log.about, log.last
+    if about["keeps_rows"] != keep_rows:
+        begun = "keeps rows" if about["keeps_rows"] else "keeps no rows"
+        raise errors.bad_setting("keep_rows", keep_rows, f"as the state was begun, which {begun}")
+    if served is not None and not _is_base(served, place, about):
+        text = f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
+        raise errors.BadSetting(text)
+    fit = [at for at in _snapshots(place) if log.last_purge <= at <= last]
+    if not fit:
+        _remove_snapshots(place)
+        base = load(place / BASE)
+        if not keep_rows and last:
+            raise errors.bad_file(place, "its snapshot is gone, and it keeps no rows to make it again")
+        tally = _recounted(_tally(base), log.rows(labelled=True))
+        return Learner(tally, Settings.of(base, threads), last)  # type: ignore[arg-type]
+    _remove_snapshots(place, but=max(fit))
+    kept: Any = load(place / f"snapshot-{max(fit)}.banbury")
+    settings = Settings.of(kept, threads)
+    if isinstance(kept, Tally):
+        chosen = about["settings"]
+        settings = replace(settings, choice=checked_choice(chosen["how"], chosen["alpha"], chosen["seed"]))
+    learner = Learner(_tally(kept), settings, max(fit))
+    for change in log.changes(max(fit)):
+        for number, label, act in (
+            (change.content_before, change.label_before, learner.forget),
+            (change.content, change.label, learner.add),
+        ):
+            row = None if label is None else log.content(number)
+            if row is not None and label is not None:
+                act(learner.part(json.loads(row), json.loads(label)))
+        learner.change = change.change
+    return learner
+
+
+def _is_base(served: Served | Path, place: Path, about: dict[str, Any]) -> bool:
+    """Whether a state was begun with this; of a file its header tells, which has the checksums of all that is in it."""
+    if isinstance(served, Path) and about["model"] is not None:
+        return bool(_identity(served) == about["model"])
+    other = load(served) if isinstance(served, Path) else served
+    return _tally(other).digest() == _tally(load(place / BASE)).digest()
+
+
+def _identity(path: Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            return blake2b(file.read(int.from_bytes(file.read(8), "little") & 0xFFFFFFFF)).hexdigest()
+    except OSError:
+        load(path)  # which says what is wrong
+        raise
+
+
+def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
+    """The sums of the base and of all these rows."""
+    learner = Learner(base, Settings())
+    for kept in rows:
+        assert kept.row is not None and kept.label is not None
+        learner.count(json.loads(kept.row), json.loads(kept.label))
+    return learner.tally()
+
+
+def _snapshots(place: Path) -> list[int]:
+    """The changes as of which there are snapshots."""
+    return [int(found[1]) for name in os.listdir(place) if (found := SNAPSHOT.fullmatch(name))]
+
+
+def _remove_snapshots(place: Path, but: int | None = None) -> None:
+    for at in _snapshots(place):
+        if at != but:
+            (place / f"snapshot-{at}.banbury").unlink()
+
+
+def _locked(place: Path, begins: bool) -> Any:
+    """The folder for one server alone."""
+    try:
+        if begins:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = open(place / "lock", "a+b")  # noqa: SIM115 (it is held as long as the state is open)
+    except OSError as problem:
+        raise errors.bad_file(place, f"it cannot hold a state ({problem.strerror or problem})") from None
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        text = f"another server runs on the state in {place}. Stop it first, or begin another state elsewhere."
+        raise StateInUse(text, path=str(place)) from None
+    return lock
+
+
+def _unlock(lock: Any) -> None:
+    if lock is not None:
+        lock.close()

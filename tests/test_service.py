@@ -1,0 +1,282 @@
+"""The service over HTTP: what can be asked and who may ask, limits, and errors in the words of the library."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import banbury as bb
+import serving
+from banbury import errors
+from banbury.service.access import Tokens, check_address
+from banbury.service.app import ENDPOINTS, Limits, Service
+from banbury.service.state import State
+
+READER, TEACHER = "reader-0123456789", "teacher-0123456789"
+
+
+def serving_at(state: State, **settings: Any) -> AbstractContextManager[httpx.Client]:
+    return serving.at_a_socket(Service(state, **settings))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[httpx.Client]:
+    with serving_at(State.of(serving.texts_model(), tmp_path / "state")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """One for tests that change nothing."""
+    with serving_at(State.of(serving.texts_model(), tmp_path_factory.mktemp("shared"))) as client:
+        yield client
+
+
+def test_rows_are_learned_moved_forgotten_and_undone(client: httpx.Client) -> None:
+    digest = client.get("/model").json()["digest"]
+    put = client.put("/rows/a/1", json={"row": "free money", "label": "spam"})
+    assert (put.status_code, put.json()) == (201, {"action": "learned", "id": "a/1", "label": "spam", "change": 1})
+    again = client.put("/rows/a/1", json={"row": "free money", "label": "spam"})
+    assert (again.status_code, again.json()["action"]) == (200, "unchanged")
+    moved = client.put("/rows/a/1", json={"row": "free money", "label": "ham"})
+    assert (moved.status_code, moved.json()["action"]) == (200, "moved")
+    assert client.get("/rows/a/1").json() == {"id": "a/1", "label": "ham", "row": "free money", "change": 2}
+    assert client.post("/undo").json()["label"] == "spam"
+    assert client.post("/undo", json={"id": "a/1"}).json()["label"] is None
+    assert client.get("/model").json()["digest"] == digest
+    assert client.get("/rows", params={"labelled": "false"}).json()["rows"][0]["row"] == "free money"
+    assert client.delete("/rows/a/1").json() == {"action": "deleted", "id": "a/1", "change": 5}
+    gone = client.delete("/rows/a/1")
+    assert (gone.status_code, gone.json()["error"]) == (404, "UnknownRow")
+    assert [each["action"] for each in client.get("/history", params={"id": "a/1"}).json()["changes"]] == [
+        "deleted",
+        "undone",
+        "undone",
+        "moved",
+        "learned",
+    ]
+    assert client.get("/history", params={"n": 1, "before": 3}).json()["changes"][0]["change"] == 2
+
+
+def test_several_rows_are_learned_together_or_not_at_all(client: httpx.Client) -> None:
+    rows = [{"id": str(n), "row": f"word{n}", "label": "ham"} for n in range(5)]
+    answer = client.post("/rows", json={"rows": rows})
+    assert [each["action"] for each in answer.json()["rows"]] == ["learned"] * 5
+    refused = client.post("/rows", json={"rows": [{"id": "9", "row": "good", "label": "ham"}, {"id": "10", "row": 3}]})
+    assert refused.status_code == 422
+    assert [row["id"] for row in client.get("/rows").json()["rows"]] == ["0", "1", "2", "3", "4"]
+    assert [row["id"] for row in client.get("/rows", params={"after": "1", "n": 2}).json()["rows"]] == ["2", "3"]
+
+
+@pytest.mark.parametrize("kind", serving.KINDS)
+def test_answers_are_those_of_the_model(kind: str, tmp_path: Path) -> None:
+    """Of any kind of model: classes or labels with probabilities, and the explanation that the library gives."""
+    model, rng = serving.KINDS[kind][0](), random.Random(5)
+    rows = [serving.KINDS[kind][1](rng) for _ in range(7)]
+    with serving_at(State.of(model, tmp_path / "state")) as client:
+        told = client.post("/predict", json={"rows": rows, "posteriors": True}).json()
+        same: Any = rows
+        if isinstance(rows[0], dict):
+            same = {name: [row.get(name) for row in rows] for name in model.schema.columns}
+        posterior = model.posterior(np.array(rows) if isinstance(rows[0], list) else same)
+        each = [list(own["posteriors"].values()) for own in told["predictions"]]
+        np.testing.assert_allclose(each, posterior, rtol=1e-12)
+        assert told["as_of"] == 0
+        if isinstance(model, bb.LabelModel):
+            assert [tuple(own["labels"]) for own in told["predictions"]] == model.predict(rows)
+            top = client.post("/predict", json={"row": rows[0], "top": 2}).json()["predictions"][0]["labels"]
+            assert tuple(top) == model.predict(rows[:1], top=2)[0]
+            said = client.post("/explain", json={"row": rows[0], "label": "fuel"}).json()
+            assert said["decibans"] == pytest.approx(model.explain(rows[0], "fuel").decibans)
+        else:
+            best = posterior.argmax(axis=1)
+            assert [own["class"] for own in told["predictions"]] == [model.classes[k] for k in best]
+            said = client.post("/explain", json={"row": rows[0]}).json()
+            assert said["probability"] == pytest.approx(posterior[0].max())
+            assert said["decibans"] == pytest.approx(said["prior"] + sum(e["decibans"] for e in said["evidence"]))
+            unsure = client.post("/predict", json={"row": rows[0], "unsure": 1.0}).json()["predictions"][0]
+            assert unsure["class"] is None
+        facts = client.get("/model").json()
+        assert facts["digest"] == model.tally.digest()
+        assert [each["name"] for each in facts["features"]] == [f.name for f in model.schema.features]
+
+
+def test_without_a_state_it_answers_and_learns_nothing() -> None:
+    with serving_at(State.of(serving.texts_model())) as client:
+        assert client.post("/predict", json={"row": "cheap"}).status_code == 200
+        refused = client.put("/rows/1", json={"row": "cheap", "label": "spam"})
+        assert (refused.status_code, refused.json()["error"]) == (409, "NotKept")
+        assert "--state" in refused.json()["detail"]
+        assert client.get("/history").status_code == 409
+
+
+# Errors and limits ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method, path, body, status, words",
+    [
+        ("POST", "/predict", b"{", 400, "no JSON"),
+        ("POST", "/predict", b"[1]", 400, "a JSON object"),
+        ("POST", "/predict", b'{"row": NaN}', 400, "NaN"),
+        ("POST", "/predict", b'{"row": "\\ud800"}', 400, "no JSON"),
+        ("POST", "/predict", b'{"row": ' + b"[" * 100_000, 400, "nested too deeply"),
+        ("POST", "/predict", b'{"row": ' + b"9" * 5_000 + b"}", 400, "no JSON"),
+        ("POST", "/predict", b"\xff\xfe", 400, "no JSON"),
+        ("POST", "/predict", b"{}", 422, "give rows"),
+        ("POST", "/predict", b'{"rows": []}', 409, "no row to answer"),
+        ("POST", "/predict", b'{"rows": {"a": 1}}', 422, "must be a list"),
+        ("POST", "/predict", b'{"rwo": "a"}', 422, "Did you mean 'row'"),
+        ("POST", "/predict", b'{"row": "a", "unsure": 2}', 422, "a probability"),
+        ("POST", "/predict", b'{"row": "a", "top": 2}', 422, "a model of labels"),
+        ("POST", "/explain", b'{"row": "a", "against": "news"}', 422, "no class 'news'"),
+        ("POST", "/explain", b"{}", 422, "give row"),
+        ("PUT", "/rows/1", b'{"label": "ham"}', 422, "give row"),
+        ("PUT", "/rows/1", b'{"row": "a", "label": "ham", "note": 3}', 422, "note must be"),
+        ("PUT", "/rows/%00", b'{"row": "a", "label": "ham"}', 422, "id must be"),
+        ("PUT", "/rows/%ff", b'{"row": "a", "label": "ham"}', 422, "id must be"),
+        ("GET", "/history?n=x", b"", 422, "n must be"),
+        ("GET", "/history?n=9999999", b"", 422, "n must be"),
+        ("GET", "/rows?labelled=maybe", b"", 422, "true or false"),
+        ("GET", "/nowhere", b"", 404, "nothing here"),
+        ("PATCH", "/predict", b"", 405, "not done here"),
+        ("POST", "/undo", b"", 404, "no change left"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    shared: httpx.Client, method: str, path: str, body: bytes, status: int, words: str
+) -> None:
+    answer = shared.request(method, path, content=body, headers={"content-type": "application/json"} if body else {})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert words in answer.json()["detail"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_json_must_be_called_so(client: httpx.Client) -> None:
+    """A form of another page cannot be sent as JSON without asking first."""
+    assert client.post("/predict", content=b'{"row": "a"}').status_code == 415
+    assert client.post("/predict", content=b'{"row": "a"}', headers={"content-type": "text/plain"}).status_code == 415
+
+
+def test_limits(tmp_path: Path) -> None:
+    limits = Limits(body=2_000, rows=3, text=50)
+    with serving_at(State.of(serving.texts_model(), tmp_path / "state"), limits=limits) as client:
+        assert client.post("/predict", json={"row": "a" * 3_000}).status_code == 413
+        assert client.post("/predict", json={"row": "a" * 51}).status_code == 413
+        assert client.post("/predict", json={"rows": ["a"] * 4}).status_code == 413
+        assert client.post("/predict", json={"rows": ["a"] * 3}).status_code == 200
+        assert client.put("/rows/1", json={"row": {"text": "a" * 51}, "label": "ham"}).status_code == 413
+
+        def chunks() -> Iterator[bytes]:
+            yield b'{"row": "'
+            yield from (b"a" * 1_000 for _ in range(4))
+
+        headers = {"content-type": "application/json"}
+        assert client.post("/predict", content=chunks(), headers=headers).status_code == 413  # type: ignore[arg-type]
+
+
+def test_too_many_at_a_time_are_told_to_come_back(tmp_path: Path) -> None:
+    service = Service(State.of(serving.texts_model(), tmp_path / "state"), limits=Limits(requests=2))
+    with serving.at_a_socket(service) as client:
+        service.metrics.under_way = 2
+        answer = client.post("/predict", json={"row": "a"})
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+        service.metrics.under_way = 0
+        assert client.post("/predict", json={"row": "a"}).status_code == 200
+
+
+def test_a_full_disk_is_507_and_answers_go_on(tmp_path: Path) -> None:
+    state = State.of(serving.texts_model(), tmp_path / "state")
+    with serving_at(state) as client:
+        pages = state.log._writing.execute("PRAGMA page_count").fetchone()[0]
+        state.log._writing.execute(f"PRAGMA max_page_count = {pages}")
+        answer = client.put("/rows/1", json={"row": "long " * 9_000, "label": "ham"})
+        assert (answer.status_code, answer.json()["error"]) == (507, "DiskFull")
+        assert client.post("/predict", json={"row": "cheap"}).status_code == 200
+        assert client.get("/rows/1").status_code == 404
+
+
+# Who may ask ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[httpx.Client]:
+    file = tmp_path / "tokens"
+    file.write_text(f"# who may ask\n{READER} read\n{TEACHER} read learn # both\n")
+    file.chmod(0o600)
+    state = State.of(serving.texts_model(), tmp_path / "state")
+    with serving_at(state, tokens=Tokens.read(file)) as client:
+        yield client
+
+
+def asked(client: httpx.Client, method: str, path: str, token: str | None) -> httpx.Response:
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    return client.request(method, path.replace("{id:path}", "1"), headers=headers)
+
+
+def test_tokens_say_who_may_ask_and_who_may_teach(guarded: httpx.Client) -> None:
+    for endpoint in ENDPOINTS:
+        if endpoint.scope is None:
+            assert asked(guarded, endpoint.method, endpoint.path, None).status_code == 200
+            continue
+        for token in (None, "x", "wrong", READER[:-1], READER + "x"):
+            answer = asked(guarded, endpoint.method, endpoint.path, token)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        reads = asked(guarded, endpoint.method, endpoint.path, READER).status_code
+        assert (reads == 403) == (endpoint.scope == "learn")
+        assert asked(guarded, endpoint.method, endpoint.path, TEACHER).status_code not in (401, 403)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [("", "no token"), ("short read", "line 1"), ("a" * 20, "line 1"), ("\n" + "a" * 20 + " write", "line 2")],
+)
+def test_a_file_of_tokens_that_is_none(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(text)
+    (tmp_path / "tokens").chmod(0o600)
+    with pytest.raises(errors.BadFile, match=words) as raised:
+        Tokens.read(tmp_path / "tokens")
+    assert "aaaa" not in str(raised.value)
+
+
+def test_others_may_not_read_the_tokens(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("a" * 20 + " read")
+    (tmp_path / "tokens").chmod(0o644)
+    with pytest.warns(errors.BanburyWarning, match="chmod 600"):
+        Tokens.read(tmp_path / "tokens")
+    with pytest.raises(errors.BadFile, match="No such file"):
+        Tokens.read(tmp_path / "other")
+
+
+def test_without_tokens_only_this_machine_may_ask(client: httpx.Client) -> None:
+    assert client.get("/model", headers={"host": "evil.example"}).status_code == 421
+    assert client.get("/model", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.get("/model", headers={"origin": "http://localhost:3000"}).status_code == 200
+    for host in ("127.0.0.1", "::1", "localhost", "127.8.9.1"):
+        check_address(host, None)
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):
+        with pytest.raises(errors.BadSetting, match="--tokens"):
+            check_address(host, None)
+
+
+def test_metrics(client: httpx.Client) -> None:
+    client.post("/predict", json={"rows": ["a", "b"]})
+    client.put("/rows/1", json={"row": "a", "label": "ham"})
+    text = client.get("/metrics").text
+    assert 'banbury_requests_total{path="/predict",method="POST",status="200"} 1' in text
+    assert 'banbury_rows_total{what="predicted"} 2' in text
+    assert 'banbury_rows_total{what="learned"} 1' in text
+    assert 'banbury_request_seconds_bucket{path="/predict",le="+Inf"} 1' in text
+    assert "banbury_rows 41" in text
+    for line in text.splitlines():
+        assert line.startswith("#") or (len(line.rsplit(" ", 1)) == 2 and float(line.rsplit(" ", 1)[1]) >= 0)
+    assert json.loads(client.get("/health").text)["status"] == "ok"

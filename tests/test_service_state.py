@@ -1,0 +1,462 @@
+"""The state behind the service: what was acknowledged is there, exactly and after any crash; what was deleted is nowhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import banbury as bb
+import serving
+from banbury import errors
+from banbury.service.learner import Settings
+from banbury.service.log import DiskFull
+from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
+
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+MODELS: dict[str, Any] = {}
+
+
+def model_of(kind: str) -> Any:
+    if kind not in MODELS:
+        MODELS[kind] = serving.KINDS[kind][0]()
+    return MODELS[kind]
+
+
+def naive(base: bb.Tally, rows: dict[str, tuple[Any, Any]], state: State) -> bb.Tally:
+    """The tally of a base and rows, by counting each as anyone would."""
+    for row, label in rows.values():
+        if label is not None:
+            one: Any = [row] if isinstance(row, str) else row
+            if isinstance(row, dict):
+                one = {name: [row.get(name)] for name in base.schema.columns}
+            elif isinstance(row, list):
+                one = np.array([row])
+            base = base + base.count(one, [label])
+    return base.to(state.learner.tally().schema)
+
+
+class Oracle:
+    """What a state should hold: rows by id, and the changes that can be undone."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[Any, Any]] = {}
+        self.stack: list[tuple[str, tuple[Any, Any] | None]] = []
+
+    def put(self, id: str, row: Any, label: Any) -> None:
+        before = self.rows.get(id)
+        if before == (row, label):
+            return
+        if before is not None or label is not None:
+            self.stack.append((id, before))
+        self.rows[id] = (row, label)
+
+    def delete(self, id: str) -> bool:
+        self.stack = [(own, before) for own, before in self.stack if own != id]
+        return self.rows.pop(id, None) is not None
+
+    def undo(self) -> bool:
+        if not self.stack:
+            return False
+        id, before = self.stack.pop()
+        self.rows[id] = (self.rows[id][0], None) if before is None else before
+        return True
+
+
+def checked(state: State, oracle: Oracle, base: bb.Tally) -> None:
+    rows = {row["id"]: (row["row"], row["label"]) for row in state.rows(n=-1)}
+    assert rows == oracle.rows
+    tally = state.learner.tally()
+    assert tally == naive(base, rows, state)
+    assert state.verified()["equal"]
+    given = state.learner.rows.batch([row for row, _ in rows.values()] or [serving.KINDS["texts"][1](random.Random(0))])
+    if rows and tally.classes and any(label for _, label in rows.values()):
+        said, _ = state.learner.answering()
+        fresh = state.learner.settings.model(tally)
+        np.testing.assert_allclose(said.posterior(given), fresh.posterior(given), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", serving.KINDS)
+@settings(max_examples=40 if THOROUGH else 3)
+@given(seed=st.integers(0, 2**32))
+def test_any_changes_leave_what_counting_the_rows_anew_does(
+    kind: str, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Learned, moved, replaced, unlabelled, undone, deleted, together, restarted, in any order: sums are those of the rows."""
+    folder, rng = tmp_path_factory.mktemp("state"), random.Random(seed)
+    model, oracle, (_, row_of, label_of) = model_of(kind), Oracle(), serving.KINDS[kind]
+    known = [row_of(rng) for _ in range(3)]
+    state = State.of(model, folder)
+    for _ in range(25):
+        id, row = f"r{rng.randint(0, 4)}", rng.choice(known) if rng.random() < 0.5 else row_of(rng)
+        label = None if rng.random() < 0.15 else label_of(rng)
+        label = sorted(label) if isinstance(label, list) else label
+        act = rng.choice(["put"] * 5 + ["delete", "undo", "undo", "together", "restart", "snapshot"])
+        if act == "put":
+            state.change(Put(id, row, label))
+            oracle.put(id, row, label)
+        elif act == "together":
+            state.change(Together((Put(id, row, label), Put("z", row, label))))
+            oracle.put(id, row, label)
+            oracle.put("z", row, label)
+        elif act == "delete":
+            if oracle.delete(id):
+                state.change(Delete(id))
+            else:
+                with pytest.raises(UnknownRow, match=id):
+                    state.change(Delete(id))
+        elif act == "undo":
+            if oracle.undo():
+                state.change(Undo())
+            else:
+                with pytest.raises(UnknownRow, match="no change left"):
+                    state.change(Undo())
+        elif act == "snapshot":
+            state.snapshot()
+        else:
+            digest = state.digest()
+            if rng.random() < 0.5:
+                state.close()
+            else:  # as if it had been killed: nothing is left behind in order
+                kept = folder.with_name(f"{folder.name}-{rng.random()}")
+                shutil.copytree(folder, kept)
+                state.close()
+                folder = kept
+            state = State.of(None, folder)
+            assert state.digest() == digest
+    checked(state, oracle, model.tally)
+    state.close()
+
+
+def test_the_same_again_changes_nothing(tmp_path: Path) -> None:
+    with State.of(serving.texts_model(), tmp_path / "state") as state:
+        first = state.change(Put("1", "free money", "spam"))
+        again = state.change(Put("1", "free money", "spam"))
+        assert (first["action"], again["action"], first["change"]) == ("learned", "unchanged", again["change"])
+        assert len(state.history()) == 1
+
+
+def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -> None:
+    model = bb.estimate(bb.count(["a b", "c"], target=["x", "y"]))
+    empty = model.tally - model.tally
+    with State.of(empty, tmp_path / "state") as state:
+        with pytest.raises(errors.EmptyData, match="nothing was learned yet"):
+            state.learner.answering()
+        for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
+            state.change(Put(id, row, label))
+        assert state.digest()[0] == model.tally.digest()
+        state.change(Delete("1"))
+        state.change(Delete("2"))
+        assert state.digest()[0] == empty.digest()
+    with State.of(None, tmp_path / "state") as state:
+        assert state.digest()[0] == empty.digest()
+        state.change(Put("3", "a b", "x"))
+        assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind, row, label, words",
+    [
+        ("texts", 3, "ham", "row 0 is 3"),
+        ("texts", "a b", {"x": 1}, "label must be"),
+        ("texts", "a b", "", "not empty"),
+        ("texts", "a b", 1, "no class 1"),
+        ("texts", {"txt": "a b"}, "ham", "no column 'txt'"),
+        ("table", {"age": "old"}, "yes", "'age'"),
+        ("table", {"ward": 3}, "yes", "a text is needed"),
+        ("table", {"age": [1, 2]}, "yes", "'age'"),
+        ("table", {"age": 2**70}, "yes", "64 bits"),
+        ("table", {"aeg": 2}, "yes", "Did you mean 'age'"),
+        ("table", {}, "yes", "some of the columns"),
+        ("table", [1], "yes", "5 features"),
+        ("labels", "a b", "grain", "a list of labels"),
+        ("labels", "a b", [["grain"]], "label must be"),
+    ],
+)
+def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any, words: str, tmp_path: Path) -> None:
+    with State.of(model_of(kind), tmp_path / "state") as state:
+        digest = state.digest()
+        with pytest.raises(errors.BanburyError, match=words):
+            state.change(Put("1", row, label))
+        good = serving.KINDS[kind][1](random.Random(0))
+        with pytest.raises(errors.BanburyError, match=words):  # nor does what comes together with it
+            state.change(Together((Put("0", good, serving.KINDS[kind][2](random.Random(0))), Put("1", row, label))))
+        assert state.digest() == digest
+        assert state.rows() == []
+
+
+@pytest.mark.parametrize("id", ["", "a\0b", "a\nb", "x" * 600, "\ufffd", 3, None])
+def test_an_id_is_a_text_that_can_be_printed(id: Any, tmp_path: Path) -> None:
+    with (
+        State.of(serving.texts_model(), tmp_path / "state") as state,
+        pytest.raises(errors.BadSetting, match="id must be"),
+    ):
+        state.change(Put(id, "a", "ham"))
+
+
+def test_a_second_server_refuses(tmp_path: Path) -> None:
+    with State.of(serving.texts_model(), tmp_path / "state"), pytest.raises(StateInUse, match="another server runs"):
+        State.of(None, tmp_path / "state")
+    State.of(None, tmp_path / "state").close()
+
+
+def test_another_model_or_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(errors.BadFile, match="cannot hold a state"):
+        State.of(None, tmp_path / "state")
+    (tmp_path / "state").mkdir()
+    with pytest.raises(errors.BadSetting, match="holds no state yet"):
+        State.of(None, tmp_path / "state")
+    State.of(serving.texts_model(), tmp_path / "state").close()
+    State.of(serving.texts_model(), tmp_path / "state").close()
+    with pytest.raises(errors.BadSetting, match="begun with another model"):
+        State.of(serving.plain_table(), tmp_path / "state")
+    with pytest.raises(errors.BadSetting, match="keeps rows"):
+        State.of(None, tmp_path / "state", keep_rows=False)
+    with State.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
+        state.change(Put("1", "a", "ham"))
+
+
+def test_a_prior_that_lacks_a_class_refuses_it(tmp_path: Path) -> None:
+    model = serving.texts_model().with_class_prior({"ham": 0.5, "spam": 0.5})
+    with State.of(model, tmp_path / "state") as state:
+        digest = state.digest()
+        with pytest.raises(errors.BadSetting, match="class_prior"):
+            state.change(Put("1", "a b", "news"))
+        assert state.digest() == digest
+        state.change(Put("1", "a b", "ham"))
+        assert state.verified()["equal"]
+
+
+# Purging --------------------------------------------------------------------------------------------------------------
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+@pytest.mark.parametrize("kind", ["texts", "weighed texts", "labels", "weighed table"])
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: Path) -> None:
+    """Moved, replaced, undone, snapshotted and long: once the answer is there, no file of the state has a word of it."""
+    folder, secret = tmp_path / "state", "xyzzyplugh"
+    label: Any = ["grain"] if kind == "labels" else "yes" if kind == "weighed table" else "ham"
+    other: Any = ["fuel"] if kind == "labels" else "no" if kind == "weighed table" else "spam"
+    long = f"{secret} " + " ".join(f"{secret}{n}" for n in range(2_000))
+    row = {"note": long, "ward": f"{secret}-ward"} if kind == "weighed table" else long
+    with State.of(model_of(kind), folder, keep_rows=keep_rows) as state:
+        before = state.digest()[0]
+        state.change(Put("1", row, label, note=f"{secret} note"))
+        assert secret.encode() in bytes_of(folder)
+        state.change(Put("1", row, other))
+        state.snapshot()
+        if keep_rows:
+            state.change(Put("1", {"note": f"{secret} again"} if kind == "weighed table" else f"{secret} again", other))
+            state.change(Undo())
+        state.change(Put("2", serving.KINDS[kind][1](random.Random(0)), label))
+        state.change(Delete("1", row))
+        assert secret.encode() not in bytes_of(folder)
+        assert {frozenset(each) for each in state.history("1")} == {frozenset(["change", "time", "id", "action"])}
+        state.change(Delete("2", serving.KINDS[kind][1](random.Random(0))))
+        assert state.digest()[0] == before
+    assert secret.encode() not in bytes_of(folder)
+    with State.of(None, folder, keep_rows=keep_rows) as state:
+        assert state.digest()[0] == before
+
+
+def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
+    """What is learned leaves the log with the next snapshot; forgetting takes the row again, and is as exact."""
+    folder = tmp_path / "state"
+    with State.of(serving.texts_model(), folder, keep_rows=False) as state:
+        state.change(Put("1", "xyzzy cheap", "spam"))
+        state.snapshot()
+        state.change(Put("2", "xyzzy lunch", "ham"))
+        digest = state.digest()
+    kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
+    assert b"xyzzy" not in kept
+    with State.of(None, folder, keep_rows=False) as state:
+        assert state.digest() == digest
+        assert state.row("1") == {"id": "1", "label": "spam", "change": 1}
+        for wanted in (Delete("1"), Delete("1", "other words"), Undo("1"), Put("1", "other words", "ham")):
+            with pytest.raises(NotKept, match="not kept"):
+                state.change(wanted)
+        with pytest.raises(NotKept, match="counted again"):
+            state.verified()
+        assert state.digest() == digest
+        state.change(Put("1", "xyzzy cheap", "ham"))
+        state.change(Delete("1", "xyzzy cheap"))
+        state.change(Delete("2", "xyzzy lunch"))
+        assert state.digest()[0] == serving.texts_model().tally.digest()
+
+
+def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with State.of(serving.texts_model(), folder) as state:
+        for n in range(200):
+            state.change(Put(str(n % 20), f"word{n} cheap lunch", ("ham", "spam")[n % 2]))
+        state.change(Delete("3"))
+        digest, rows, size = state.digest(), state.rows(), (folder / "log.sqlite").stat().st_size
+        state.compact()
+        assert (folder / "log.sqlite").stat().st_size < size
+        assert (state.digest(), state.rows()) == (digest, rows)
+        assert len(state.history()) == 20
+        with pytest.raises(UnknownRow):
+            state.change(Undo())
+        state.change(Put("4", "once more", "ham"))
+        assert state.change(Undo())["id"] == "4"
+        assert state.verified()["equal"]
+    with State.of(None, folder) as state:
+        assert state.verified()["equal"]
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+def test_killed_again_and_again(tmp_path: Path) -> None:
+    """Eight clients, killed in the middle: every acknowledged change is there, and of others only one that was under way."""
+    loops = 200 if THOROUGH else 20
+    command = [sys.executable, serving.__file__, str(tmp_path / "state"), str(loops), "7"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows: dict[str, Any] = {}
+    n_done = 0
+    for line in done.stdout.splitlines():
+        loop = json.loads(line)
+        under_way: dict[str, Any] = {}
+        for told in loop["told"]:
+            if "begun" in told:
+                under_way[told["begun"]] = told["to"]
+            elif "done" in told:
+                n_done += 1
+                to = under_way.pop(told["done"])
+                rows.pop(told["done"], None)
+                rows |= {} if to is None else {told["done"]: to}
+        found = loop["found"]
+        assert found["equal"]
+        for id in rows.keys() | found["rows"].keys():
+            possible = [rows.get(id)] + ([under_way[id]] if id in under_way else [])
+            assert found["rows"].get(id) in possible
+        rows = found["rows"]
+    assert n_done > 5 * loops
+
+
+def test_a_log_cut_off_anywhere_is_a_prefix(tmp_path: Path) -> None:
+    """Wherever the log's tail is cut: the rows are those after some number of changes, and the more the longer it is."""
+    folder = tmp_path / "state"
+    state = State.of(serving.texts_model(), folder)
+    state.log.scrub()
+    histories = [{}]
+    for n in range(6):
+        state.change(Put(str(n % 4), f"text {n}", ("ham", "spam")[n % 2]))
+        histories.append({row["id"]: (row["row"], row["label"]) for row in state.rows()})
+    kept = tmp_path / "kept"
+    shutil.copytree(folder, kept)
+    state.close()
+    wal = (kept / "log.sqlite-wal").read_bytes()
+    step, frame = 1 if THOROUGH else 997, 24 + 4096
+    ends = {*range(0, len(wal), step), *(at + off for at in range(32, len(wal), frame) for off in (-1, 0, 1)), len(wal)}
+    cut, reached = tmp_path / "cut", 0
+    for end in sorted(end for end in ends if end <= len(wal)):
+        shutil.copytree(kept, cut, ignore=shutil.ignore_patterns("*-shm"))
+        (cut / "log.sqlite-wal").write_bytes(wal[:end])
+        with closing(sqlite3.connect(cut / "log.sqlite")) as connection:
+            rows = connection.execute("SELECT id, row, label FROM rows JOIN contents USING (content, id)").fetchall()
+        n = histories.index({id: (json.loads(row), json.loads(label)) for id, row, label in rows})
+        assert n >= reached
+        if n > reached:
+            with State.of(None, cut) as again:
+                assert again.verified()["equal"]
+        reached = n
+        shutil.rmtree(cut)
+    assert reached == 6
+
+
+def test_a_snapshot_ahead_of_its_log_is_not_believed(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "state", tmp_path / "kept"
+    with State.of(serving.texts_model(), folder) as state:
+        state.change(Put("1", "cheap", "spam"))
+        digest = state.digest()
+        state.log.scrub()
+        shutil.copytree(folder, kept)
+        state.change(Put("2", "lunch", "ham"))
+        state.snapshot()
+    for name in ("log.sqlite-wal", "log.sqlite-shm"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.copy(kept / "log.sqlite", folder / "log.sqlite")
+    with State.of(None, folder) as state:
+        assert state.digest() == digest
+
+
+@pytest.mark.parametrize("snapshotted", [False, True])
+def test_a_full_disk_changes_nothing_and_answers_go_on(snapshotted: bool, tmp_path: Path) -> None:
+    with State.of(serving.texts_model(), tmp_path / "state") as state:
+        state.change(Put("1", "cheap", "spam"))
+        if snapshotted:
+            state.snapshot()
+        digest, writing = state.digest(), state.log._writing
+        said = state.learner.answering()[0].posterior(["cheap lunch"])
+        pages = writing.execute("PRAGMA page_count").fetchone()[0]
+        writing.execute(f"PRAGMA max_page_count = {pages}")
+        for _ in range(3):
+            with pytest.raises(DiskFull, match="full"):
+                state.change(Put("2", "long " * 5_000, "ham"))
+        assert state.digest() == digest
+        np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
+        writing.execute("PRAGMA max_page_count = 1000000")
+        state.change(Put("2", "long " * 5_000, "ham"))
+        assert state.verified()["equal"]
+
+
+def test_clocks_that_move_change_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with State.of(serving.texts_model(), tmp_path / "state") as state:
+        for n, now in enumerate([1e9, 5e8, 2e9, 0.0, 1.5e9]):
+            monkeypatch.setattr("banbury.service.log.time.time", lambda now=now: now)
+            state.change(Put("1", "cheap", ("ham", "spam")[n % 2]))
+        assert [each["change"] for each in state.history()] == [5, 4, 3, 2, 1]
+        assert state.change(Undo())["label"] == "spam"
+        digest = state.digest()
+    with State.of(None, tmp_path / "state") as state:
+        assert state.digest() == digest
+
+
+@pytest.mark.parametrize("name", ["log.sqlite", "base.banbury"])
+def test_a_damaged_state_says_so(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    with State.of(serving.texts_model(), folder) as state:
+        state.change(Put("1", "cheap", "spam"))
+    for path in folder.glob("snapshot*"):
+        path.unlink()
+    (folder / name).write_bytes(b"no such file" * 100)
+    with pytest.raises(errors.BadFile, match=name):
+        State.of(None, folder)
+
+
+def test_settings_are_kept(tmp_path: Path) -> None:
+    """How a model is estimated, its prior and its calibration are as they were after a restart, too."""
+    texts = ["cheap pills", "lunch", "cheap", "noon lunch"] * 5
+    labels = ["spam", "ham", "spam", "ham"] * 5
+    clf = bb.NaiveBayesClassifier(alpha=0.3, calibrate="temperature", class_prior=[0.4, 0.6]).fit(texts, labels)
+    with State.of(clf.model_, tmp_path / "state") as state:
+        state.change(Put("1", "free lunch", "spam"))
+        said = state.learner.answering()[0].posterior(["cheap lunch"])
+    with State.of(None, tmp_path / "state") as state:
+        np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
+        assert state.learner.settings.choice.alpha == 0.3
+        assert state.learner.settings.calibration is not None
+        assert Settings.of(state.learner.answering()[0]).class_prior == [0.4, 0.6]
