@@ -791,3 +791,91 @@ def _occurrences(tally: Tally, feature: Any, value: Sequence[Any], label: Any, h
         weights = {word: weight(counts[word, label], prior, how) for word in words}
         own = {word: log(share(weights[word], sum(weights.values()), len(words))) for word in words}
     return sum(n * own[word] for word, n in x.items())
+
+
+# Wrong labels --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Suspicion:
+    own: dict[int, float]  # row → P(its label), by what all other rows say
+    other: dict[int, float]  # row → P(the most probable other label)
+    joint: dict[tuple[Any, Any], int]  # (label, class that the row is confidently of) → rows
+
+
+def suspicious(schema: Any, rows: Sequence[Row], target: str, alpha: float) -> Suspicion:
+    """Every row scored by a recount of the others; calibrated by one rising staircase for each class; and the confident joint."""
+    classes = sorted({row[target] for row in rows})
+    scores: dict[int, dict[Any, float]] = {}
+    for i, row in enumerate(rows):
+        tally = count(schema, [other for j, other in enumerate(rows) if j != i], target)
+        joint = log_joint(tally, schema, row, alpha=alpha)
+        if row[target] in joint:  # it was not the last of its class
+            top = max(joint.values())
+            scores[i] = {c: round(joint[c] - top, 8) if c in joint else -math.inf for c in classes}
+    fitted = classes[1:] if len(classes) == 2 else classes
+    shares: dict[Any, dict[int, float]] = {}
+    for c in fitted:
+        odds = {i: score[c] - _log_sum([score[d] for d in classes if d != c]) for i, score in scores.items()}
+        shares[c] = staircase(odds, {i: rows[i][target] == c for i in scores})
+    posteriors: dict[int, dict[Any, float]] = {}
+    for i in scores:
+        if len(classes) == 2:
+            posteriors[i] = {classes[0]: 1.0 - shares[classes[1]][i], classes[1]: shares[classes[1]][i]}
+        else:
+            total = sum(shares[c][i] for c in classes)
+            posteriors[i] = {c: shares[c][i] / total if total else 1.0 / len(classes) for c in classes}
+    found = Suspicion({}, {}, {})
+    means = {}
+    for c in classes:
+        own = [posteriors[i][c] for i in posteriors if rows[i][target] == c]
+        means[c] = sum(own) / len(own) if own else math.inf
+    for i, shares_of in posteriors.items():
+        label = rows[i][target]
+        found.own[i], found.other[i] = shares_of[label], max(p for c, p in shares_of.items() if c != label)
+        reached = {c: p for c, p in shares_of.items() if p >= means[c] - 1e-9}
+        if reached:
+            most = max(reached.values())
+            best = label if reached.get(label, -1.0) >= most - 1e-9 else min(c for c in reached if reached[c] == most)
+            found.joint[label, best] = found.joint.get((label, best), 0) + 1
+    return found
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    top = max(values)
+    return top if top == -math.inf else top + math.log(math.fsum(math.exp(x - top) for x in values))
+
+
+def staircase(odds: Mapping[int, float], positive: Mapping[int, bool]) -> dict[int, float]:
+    """The rising staircase nearest to what happened: neighbours that fall are joined until none does. Equal odds are one step."""
+    steps: list[list[int]] = []
+    for i in sorted(odds, key=lambda i: odds[i]):
+        if steps and odds[i] == odds[steps[-1][-1]]:
+            steps[-1].append(i)
+        else:
+            steps.append([i])
+
+    def height(step: Sequence[int]) -> Fraction:
+        return Fraction(sum(positive[i] for i in step), len(step))
+
+    k = 1
+    while k < len(steps):
+        if height(steps[k - 1]) >= height(steps[k]):
+            steps[k - 1 : k + 1] = [steps[k - 1] + steps[k]]
+            k = max(k - 1, 1)
+        else:
+            k += 1
+    return {i: float(height(step)) for step in steps for i in step}
+
+
+# The next labels -----------------------------------------------------------------------------------------------------
+
+
+def stands_for_others(alike: Sequence[Sequence[float]], covered: Sequence[float], n: int) -> list[int]:
+    """Places that together are most like all others, each the one that adds most, the first of equals."""
+    chosen: list[int] = []
+    for _ in range(n):
+        near = [max([covered[j], *(alike[k][j] for k in chosen)]) for j in range(len(alike))]
+        gains = {k: sum(max(alike[k][j] - near[j], 0.0) for j in range(len(alike))) for k in range(len(alike))}
+        chosen.append(max((k for k in gains if k not in chosen), key=lambda k: (round(gains[k], 9), -k)))
+    return chosen

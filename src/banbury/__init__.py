@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from banbury.labels import LabelEvaluation, LabelModel
     from banbury.naive_bayes import Model, estimate
     from banbury.networks import BeliefNetwork
+    from banbury.next_labels import NextToLabel, next_to_label
     from banbury.reports import Report, report
     from banbury.schema import Schema
     from banbury.selection import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     )
     from banbury.tally import Tally, count
     from banbury.weighing import Weighing, weigh
+    from banbury.wrong_labels import Suspicious, suspicious
 
 __version__ = "0.1.0"
 
@@ -93,6 +95,7 @@ __all__ = [
     "MultiLabelClassifier",
     "MultinomialNB",
     "NaiveBayesClassifier",
+    "NextToLabel",
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",
@@ -100,6 +103,7 @@ __all__ = [
     "Report",
     "Schema",
     "SemiSupervisedClassifier",
+    "Suspicious",
     "TANClassifier",
     "Tally",
     "Text",
@@ -119,9 +123,11 @@ __all__ = [
     "learning_curve",
     "load",
     "mutual_information",
+    "next_to_label",
     "plots",
     "report",
     "save",
+    "suspicious",
     "thresholds",
     "tune",
     "weigh",
@@ -148,11 +154,13 @@ _HOMES = {
     "labels": "LabelEvaluation LabelModel",
     "naive_bayes": "Model estimate",
     "networks": "BeliefNetwork",
+    "next_labels": "NextToLabel next_to_label",
     "reports": "Report report",
     "schema": "Schema",
     "selection": "CrossValidation Evaluation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "tally": "Tally count",
     "weighing": "Weighing weigh",
+    "wrong_labels": "Suspicious suspicious",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

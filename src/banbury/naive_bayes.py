@@ -330,10 +330,7 @@ class Model:
         if held_out:
             batch = self._one_row(row)
             own = self._own_label(batch, label)
-            remarks = [f"this row was counted as {own!r}; here it is left out, and does not speak for itself"]
-            remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
-            told = self._without(batch, own).explain(batch, against)
-            return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
+            return self._explained_without(self.without(batch, own), batch, own, against)
         batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, scores = self._answer(batch, parameters)
@@ -361,6 +358,16 @@ class Model:
         odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
         return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
 
+    def explain_between(self, batch: Batch, own: Label, other: Label, weight: float = 1.0) -> Explanation:
+        """Why one row, counted with this weight as one of its ``own`` class and left out, is of that class or of the other."""
+        rest = self.without(batch, own, weight)
+        return self._explained_without(rest, batch, own, other if rest.predict(batch)[0] == own else own)
+
+    def _explained_without(self, rest: Model, batch: Batch, own: Label, against: Any) -> Explanation:
+        remarks = [f"this row was counted as {own!r}; here it is left out, and does not speak for itself"]
+        remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
+        return replace(rest.explain(batch, against), held_out=True, stale=self._stale, remarks=tuple(remarks))
+
     @property
     def _stale(self) -> bool:
         """Whether rows were learned or forgotten since its evidence was weighed."""
@@ -380,10 +387,11 @@ class Model:
             )
         return self.classes[class_number(label, self.classes)]
 
-    def _without(self, batch: Batch, label: Label) -> Model:
-        """The same model of all rows but one."""
+    def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
+        """The same model of all rows but one, which was counted with this weight."""
         row, growing = aligned(batch, self.schema, (self.target or "",)), Growing.of(self.tally)
-        own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
+        weights = None if weight == 1.0 else np.array([weight])
+        own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
             growing.forget(own)
         except errors.NegativeCount as problem:

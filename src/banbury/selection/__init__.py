@@ -2,12 +2,14 @@
 
 from banbury.selection.cross_validation import (
     calibrated_within,
+    can_leave_one_out,
     counted_and_validated,
     cross_validate,
     cross_validate_stream,
     left_out,
     scored_and_validated,
     weighed_and_validated,
+    without_each,
 )
 from banbury.selection.dataset import has_sets, held, streamed
 from banbury.selection.learning import LearningCurve, learning_curve
@@ -22,6 +24,7 @@ __all__ = [
     "Streamed",
     "Tuning",
     "calibrated_within",
+    "can_leave_one_out",
     "counted_and_validated",
     "cross_validate",
     "cross_validate_stream",
@@ -36,4 +39,5 @@ __all__ = [
     "weighed",
     "weighed_and_validated",
     "weighed_rows",
+    "without_each",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,10 +160,7 @@ def _is(given: Any, default: Any) -> bool:
 
 def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:
     """By formula where every family has one, and row by row otherwise."""
-    check_positive("alpha", settings["alpha"], zero=True)
-    choice = Choice(settings["how"], float(settings["alpha"]), int(settings["seed"]))
-    kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
-    if not all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values()):
+    if not can_leave_one_out(rows, settings):
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if not 2 <= n_rows <= MOST_FOLDS:
             text = f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for "
@@ -175,11 +172,12 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if np.count_nonzero(counted) < 2:
         raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
-    tested, scores, impossible, kept = _without_each(rows, settings)
-    PendingWarnings(impossible).warn(settings["how"])
-    notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
-    numbers = np.arange(len(tested), dtype=np.int32)
-    return _answered(rows, tested, numbers, normalised(scores), "leave-one-out cross-validation", notes)
+    found = without_each(rows, settings)
+    PendingWarnings(found.impossible).warn(settings["how"])
+    notes = (f"of all rows, not of all but one: {', '.join(found.kept)}",) if found.kept else ()
+    numbers = np.arange(len(found.tested), dtype=np.int32)
+    posteriors, what = normalised(found.scores), "leave-one-out cross-validation"
+    return _answered(rows, found.tested, numbers, posteriors, what, notes)
 
 
 def counted_and_validated(
@@ -302,11 +300,30 @@ def _made(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Model, Calibratio
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------
 
 
-def _without_each(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, int, list[str]]:
-    """The labelled rows, log P(class, row) of each without itself, (rows, classes), and what stays that of all rows.
+class WithoutEach(NamedTuple):
+    """What is said of labelled rows, each without itself: log P(class, row), (rows, classes), and the model of all of them.
 
-    A row in which every class is impossible gets its log prior; how many there are is told, too.
+    A row in which every class is impossible gets its log prior; ``impossible`` is how many there are. ``kept`` is what stays
+    that of all rows.
     """
+
+    model: Model
+    tested: Int
+    scores: Real
+    impossible: int
+    kept: list[str]
+
+
+def can_leave_one_out(rows: Dataset, settings: Mapping[str, Any]) -> bool:
+    """Whether every family has a formula for what it says of a row that is left out."""
+    check_positive("alpha", settings["alpha"], zero=True)
+    choice = Choice(settings["how"], float(settings["alpha"]), int(settings["seed"]))
+    kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
+    return all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values())
+
+
+def without_each(rows: Dataset, settings: Mapping[str, Any]) -> WithoutEach:
+    """Every labelled row scored by what all others add up to."""
     groups = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
     total = Groups.of(rows, groups, 1).total
     model = estimate(total, **settings)
@@ -327,7 +344,7 @@ def _without_each(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real
         wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
         every = wide
     notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
-    return tested, every, impossible, list(dict.fromkeys(notes))
+    return WithoutEach(model, tested, every, impossible, list(dict.fromkeys(notes)))
 
 
 def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:

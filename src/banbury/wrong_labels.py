@@ -1,0 +1,424 @@
+"""Wrong labels: rows whose label all other rows speak against.
+
+Every row is left out and asked for its class; the answers are made honest; and a row whose own label is improbable is suspicious.
+How many labels of each class are really of another is counted as C. Northcutt, L. Jiang and I. Chuang do it, *Confident learning:
+estimating uncertainty in dataset labels* (2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.calibration import Calibration, calibrate
+from banbury.errors import many
+from banbury.explain import Explanation
+from banbury.explain.explanation import Evidence
+from banbury.explain.page import percent
+from banbury.naive_bayes import Model, estimate
+from banbury.schema import Features, Missing, Schema
+from banbury.selection import can_leave_one_out, held, left_out, weighed_and_validated, weighed_rows, without_each
+from banbury.selection.dataset import Dataset
+from banbury.selection.groups import Groups
+from banbury.sums import weighed as weighed_numbers
+from banbury.table import content_hashes
+from banbury.tally import Label
+
+By = Literal["self_confidence", "margin"]
+BYS = ("self_confidence", "margin")
+ALPHA = 0.1  # a rare word must be able to say that a label is wrong
+FOLDS = 10
+DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
+SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
+TELLING = 3  # pieces of evidence that are shown of each row
+SHOWN = 10  # pairs of classes that are shown
+
+
+def suspicious(
+    data: Any,
+    target: Any = None,
+    *,
+    n: int = 10,
+    by: By = "self_confidence",
+    alpha: float = ALPHA,
+    weigh: bool | Mapping[str, Any] = False,
+    features: Features = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    groups: Any = None,
+    missing: Missing = "skip",
+    threads: int | None = None,
+    **reading: Any,
+) -> Suspicious:
+    """The ``n`` rows whose labels look most wrong, each with the label that the other rows suggest and why.
+
+    Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
+    comes first whose own label is least probable ("self_confidence"), or falls farthest behind another ("margin").
+    ``joint`` counts, for every two classes, the rows of the one that are confidently of the other: their posterior of it is
+    at least what rows of that class have on average.
+
+    With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
+    left out in turn, as with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does. What a row holds alone
+    decides its fold. Everything else is that of ``bb.count``. Rows without a label are skipped.
+
+    >>> import banbury as bb
+    >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
+    >>> found = bb.suspicious([*texts, "cheap pills and watches"], target=["spam"] * 3 + ["ham"] * 4, n=1)
+    >>> row = found.rows[0]
+    >>> row.row, row.given, row.suggested
+    (6, 'ham', 'spam')
+    """
+    errors.check_whole("n", n, 1)
+    if by not in BYS:
+        raise errors.unknown_choice("by", by, BYS)
+    counting = {"schema": schema, "features": features, "weights": weights, "groups": groups, "threads": threads}
+    if weigh is False:
+        rows = held(data, target, missing=missing, **counting, **reading)
+    else:
+        rows = weighed_rows(data, target, **counting, **reading)
+    if len(rows.classes) < 2:
+        wanted = "two at least, to tell a wrong label from a right one"
+        raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)
+    settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "seed": 0}
+    if weigh is not False:
+        answers = _weighed(rows, weigh)
+    elif groups is None and can_leave_one_out(rows, settings):
+        answers = _each_left_out(rows, settings)
+    else:
+        answers = _folds_left_out(rows, settings)
+    return _ranked(rows, answers, int(n), by)
+
+
+# What the other rows say ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Log posteriors of rows by models that have not seen them, and those models: that of all rows, or one for each fold."""
+
+    tested: Int
+    scores: Real
+    told_by: str
+    whole: Model | None = None
+    kept: tuple[str, ...] = ()  # what stays that of all rows when one is left out
+    folds: NDArray[np.int32] | None = None  # of all rows
+    models: Mapping[int, Model] = field(default_factory=dict)
+
+    def explain(self, rows: Dataset, row: int, given: Label, suggested: Label, honest: Calibration) -> Explanation:
+        (batch,) = rows.take(np.array([row]))
+        if self.whole is not None:
+            weight = 1.0 if rows.weights is None else float(rows.weights[row])
+            return self.whole.calibrated(honest).explain_between(batch, given, suggested, weight)
+        assert self.folds is not None
+        model = self.models[int(self.folds[row])]
+        model = model.calibrated(honest) if model.classes == rows.classes else model
+        return model.explain(batch, suggested if model.predict(batch)[0] == given else given)
+
+
+def _each_left_out(rows: Dataset, settings: Mapping[str, Any]) -> Answers:
+    found = without_each(rows, settings)
+    return Answers(found.tested, found.scores, "leaving out one row at a time", found.model, tuple(found.kept))
+
+
+def _folds_left_out(rows: Dataset, settings: Mapping[str, Any]) -> Answers:
+    folds = _dealt(rows)
+    _, scores, tested = left_out(rows, folds, settings)
+    return Answers(tested, scores, _of_folds(rows, folds), None, (), folds, _FoldModels(rows, folds, settings))
+
+
+def _weighed(rows: Dataset, weigh: bool | Mapping[str, Any]) -> Answers:
+    from sklearn.model_selection import PredefinedSplit
+
+    folds = _dealt(rows)
+    split = PredefinedSplit(folds[rows.labels >= 0])
+    found, models = weighed_and_validated(rows, split, seed=0, class_prior=None, weigh=weigh)
+    with np.errstate(divide="ignore"):
+        scores = np.log(found.posteriors)
+    told_by = f"{_of_folds(rows, folds)}, its evidence weighed"
+    return Answers(found.rows, scores, told_by, None, (), folds, dict(enumerate(models)))
+
+
+class _FoldModels(dict[int, Model]):
+    """The model of all rows outside a fold, made when it is asked for."""
+
+    def __init__(self, rows: Dataset, folds: NDArray[np.int32], settings: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._rows, self._folds, self._settings = rows, folds, settings
+
+    def __missing__(self, fold: int) -> Model:
+        others = np.where((self._folds >= 0) & (self._folds != fold), 0, -1).astype(np.int32)
+        self[fold] = estimate(Groups.of(self._rows, others, 1).total, **self._settings)
+        return self[fold]
+
+
+def _of_folds(rows: Dataset, folds: NDArray[np.int32]) -> str:
+    together = "" if rows.groups is None else " of whole groups"
+    return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
+
+
+def _dealt(rows: Dataset) -> NDArray[np.int32]:
+    """A fold for every labelled row, by what it holds or by its group: those that are alike are in one."""
+    labelled = rows.labels >= 0
+    if rows.groups is None:
+        names: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
+    else:
+        names = np.asarray(rows.groups)
+        if len(names) != rows.n_rows:
+            raise errors.length_mismatch("groups", len(names), rows.n_rows)
+    different, place = np.unique(names[labelled], return_inverse=True)
+    if len(different) < 2:
+        what = "the rows" if rows.groups is None else "the groups"
+        raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
+    folds = np.full(rows.n_rows, -1, dtype=np.int32)
+    folds[labelled] = place.reshape(-1) % min(FOLDS, len(different))
+    return folds
+
+
+# Which labels are wrong ----------------------------------------------------------------------------------------------
+
+
+def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
+    """The most suspicious of the rows that others of their class speak for."""
+    truth, every = rows.labels[answers.tested], np.arange(len(answers.tested))
+    known = answers.scores[every, truth] > -np.inf  # otherwise the row was the last of its class
+    weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
+    kept = np.flatnonzero(known & weighs)
+    if not len(kept):
+        raise errors.BadSetting(
+            "no class has two rows that could speak for each other, so no label can be told to be wrong. Give more rows."
+        )
+    tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
+    weights = None if rows.weights is None else rows.weights[tested]
+    scores = np.round(scores - scores.max(axis=1, keepdims=True), DECIMALS)
+    honest = calibrate("isotonic", scores, truth, weights)
+    posteriors = honest.apply(scores)
+    joint, thresholds, confident = confident_joint(posteriors, truth, weights)
+    at = np.arange(len(kept))
+    own, raw = posteriors[at, truth], scores[at, truth]
+    others, others_raw = posteriors.copy(), scores.copy()
+    others[at, truth], others_raw[at, truth] = -1.0, -np.inf
+    suggested = others.argmax(axis=1)
+    margin = own - others[at, suggested]
+    order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
+    found = tuple(
+        SuspiciousRow(
+            int(tested[i]),
+            rows.classes[truth[i]],
+            rows.classes[suggested[i]],
+            float(own[i]),
+            float(others[i, suggested[i]]),
+            bool(confident[i] != truth[i]),
+            rows.row_name(int(tested[i])),
+        )
+        for i in order
+    )
+    alone = int(np.count_nonzero(~known & weighs))
+    sizes = float(len(kept)) if weights is None else float(weights.sum())
+    return Suspicious(
+        found, rows.classes, joint, thresholds, sizes, rows.skipped, alone, by, answers.told_by, rows, answers, honest
+    )
+
+
+def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> tuple[Real, Real, Int]:
+    """How many rows of each label (down) are confidently of each class (across); the thresholds; and the class of each row.
+
+    A class's threshold is the mean posterior of it among rows of its label. A row is confidently of the most probable of the
+    classes whose threshold it reaches; one that reaches none is counted nowhere, and stays of its label.
+    """
+    n_classes, at = posteriors.shape[1], np.arange(len(truth))
+    each = np.ones(len(truth)) if weights is None else weights
+    rows, own = np.bincount(truth, each, n_classes), np.bincount(truth, each * posteriors[at, truth], n_classes)
+    thresholds = np.where(rows > 0, own / np.where(rows > 0, rows, 1.0), np.inf)
+    reached = np.where(posteriors >= thresholds - SAME, posteriors, -1.0)
+    best = reached.argmax(axis=1)
+    best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
+    some = reached[at, best] >= 0
+    cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
+    numbers, parts = weighed_numbers(cells, weights)
+    counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
+    return counts, thresholds, np.where(some, best, truth).astype(np.int64)
+
+
+def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
+    """The first rows by a measure, then by what was said before calibration, then by what they hold."""
+    measure, raw = np.round(measure, 9), np.round(raw, 6)
+    order = np.lexsort((raw, measure))
+    if n < len(order):
+        last = order[n - 1]
+        later = (measure[order] > measure[last]) | ((measure[order] == measure[last]) & (raw[order] > raw[last]))
+        order = order[~later]
+    order = np.sort(order)
+    hashes = np.concatenate([content_hashes(part, rows.schema.columns) for part in rows.take(tested[order])])
+    return np.asarray(order[np.lexsort((hashes, raw[order], measure[order]))][:n])
+
+
+# What was found ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SuspiciousRow:
+    """Row number ``row`` of the data, from 0: the label it has, the most probable other one, and the posteriors of both.
+
+    ``confident``: whether the row is counted in the joint as one of another class. ``file``: where it was read from, if each
+    row has a file.
+    """
+
+    row: int
+    given: Label
+    suggested: Label
+    self_confidence: float
+    probability: float  # of the suggested label
+    confident: bool
+    file: str | None = None
+
+    @property
+    def margin(self) -> float:
+        """By how much the given label is more probable than the suggested one; negative where it is less."""
+        return self.self_confidence - self.probability
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row, as JSON can hold it."""
+        return {
+            "row": self.row,
+            **({} if self.file is None else {"file": self.file}),
+            "given": self.given,
+            "suggested": self.suggested,
+            "self_confidence": self.self_confidence,
+            "probability": self.probability,
+            "margin": self.margin,
+            "confident": self.confident,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Suspicious:
+    """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
+
+    ``joint`` counts the rows of each label (down) that are confidently of each class (across); ``thresholds`` are the mean
+    posteriors that a row must reach. ``n_rows`` were compared; ``skipped`` have no label; ``alone`` are the only rows of their
+    class, which nothing can be compared with.
+    """
+
+    rows: tuple[SuspiciousRow, ...]
+    classes: tuple[Label, ...]
+    joint: Real
+    thresholds: Real
+    n_rows: float
+    skipped: int
+    alone: int
+    by: By
+    told_by: str
+    _data: Dataset
+    _answers: Answers
+    _calibration: Calibration
+
+    @property
+    def indices(self) -> Int:
+        """The numbers of the rows."""
+        return np.array([row.row for row in self.rows], dtype=np.int64)
+
+    @cached_property
+    def wrong(self) -> float:
+        """How many labels are wrong, by the joint: each label's confident rows stand for all rows that have it."""
+        counts, every = self.joint, self.joint.sum(axis=1)
+        away = every - counts.diagonal()
+        return float((self._per_label * np.divide(away, every, out=np.zeros(len(away)), where=every > 0)).sum())
+
+    @property
+    def _per_label(self) -> Real:
+        data = self._data
+        labelled = data.labels >= 0
+        weights = None if data.weights is None else data.weights[labelled]
+        return np.bincount(data.labels[labelled], weights, len(self.classes)).astype(np.float64)
+
+    @property
+    def pairs(self) -> list[tuple[Label, Label, float]]:
+        """The label, the class that its rows are confidently of, and how many of them: most first."""
+        places = [(g, c) for g in range(len(self.classes)) for c in range(len(self.classes)) if g != c]
+        cells = [(self.classes[g], self.classes[c], float(self.joint[g, c])) for g, c in places if self.joint[g, c] > 0]
+        return sorted(cells, key=lambda cell: -cell[2])
+
+    @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Why each row is suspicious: the evidence between its label and the suggested one, the row left out."""
+        return tuple(self.explain(k) for k in range(len(self.rows)))
+
+    def explain(self, k: int) -> Explanation:
+        """Why the row in place ``k``, from 0, is suspicious."""
+        errors.check_whole("k", k, 0, len(self.rows) - 1)
+        row = self.rows[k]
+        return self._answers.explain(self._data, row.row, row.given, row.suggested, self._calibration)
+
+    def to_dict(self, explanations: bool = True) -> dict[str, Any]:
+        """All of it, as JSON can hold it; ``explanations`` are made for every row, which may be left out."""
+        told = (
+            [{"explanation": each.to_dict()} for each in self.explanations] if explanations else [{}] * len(self.rows)
+        )
+        return {
+            "rows": [row.to_dict() | why for row, why in zip(self.rows, told, strict=True)],
+            "compared": self.n_rows,
+            "skipped": self.skipped,
+            "alone": self.alone,
+            "wrong": self.wrong,
+            "by": self.by,
+            "told_by": self.told_by,
+            "classes": list(self.classes),
+            "joint": self.joint.tolist(),
+            "thresholds": [float(each) if np.isfinite(each) else None for each in self.thresholds],
+            "notes": self.notes,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
+        if self.alone:
+            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label")
+        if self._answers.kept:
+            notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
+        return notes
+
+    def lines(self) -> list[list[str]]:
+        """A line for each row, in cells: its number, the two labels, how probable they are, and what tells most."""
+        told = []
+        for row, why in zip(self.rows, self.explanations, strict=True):
+            side = 1.0 if why.winner == row.suggested else -1.0
+            speaks = [e for e in why.evidence if side * e.decibans > 0][:TELLING]
+            evidence = ", ".join(errors.shortened(_said(e, len(self._data.schema.features) == 1), 30) for e in speaks)
+            where = f"{row.row:,}" if row.file is None else row.file
+            labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
+            told.append([where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence])
+        return told
+
+    HEAD = ("row", "label", "", "rather", "", "because of")
+
+    def __str__(self) -> str:
+        head = f"{self.wrong:,.0f} of {self.n_rows:,.6g} labels look wrong, by {self.told_by}"
+        cells = [list(self.HEAD), *self.lines()]
+        widths = [max(len(line[k]) for line in cells) for k in range(len(self.HEAD))]
+        right = (0, 2, 4)
+        lines = [
+            "  ".join(
+                cell.rjust(w) if k in right else cell.ljust(w)
+                for k, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in cells
+        ]
+        pairs = [f"{n:,.6g} {given!r} rather {other!r}" for given, other, n in self.pairs]
+        often = [f"confidently of another class: {errors.listed(pairs, SHOWN)}"] if pairs else []
+        return "\n".join([head, *(f"  {line}".rstrip() for line in [*lines, *often, *self.notes])])
+
+    __repr__ = __str__
+
+
+def _said(evidence: Evidence, alone: bool) -> str:
+    if evidence.value is None:
+        return f"{evidence.feature} missing"
+    return str(evidence.value) if alone else f"{evidence.feature} = {evidence.value}"
