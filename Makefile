@@ -19,10 +19,10 @@ need_cargo = @command -v cargo >/dev/null || { \
 	echo "Banbury's core is written in Rust, and there is no cargo on PATH. Install Rust from https://rustup.rs." >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-all lint lint-rust bench wheel clean FORCE
+.PHONY: help demo test test-rust test-engines test-all lint lint-rust bench wheel clean FORCE
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-11s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in ten seconds; leaves a model and a report in banbury-demo/
 	@$(bin)/python -m banbury.demo
@@ -33,6 +33,9 @@ test: .venv/core.stamp test-rust ## Run every test: the Rust kernels, the packag
 test-rust: ## Run the tests of the Rust kernels alone
 	$(need_cargo)
 	cargo test --manifest-path $(crate) $(locked) --quiet
+
+test-engines: .venv/engines.stamp ## Run the tests of Dask and Spark, which are installed for it
+	$(bin)/python -m pytest tests/test_engines_*.py
 
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours
@@ -70,6 +73,10 @@ clean: ## Remove everything that was built, .venv included
 
 .venv/tools.stamp: .venv/made.stamp pyproject.toml
 	$(bin)/python -m pip install --quiet --group dev
+	@touch $@
+
+.venv/engines.stamp: .venv/core.stamp
+	$(bin)/python -m pip install --quiet 'banbury[dask]'
 	@touch $@
 
 # An editable install of the release build; it brings the run-time dependencies too.

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -132,6 +132,14 @@ class ImpossibleEvidence(BanburyError):
     """Rows that have probability zero under every hypothesis."""
 
 
+class PartTwice(BanburyError):
+    """A part of the data would be counted twice."""
+
+
+class EngineError(BanburyError):
+    """An engine cannot do the work: it is not there, its workers lack something, or it gave up."""
+
+
 class CyclicStructure(BanburyError):
     """A network whose edges lead back to where they began."""
 
@@ -150,9 +158,23 @@ def _line() -> tuple[str, int, str, dict[Any, Any]]:
 
 def warn(warning: Warning | str) -> None:
     """Gives a warning, a BanburyWarning if it is but a text, at the line outside of the package that led to it."""
-    file, line, module, said = getattr(_led_here, "line", None) or _line()
     given = warning if isinstance(warning, Warning) else BanburyWarning(warning)
+    if (heard := getattr(_led_here, "heard", None)) is not None:
+        heard.setdefault(str(given))
+        return
+    file, line, module, said = getattr(_led_here, "line", None) or _line()
     warnings.warn_explicit(given, type(given), file, line, module, said)
+
+
+@contextlib.contextmanager
+def overheard() -> Iterator[dict[str, None]]:
+    """The warnings that this thread would give meanwhile, each once, to be given elsewhere."""
+    before, heard = getattr(_led_here, "heard", None), dict[str, None]()
+    _led_here.heard = heard
+    try:
+        yield heard
+    finally:
+        _led_here.heard = before
 
 
 def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:
@@ -294,6 +316,13 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
 def not_a_tally(other: Any, sign: str) -> NotATally:
     text = f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
     return NotATally(f"{text}or tally - tally.count(rows) to forget them.")
+
+
+def part_twice(names: Iterable[str]) -> PartTwice:
+    names = sorted(names)
+    text = f"part {names[0]!r}" if len(names) == 1 else f"the parts {listed(map(repr, names), 3)}"
+    text = f"{text} would be counted twice: both tallies hold {'it' if len(names) == 1 else 'them'} (see tally.parts). Add each "
+    return PartTwice(f"{text}part once, or subtract it from one of the two first.", parts=names)
 
 
 def tested_nothing() -> EmptyData:

@@ -62,6 +62,7 @@ WHEN = re.compile(
     r"|-?P(?=[\dT])(?:\d+W)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
 )
 DATE_OR_TIME = "a date or time; derive numbers or words from it to use it"
+STEADY, NO_VALUE = "one value only", "no value"  # why columns are left out, until other rows show more
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -392,9 +393,11 @@ def infer(
     taken = {name for block in blocks for name in block.columns}
     free = tuple(name for name in columns if name not in declared and name not in taken)
     kinds = dict(zip(free, batch.kinds(free), strict=True))
+    kinds |= {name: kind for name, kind in batch.known_kinds.items() if kinds.get(name) == "empty"}
+    first = batch.cut(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
-    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
+    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - batch.known_varied
     few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
@@ -405,7 +408,7 @@ def infer(
         if name in taken:
             continue
         given, why = (
-            _choose(batch, name, kinds[name], missing, steady, few, many)
+            _choose(first, name, kinds[name], missing, steady, few, many)
             if name in kinds
             else (declared[name], "declared")
         )
@@ -549,11 +552,11 @@ def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Fea
 def _choose(
     batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], few: Mapping[str, int], many: bool
 ) -> tuple[Family | None, str]:
-    """The family of a column from its type and first values, and why; None to leave it out."""
+    """The family of a column from its type and first rows, which this batch has, and why; None to leave it out."""
     if batch.is_text(name):
         return TEXT, "texts"
     if kind == "empty":
-        return None, "no value"
+        return None, NO_VALUE
     if kind == "date":
         return None, DATE_OR_TIME
     if kind == "list":
@@ -561,7 +564,7 @@ def _choose(
     if kind == "other":
         return None, "neither numbers nor words"
     if name in steady:
-        return None, "one value only"
+        return None, STEADY
     if batch.categorical(name):
         return CATEGORICAL[missing], "declared categorical"
     if kind == "boolean":
@@ -589,9 +592,7 @@ def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | N
 
 def _all_different(batch: Batch, name: str) -> bool:
     values = batch.head(name, SAMPLE)
-    if len(values) < 2 or len(set(values)) < len(values):
-        return False
-    return len(values) < SAMPLE or len(set(batch.head(name, batch.n_rows))) == batch.n_rows
+    return len(values) >= 2 and len(set(values)) == len(values)
 
 
 def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, int]:

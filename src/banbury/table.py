@@ -268,9 +268,14 @@ def batches(
 
 def _refuse_fractions(batch: Batch, whole: Collection[str]) -> None:
     """Raises Widened if one of these columns is not one of whole numbers."""
-    floats = [name for name in batch.names if name in whole and batch.kind(name) == "float"] if whole else []
-    for name in set(floats) - all_whole(batch, floats):
+    for name in fractional_among(batch, whole):
         raise Widened(name, "float")
+
+
+def fractional_among(batch: Batch, whole: Collection[str]) -> set[str]:
+    """Those of these columns that are not of whole numbers alone."""
+    floats = [name for name in batch.names if name in whole and batch.kind(name) == "float"] if whole else []
+    return set(floats) - all_whole(batch, floats)
 
 
 class Held(Source):

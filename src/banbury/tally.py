@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -22,7 +22,10 @@ from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCou
 from banbury.distributions.keys import code_numbers, dense
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
+from banbury.partitioned import elsewhere
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
+from banbury.readers.batches import LazyColumns
+from banbury.readers.columns import Empty
 from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
@@ -64,6 +67,9 @@ class Tally:
     sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
     rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
+    parts: frozenset[str] = (
+        frozenset()
+    )  # the names of the parts it is made of, where they have some; equal sums are equal
 
     @property
     def n_rows(self) -> float:
@@ -172,6 +178,8 @@ class Tally:
         """Both data sets together."""
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "add")
+        if twice := self.parts & other.parts:
+            raise errors.part_twice(twice)
         a, b = _together(self, other)
         summed = replace(
             a,
@@ -179,6 +187,7 @@ class Tally:
             sums=tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)),
             skipped=a.skipped + b.skipped,
             rounded=a.rounded or b.rounded,
+            parts=a.parts | b.parts,
         )
         return within_bins(summed._not_too_many())
 
@@ -201,7 +210,14 @@ class Tally:
             for (counter, features, _), x, y in zip(a.schema.groups, a.sums, b.sums, strict=True)
         )
         skipped = max(0, a.skipped - b.skipped)
-        left = replace(a, rows=a.rows - b.rows, sums=tuple(differences), skipped=skipped, rounded=rounded)
+        left = replace(
+            a,
+            rows=a.rows - b.rows,
+            sums=tuple(differences),
+            skipped=skipped,
+            rounded=rounded,
+            parts=a.parts - b.parts,
+        )
         return (left._possible(a) if rounded else left.checked())._trimmed()
 
     def _possible(self, before: Tally) -> Tally:
@@ -676,6 +692,9 @@ def count(
     headers: Headers = SUBJECT,
     threads: int | None = None,
     target_delimiter: str | None = None,
+    engine: Any = None,
+    partitions: int | None = None,
+    parts_folder: Any = None,
     **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
@@ -700,6 +719,11 @@ def count(
     "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.readers.read`` takes, such as
     ``header=False``. ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
+    Where it is counted: a Dask dataframe or bag is counted on its cluster, and so are files and other parts of a table with
+    ``engine``: a client of Dask, "dask://host:port", "processes", or an executor of ``concurrent.futures``. The answer is the
+    same. ``partitions``: into how many parts a table in memory is cut. ``parts_folder`` keeps the tally of each part in a file,
+    so that a count that was cut off goes on with the parts that are missing. docs/engines.md has more.
+
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
     >>> tally.n_rows, tally.classes
@@ -708,25 +732,45 @@ def count(
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
+    if (work := elsewhere(data, engine, partitions, parts_folder)) is not None:
+        return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
     return counted(Table.of(data, target, **given, threads=threads, **reading))
 
 
 def counted(table: Table) -> Tally:
     """The tally of a table, batch by batch."""
+    return complete(*summed(table), table.labels.name)
+
+
+def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
+    """The tally of so many rows, which are all there are; raises where none of them has a target."""
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, target)
+    doubt_fractions(tally.classes)
+    return tally
+
+
+def summed(table: Table, look: Callable[[Batch], None] = lambda batch: None) -> tuple[Tally, int]:
+    """The tally of a table, which may be a part of another, and its rows; ``look`` is given each batch first."""
     growing: list[Growing] = []
     n_rows = 0
     for batch in table.batches("counting", growing.clear):
+        look(batch)
         if not growing:
             growing.append(Growing(table.settled(batch)))
             n_rows = 0
         n_rows += batch.n_rows
         for part in parts(table.aligned(batch, growing[0].schema), growing[0].schema, table.labels):
             growing[0].add(part)
-    tally = growing[0].frozen()
-    if not tally.classes and tally.skipped == n_rows:
-        raise errors.no_target(n_rows, table.labels.name)
-    doubt_fractions(tally.classes)
-    return tally
+    return growing[0].frozen(), n_rows
+
+
+def of_no_rows(schema: Schema) -> Tally:
+    """The tally of no rows at all."""
+    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: Empty(0)), schema.named)
+    growing = Growing(schema)
+    growing.add(count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1))
+    return growing.frozen()
 
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:

@@ -16,7 +16,7 @@ from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
 from banbury.uncollected import uncollected
 
-__all__ = ["FORMAT", "load", "save"]
+__all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
 FORMAT = 3
 
@@ -43,6 +43,23 @@ def save(
         target = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "the name of a file") from None
+    arrays.write(target, *_taken_apart(thing, target, min_count))
+
+
+def to_bytes(thing: Model | Tally) -> bytes:
+    """What ``save`` would write, to be sent elsewhere."""
+    target = Path("what is sent")
+    return b"".join(arrays.contents(target, *_taken_apart(thing, target, 0)))
+
+
+def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
+    """What ``to_bytes`` was given; ``name`` says in messages where it came from."""
+    with uncollected():
+        return _put_together(name, *arrays.parsed(name, content, FORMAT, True))
+
+
+def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
+    """The JSON text and the arrays of a file."""
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
     if not isinstance(thing, (Model, Tally, BeliefNetwork, LabelModel)):
@@ -59,7 +76,7 @@ def save(
         raise
     except (TypeError, ValueError) as problem:
         raise arrays.cannot_be_saved(target, problem) from None
-    arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
+    return {"format": FORMAT, "library": __version__, **about}, numbers
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:

@@ -53,12 +53,17 @@ def checksum(content: Any) -> str:
 
 def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
     """Writes the file, complete or not at all."""
-    ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
-    head = _header(target, about, ordered)
+    content = contents(target, about, arrays)
     with replacing(target) as file:
-        file.write(head)
-        for array in ordered.values():
-            file.write(array.tobytes() if array.size == 0 else array.data)
+        for part in content:
+            file.write(part)
+
+
+def contents(target: Path, about: Mapping[str, Any], arrays: Arrays) -> list[Any]:
+    """What is in the file, one after the other: its header, and the arrays."""
+    ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
+    parts = [array.tobytes() if array.size == 0 else array.data for array in ordered.values()]
+    return [_header(target, about, ordered), *parts]
 
 
 @contextmanager
@@ -183,7 +188,11 @@ class Place(NamedTuple):
 
 def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays, which are views of the mapped file."""
-    content = _mapped(path)
+    return parsed(path, _mapped(path), format, verify)
+
+
+def parsed(path: Any, content: mmap.mmap | bytes, format: int, verify: bool) -> tuple[dict[str, Any], Arrays]:
+    """The same of what is in a file, which ``path`` names in messages."""
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
         raise errors.bad_file(path, NO_FILE_OF_OURS)

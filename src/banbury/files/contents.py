@@ -40,6 +40,7 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
         "rounded": tally.rounded,
+        **({"parts": sorted(tally.parts)} if tally.parts else {}),
     }
     model, calibration, weighed = None, _calibration_of(thing), _weighing_of(thing)
     if isinstance(thing, Model):
@@ -133,7 +134,10 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     rounded, skipped, rows = about["rounded"], about["skipped"], integers_of("classes", arrays, digits, (n,))
     check(type(rounded) is bool, "sums were rounded or not")
     check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is no whole number from 0 up")
-    tally = Tally(schema, classes, rows, sums, skipped, rounded)
+    held = about.get("parts", [])
+    check(isinstance(held, list) and set(map(type, held)) <= {str}, "the names of parts are no texts")
+    check(len(set(held)) == len(held), "two parts have one name")
+    tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(held))
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     known = tally.numbers().keys() | tally.states().keys()
     alike = digits.keys() == tally.numbers().keys() and known == arrays.keys() - beside

@@ -19,6 +19,7 @@ from banbury.readers.columns import (
     Codes,
     Column,
     Kind,
+    Lists,
     Numbers,
     Objects,
     Scalar,
@@ -66,7 +67,8 @@ class Batch:
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
     much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
     row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
-    are columns that are no features, whatever else is said: weights that came with the rows.
+    are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
+    or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Batch:
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.known_fractional: frozenset[str] = frozenset()
+        self.known_kinds: Mapping[str, Kind] = {}
+        self.known_varied: frozenset[str] = frozenset()
         self.taken_for_whole: set[str] = set()
         self.aside: frozenset[str] = frozenset()
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
@@ -487,6 +491,27 @@ def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
     for batch in batches:
         batch.first_row, first_row = first_row, first_row + batch.n_rows
         yield batch
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Batches of the same columns as one, in whose columns nothing is left of larger ones that they were cut from."""
+    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
+    columns = {name: _joined([batch.column(name) for batch in batches]) for name in first.names}
+    batch = Batch(first.names, n_rows, columns, first.named, first.source)
+    batch.aside = first.aside
+    return batch
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    for kind in (Numbers, Lists):
+        held = [column.held for column in columns if isinstance(column, kind)]
+        if len(held) == len(columns) and len({array.shape[1:] for array in held}) == 1:
+            return kind(np.concatenate(held))
+    cells = [cell for column in columns for cell in column.cells()]
+    if any(column.text for column in columns):
+        return Objects(cells, text=True)
+    plain = from_list(cells)
+    return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
 
 
 def joined_texts(batches: Sequence[Batch]) -> Batch:

@@ -1,0 +1,244 @@
+"""What is done with the rows of a partition, where they are: the first of them are taken, or all are counted."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from banbury import errors
+from banbury.distributions.scales import SAMPLE
+from banbury.engines.engine import Parcel
+from banbury.engines.parcels import Counted, Wider
+from banbury.readers import Batch, read
+from banbury.readers.batches import joined
+from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema
+from banbury.table import Held, Table, fractional_among
+from banbury.tally import of_no_rows, summed
+
+
+@contextmanager
+def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
+    """Errors say which partition they come from."""
+    try:
+        yield
+    except errors.BanburyError as problem:
+        if hasattr(problem, "partition"):
+            raise
+        place = f"partition {partition:,}" + ("" if name is None else f" ({name})")
+        said = type(problem)(f"{place}: {problem}", **{**problem._parts, "partition": partition})
+        raise said from None
+
+
+@contextmanager
+def here(rows: Any) -> Iterator[Any]:
+    """The rows of a partition as the readers take them: of a file elsewhere, such as s3://…, a copy; of others a list."""
+    if isinstance(rows, str) and "://" in rows:
+        with copied(rows) as path:
+            yield path
+    elif hasattr(rows, "__next__") or isinstance(rows, tuple):
+        yield list(rows)
+    else:
+        yield rows
+
+
+@contextmanager
+def copied(address: str) -> Iterator[str]:
+    """A file that is not on this machine, in a temporary one whose name ends alike."""
+    with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
+        path = os.path.join(folder, os.path.basename(address))
+        filesystem, inside = filesystem_of(address)
+        try:
+            filesystem.get_file(inside, path)
+        except OSError as problem:
+            raise errors.bad_file(address, problem.strerror or str(problem) or type(problem).__name__) from None
+        yield path
+
+
+def filesystem_of(address: str) -> tuple[Any, str]:
+    """The file system of an address such as s3://bucket/rows.parquet, and the path there."""
+    protocol = address.partition("://")[0]
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        text = f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
+        raise errors.MissingLibrary(text) from None
+    try:
+        filesystem, path = url_to_fs(address)
+    except (ImportError, ValueError) as problem:
+        raise errors.bad_file(address, f"{problem}") from None
+    return filesystem, path
+
+
+def has_no_rows(rows: Any) -> bool:
+    """Whether a partition is empty; of a file only reading tells."""
+    return not isinstance(rows, (str, os.PathLike)) and hasattr(rows, "__len__") and len(rows) == 0
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The first rows of a partition, and what they were read from, where that has a name, a target or weights of its own."""
+
+    batch: Batch
+    name: str | None
+    target: str | None
+    weights: str | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked for: the settings of ``bb.count``."""
+
+    target: Any
+    schema: Schema | None
+    features: Features
+    weights: Any
+    classes: Any
+    missing: Missing
+    threads: int
+    reading: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TakeFirst:
+    """The first rows of a partition, joined to one batch and pickled; an empty parcel where there is none."""
+
+    reading: Mapping[str, Any]
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # of columns of files, where they are known to be others
+
+    def __call__(self, partition: int, rows: Any) -> Parcel:
+        with at_partition(partition), here(rows) as table:
+            if has_no_rows(table):
+                return []
+            found, n_rows = list[Batch](), 0
+            source = table.source if isinstance(table, Table) else read(table, kinds=self.kinds or None, **self.reading)
+            for batch in source:
+                found.append(batch.cut(0, SAMPLE - n_rows))
+                n_rows += found[-1].n_rows
+                if n_rows >= SAMPLE:
+                    break
+            if not n_rows:
+                return []
+            return [pickle.dumps(Sampled(joined(found), source.name, source.target, source.weights))]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is counted, and all that a worker must know of it."""
+
+    schema: Schema
+    target: Any
+    weights: Any
+    classes: Any
+    missing: Missing
+    threads: int
+    reading: Mapping[str, Any]
+    are_files: bool
+    # Of a schema that was inferred: columns taken for whole numbers, and those that had no or one value.
+    whole: frozenset[str] = frozenset()
+    steady: Mapping[str, Any] = field(default_factory=dict)
+    empty: frozenset[str] = frozenset()
+    inferred: bool = False
+
+    def table(self, rows: Any) -> Table:
+        """The rows of a partition, as ``bb.count`` reads them."""
+        given = {"weights": self.weights, "classes": self.classes, "missing": self.missing, "threads": self.threads}
+        return Table.of(rows, self.target, schema=self.schema, **given, **self.reading)
+
+    def wider(self, batch: Batch) -> Wider:
+        """What a batch shows that the first rows did not."""
+        if not (self.whole or self.steady or self.empty):
+            return Wider()
+        varied = {
+            name for name, value in self.steady.items() if name in batch.names and self._varies(batch, name, value)
+        }
+        shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
+        kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
+        return Wider(frozenset(fractional_among(batch, self.whole)), frozenset(varied), kinds)
+
+    def _varies(self, batch: Batch, name: str, value: Any) -> bool:
+        codes = batch.codes(name)
+        used = {codes.values[c] for c in set((codes.codes - codes.low).tolist()) if 0 <= c < len(codes.values)}
+        return bool(used - {value}) or (self.missing == "category" and batch.n_rows > 0 and _has_gaps(batch, name))
+
+
+def _has_gaps(batch: Batch, name: str) -> bool:
+    return len(batch.head(name, batch.n_rows)) < batch.n_rows
+
+
+class _ShownMore(Exception):
+    """Rows show what the first did not."""
+
+    def __init__(self, wider: Wider) -> None:
+        super().__init__(wider)
+        self.wider = wider
+
+
+@dataclass(frozen=True)
+class CountPart:
+    """The tally of a partition, or what it shows that all must be counted with."""
+
+    settled: Settled
+
+    def __call__(self, partition: int, rows: Any) -> Parcel:
+        name = rows if isinstance(rows, str) else None
+        with at_partition(partition, name), errors.overheard() as said, here(rows) as table:
+            counted = self._counted(partition, table)
+        return Counted(**{**vars(counted), "warnings": tuple(said)}).packed()
+
+    def _counted(self, partition: int, rows: Any) -> Counted:
+        if has_no_rows(rows):
+            return Counted((partition,), 0, of_no_rows(self.settled.schema))
+
+        def look(batch: Batch) -> None:
+            if wider := self.settled.wider(batch):
+                raise _ShownMore(wider)
+
+        try:
+            tally, n_rows = summed(self.settled.table(rows), look)
+        except errors.EmptyData:  # a file that has no rows
+            return Counted((partition,), 0, of_no_rows(self.settled.schema))
+        except _ShownMore as shown:
+            return Counted((partition,), 0, None, shown.wider)
+        except errors.BadValue as unfit:
+            column, of_words = getattr(unfit, "column", None), isinstance(getattr(unfit, "value", None), str)
+            if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
+                raise
+            return Counted((partition,), 0, None, Wider(kinds={column: "string"}))
+        return Counted((partition,), n_rows, tally)
+
+
+def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files: bool) -> Settled:
+    """What is counted, by the first rows and by what other rows are known to show."""
+    batch = joined([each.batch for each in sample])
+    batch.known_fractional, batch.known_varied = wider.fractional, wider.varied
+    batch.known_kinds = wider.kinds  # type: ignore[assignment]
+    first = sample[0]
+    given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
+    given |= {"weights": first.weights if asked.weights is None else asked.weights}
+    source, delimiter = Held((batch,), first.name, first.target), asked.reading.get("target_delimiter")
+    table = Table.of(source, asked.target, **given, threads=asked.threads, target_delimiter=delimiter)
+    table.labels.weights_of(batch)  # a column that is not there is missed here
+    if table.labels.name is not None:
+        batch.column(table.labels.name)
+    schema = table.settled(batch)
+    several = table.labels.several
+    reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
+    return Settled(
+        schema,
+        table.labels.name if several is None else several,
+        given["weights"],
+        asked.classes,
+        asked.missing,
+        asked.threads,
+        reading,
+        are_files,
+        frozenset(batch.taken_for_whole),
+        {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY},
+        frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE),
+        inferred=asked.schema is None,
+    )

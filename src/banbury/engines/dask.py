@@ -1,0 +1,215 @@
+"""Dask: dataframes, bags and delayed parts, on a cluster or on the scheduler that is set; and files on a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+import dask
+import numpy as np
+from dask import threaded
+from dask.base import get_scheduler
+from dask.delayed import Delayed
+from dask.task_spec import DataNode, List, Task, TaskRef
+from distributed import Client, as_completed, default_client
+
+from banbury import __version__, errors
+from banbury.engines.engine import FAN_IN, Add, Parcel, PartWork, Steps
+from banbury.engines.parts import parts_of
+
+AT_ONCE = 8  # partitions that are computed together where there is no cluster
+
+
+def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
+    """The partitions of a collection of Dask, or the parts of other data, with the client that is given or is there."""
+    client = client_of(engine)
+    if isinstance(data, Delayed):
+        data = [data]
+    if isinstance(data, (list, tuple)) and data and all(isinstance(part, Delayed) for part in data):
+        graph = {key: task for part in data for key, task in dict(part.__dask_graph__()).items()}
+        return Dask([TaskRef(part.key) for part in data], None, client, graph)
+    if dask.is_dask_collection(data):
+        if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
+            wanted = "a dataframe, a series, a bag or a list of delayed parts"
+            raise errors.bad_setting("data of Dask", type(data).__name__, wanted)
+        keys = data.__dask_keys__()
+        names = [f"{key[0]}/{key[1]}" for key in keys]
+        best = data.optimize() if hasattr(data, "optimize") else data
+        parts = list(map(TaskRef, best.__dask_keys__()))
+        return Dask(parts, names, client, dict(best.__dask_graph__()), collection=data)
+    if client is None:
+        text = "there is no client of Dask to count with. Start one, as in client = distributed.Client('tcp://host:8786'), and "
+        raise errors.EngineError(f"{text}give it: engine=client; or engine='processes' to count on this machine.")
+    plain, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
+    return Dask(plain, files, client, are_files=files is not None)
+
+
+_clients: dict[str, Any] = {}  # by address: a name stands for one client of this process
+_lock = threading.Lock()
+
+
+def client_of(engine: Any) -> Any:
+    """The client that is meant: given, at an address, or the one that is there; None where there is none."""
+    if isinstance(engine, str):
+        address = engine.partition("://")[2]
+        if not address:
+            return _running(_there())
+        with _lock:
+            client = _clients.get(address)
+            if client is None or client.status != "running":
+                try:
+                    client = Client(f"tcp://{address}", timeout="10s", set_as_default=False)
+                except (OSError, ValueError) as problem:
+                    text = f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
+                    raise errors.EngineError(f"{text}address: engine='dask://host:8786'.", address=address) from None
+                _clients[address] = client
+        return client
+    return _running(_there() if engine is None else engine)
+
+
+def _there() -> Any:
+    with suppress(ValueError):
+        return default_client()
+    return None
+
+
+def _running(client: Any) -> Any:
+    if client is not None and getattr(client, "status", "running") != "running":
+        text = f"the client of Dask is {client.status}. Start another one, as in client = distributed.Client(...), and give it: "
+        raise errors.EngineError(f"{text}engine=client.", status=client.status)
+    return client
+
+
+class Dask:
+    """Partitions that Dask computes where they are."""
+
+    name = "Dask"
+
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        names: Sequence[str] | None,
+        client: Any,
+        graph: dict[Any, Any] | None = None,
+        are_files: bool = False,
+        collection: Any = None,
+    ) -> None:
+        self.parts, self.names, self.client, self._graph = parts, names, client, graph or {}
+        self.are_files, self.collection = are_files, collection
+        self.n_partitions: int | None = len(parts)
+
+    def first(self, take: PartWork) -> Steps[Parcel]:
+        """Ever more partitions at a time, so that many empty ones are soon read through."""
+        start, size = 0, 1
+        while start < len(self.parts):
+            graph, keys = self._tasks(take, range(start, min(start + size, len(self.parts))))
+            yield from self._computed(graph, keys)
+            start, size = start + size, 2 * size
+
+    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
+        partitions = [partition for partition in range(len(self.parts)) if partition not in skip]
+        graph, keys = self._tasks(work, partitions)
+        if self.client is None:
+            for at in range(0, len(keys), AT_ONCE):
+                done = self._computed(graph, keys[at : at + AT_ONCE])
+                yield from zip(partitions[at : at + AT_ONCE], done, strict=True)
+            return
+        with self._futures(graph, keys) as futures:
+            for future in as_completed(futures):
+                yield future.key[1], self._result(future)
+
+    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+        """A tree of additions on the workers: only its root comes here."""
+        graph, leaves = self._tasks(work, range(len(self.parts)))
+        nodes, adding, name = leaves, f"banbury-adding-{uuid4().hex}", f"banbury-sums-{uuid4().hex}"
+        graph[adding] = DataNode(adding, add)
+        while len(nodes) > 1:
+            groups = [nodes[at : at + FAN_IN] for at in range(0, len(nodes), FAN_IN)]
+            nodes = [(name, len(graph) + number) for number in range(len(groups))]
+            for node, group in zip(nodes, groups, strict=True):
+                graph[node] = Task(node, _added, TaskRef(adding), List(*map(TaskRef, group)))
+        if self.client is None:
+            yield len(leaves), self._computed(graph, nodes)[0]
+            return
+        with self._futures(graph, leaves if nodes is leaves else [*leaves, *nodes]) as futures:
+            root = futures[-1]
+            for n_done, future in enumerate(as_completed(futures), 1):
+                if future.key == root.key:
+                    break
+                yield n_done, None
+                if future.status == "error":
+                    break
+            yield len(leaves), self._result(root)
+
+    # Tasks
+
+    def _tasks(self, work: PartWork, partitions: Sequence[int]) -> tuple[dict[Any, Any], list[Any]]:
+        """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
+        shared, name = f"banbury-work-{uuid4().hex}", f"banbury-run-{uuid4().hex}"
+        keys = [(name, partition) for partition in partitions]
+        graph = {**self._graph, shared: DataNode(shared, work)}
+        for key in keys:
+            graph[key] = Task(key, _run, TaskRef(shared), key[1], self.parts[key[1]])
+        return graph, keys
+
+    def _computed(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel]:
+        if self.client is None:
+            return list((get_scheduler() or threaded.get)(graph, list(keys)))
+        with self._futures(graph, keys) as futures:
+            return [self._result(future) for future in futures]
+
+    @contextmanager
+    def _futures(self, graph: dict[Any, Any], keys: Sequence[Any]) -> Iterator[list[Any]]:
+        """What the cluster is to do; however this ends, none of it is left running."""
+        _running(self.client)
+        futures = self.client.get(graph, list(keys), sync=False)
+        try:
+            yield futures
+        finally:
+            with suppress(Exception):
+                running = [future for future in futures if not future.done()]
+                if running:
+                    self.client.cancel(running)
+
+    def _result(self, future: Any) -> Parcel:
+        try:
+            return future.result()  # type: ignore[no-any-return]
+        except errors.BanburyError:
+            raise
+        except ModuleNotFoundError as lacking:
+            raise _lacks(lacking) from None
+        except Exception as problem:
+            raise _explained(problem) from problem
+
+
+def _run(work: PartWork, partition: int, rows: Any) -> Parcel:
+    return work(partition, rows)
+
+
+def _added(add: Add, parcels: Sequence[Parcel]) -> Parcel:
+    return add(parcels)
+
+
+def _lacks(lacking: ModuleNotFoundError) -> errors.EngineError:
+    package = (lacking.name or "").partition(".")[0]
+    wanted = f"banbury=={__version__}" if package == "banbury" else package
+    text = f"a worker of Dask has no package {package!r}. Install it on every worker: pip install {wanted}"
+    return errors.EngineError(text, package=package)
+
+
+def _explained(problem: Exception) -> Exception:
+    """What went wrong on the cluster, in words; errors of a user's own partitions stay as they are."""
+    kind = type(problem).__name__
+    if kind == "KilledWorker":
+        text = f"workers of Dask died again and again at the same partition ({problem}). It may need more memory than they have: "
+        return errors.EngineError(f"{text}give smaller partitions, or workers more memory.")
+    if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
+        return errors.EngineError(f"the work on Dask was cancelled, or its scheduler is gone ({problem}). Start again.")
+    if isinstance(problem, RuntimeError) and "deserializ" in str(problem).lower():
+        cause = problem.__cause__ or problem.__context__
+        if isinstance(cause, ModuleNotFoundError):
+            return _lacks(cause)
+    return problem

@@ -1,0 +1,61 @@
+"""Engine: what is asked of Dask, of Spark, or of a pool of processes. All the rest is done once for all of them.
+
+A module of an engine's name in this package has a function ``engine(data, engine, partitions)`` that makes one of these; data are
+those of a user, ``engine`` is what was given (a client, a name, or None where the data themselves tell).
+
+Work is a function of the number of a partition and its rows, which gives a parcel: a list of bytes, none of them longer than
+``parcels.CHUNK``, so that each fits a binary cell of Arrow. It can be pickled, and changes nothing: whether it is run once
+or twice, here or there, the parcel is the same. Rows are whatever ``bb.count`` reads: a frame of pandas, an Arrow table, a list
+of records or texts, the name of a file.
+
+Spark fits in so: ``engine`` wraps a dataframe, or files with a session, whose ``each`` maps the work over ``mapInArrow`` (the
+number of the partition is ``TaskContext.get().partitionId()``, of a record batch iterator the rows are
+``pyarrow.Table.from_batches``) into rows of (partition, place, bytes) and groups what ``toLocalIterator`` or ``toArrow`` brings
+by partition; ``first`` gives ``take(0, frame.limit(n))``; ``n_partitions`` may be None where that is not known beforehand;
+``added`` may leave the adding to the driver, as ``each`` does; ``answered`` is a ``mapInArrow`` with the columns that it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Parcel = list[bytes]
+PartWork = Callable[[int, Any], Parcel]
+Add = Callable[[Sequence[Parcel]], Parcel]
+Steps: TypeAlias = Generator[T, None, None]  # closed when no more is wanted
+FAN_IN = 8  # parcels that are added up at a time
+
+
+class Engine(Protocol):
+    """Where partitions of a table are, and how work is done there."""
+
+    name: str  # in a sentence
+    n_partitions: int | None
+    names: (
+        Sequence[str] | None
+    )  # what the partitions are called, whoever reads them and when; None where they have no names
+    are_files: bool  # whether rows are the names of files, which are read where the work is done
+
+    def first(self, take: PartWork) -> Steps[Parcel]:
+        """What the work makes of the first partition, the second and so on, for as long as it is asked."""
+        ...
+
+    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
+        """What the work makes of each partition but some, as it is done. When the iterator is closed, what runs is cancelled."""
+        ...
+
+    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+        """The same, with parcels added up on the engine, eight at a time; the number of partitions that are done.
+
+        The last that comes, or each that is not None, are parts of the sum that have no partition in common.
+        """
+        ...
+
+    def answered(self, work: Callable[[Any], Any], columns: Mapping[str, str]) -> Any:
+        """A frame of the same kind, lazily: the rows with these columns beside theirs, by name with their kind.
+
+        ``work`` makes of a partition's rows a mapping from column to array.
+        """
+        ...

@@ -1,0 +1,128 @@
+"""Parcels: how a tally travels, with what else is to be told of the rows that it counts. A list of bytes, none too long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from banbury import __version__, errors
+from banbury.engines.engine import Parcel
+from banbury.files import FORMAT, from_bytes, to_bytes
+from banbury.tally import Tally
+
+CHUNK = 1 << 28  # bytes of a piece; binary cells of Arrow end at 2**31
+
+
+@dataclass(frozen=True)
+class Wider:
+    """What some partitions show of columns that the first rows did not."""
+
+    fractional: frozenset[str] = frozenset()  # numbers that are not all whole
+    varied: frozenset[str] = frozenset()  # more than one value
+    kinds: Mapping[str, str] = field(default_factory=dict)  # values, where there was none, or of another kind
+
+    def __bool__(self) -> bool:
+        return bool(self.fractional or self.varied or self.kinds)
+
+    def __or__(self, other: Wider) -> Wider:
+        kinds = {**self.kinds, **other.kinds}
+        for name in self.kinds.keys() & other.kinds.keys():
+            kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
+        return Wider(self.fractional | other.fractional, self.varied | other.varied, kinds)
+
+    @property
+    def columns(self) -> list[str]:
+        return sorted({*self.fractional, *self.varied, *self.kinds})
+
+
+NUMBERS = ("boolean", "integer", "float")  # from narrow to wide
+
+
+def wider_kind(a: str, b: str) -> str:
+    """The kind of a column that is of one kind in some partitions and of another in others."""
+    if a == b:
+        return a
+    return NUMBERS[max(NUMBERS.index(a), NUMBERS.index(b))] if {a, b} <= set(NUMBERS) else "string"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The tally of some partitions, or what they show that it must be counted with."""
+
+    partitions: tuple[int, ...]
+    n_rows: int
+    tally: Tally | None
+    wider: Wider = Wider()
+    warnings: tuple[str, ...] = ()
+
+    def __add__(self, other: Counted) -> Counted:
+        if twice := set(self.partitions) & set(other.partitions):
+            raise errors.part_twice(map(str, twice))
+        wider = self.wider | other.wider
+        tally = None
+        if not wider and self.tally is not None and other.tally is not None:
+            tally = self.tally + other.tally
+        partitions = self.partitions + other.partitions
+        said = tuple(dict.fromkeys(self.warnings + other.warnings))
+        return Counted(partitions, self.n_rows + other.n_rows, tally, wider, said)
+
+    def packed(self) -> Parcel:
+        wider = {"fractional": sorted(self.wider.fractional), "varied": sorted(self.wider.varied)}
+        head = {
+            "format": FORMAT,
+            "library": __version__,
+            "partitions": self.partitions,
+            "n_rows": self.n_rows,
+            "wider": {**wider, "kinds": dict(self.wider.kinds)},
+            "warnings": self.warnings,
+        }
+        return [json.dumps(head).encode(), *in_chunks(b"" if self.tally is None else to_bytes(self.tally))]
+
+    @classmethod
+    def unpacked(cls, parcel: Sequence[bytes]) -> Counted:
+        head = json.loads(bytes(parcel[0]))
+        check_format(head)
+        shown = head["wider"]
+        wider = Wider(frozenset(shown["fractional"]), frozenset(shown["varied"]), shown["kinds"])
+        partitions = tuple(head["partitions"])
+        tally: Any = None
+        if len(parcel) > 1:
+            tally = from_bytes(b"".join(parcel[1:]), f"the tally of partition {partitions[0]:,}")
+        return cls(partitions, head["n_rows"], tally, wider, tuple(head["warnings"]))
+
+
+def check_format(head: Mapping[str, Any]) -> None:
+    """Raises where a worker has a Banbury of another format."""
+    if head["format"] != FORMAT:
+        text = f"a worker counts with Banbury {head['library']}, whose tallies have format {head['format']}, and this is Banbury "
+        text += f"{__version__}, of format {FORMAT}. Install the same version everywhere: pip install banbury=={__version__}"
+        raise errors.EngineError(text, format=head["format"], library=head["library"])
+
+
+def in_chunks(content: bytes) -> list[bytes]:
+    return [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
+
+
+def added(parcels: Sequence[Parcel]) -> Parcel:
+    """The sum of parcels, as a parcel: what an engine does with eight at a time."""
+    return total(Counted.unpacked(parcel) for parcel in parcels).packed()
+
+
+def total(each: Iterable[Counted]) -> Counted:
+    """The sum of what was counted, one after the other; of a partition that comes twice, once."""
+    found: Counted | None = None
+    for counted in each:
+        if found is not None and set(counted.partitions) <= set(found.partitions):
+            continue
+        found = counted if found is None else found + counted
+    if found is None:
+        raise errors.empty_data(None, "there is no partition")
+    return found
+
+
+def repeat_warnings(said: Iterable[str]) -> None:
+    """Gives the warnings of workers here."""
+    for text in said:
+        errors.warn(errors.BanburyWarning(text))

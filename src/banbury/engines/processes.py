@@ -1,0 +1,88 @@
+"""Several processes of this machine, or whatever an executor of ``concurrent.futures`` stands for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import Any
+
+from banbury import errors
+from banbury.engines.engine import Add, Parcel, PartWork, Steps
+from banbury.engines.parts import parts_of
+from banbury.threads import n_threads
+
+AT_A_TIME = 2  # partitions of each worker that are under way
+MOST_BREAKS = 3  # pools that may break, one after the other, before that is an error
+
+
+def engine(data: Any, engine: Any, partitions: int | None) -> Processes:
+    """The parts of a table on a pool of processes, or on the executor that is given."""
+    parts, names = parts_of(data, partitions or n_threads(None))
+    return Processes(parts, names, engine if isinstance(engine, Executor) else None)
+
+
+class Processes:
+    """Parts of a table, each worked on by one of several processes."""
+
+    name = "processes"
+
+    def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
+        self.parts, self.names, self.given = parts, names, executor
+        self.n_partitions: int | None = len(parts)
+        self.are_files = names is not None
+
+    def first(self, take: PartWork) -> Steps[Parcel]:
+        return (take(partition, rows) for partition, rows in enumerate(self.parts))
+
+    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+        """What each process makes is added here, as it comes: the sum and one more are held."""
+        return ((n_done + 1, parcel) for n_done, (_, parcel) in enumerate(self.each(work, ())))
+
+    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
+        waiting = [partition for partition in range(len(self.parts)) if partition not in skip]
+        for _ in range(MOST_BREAKS):
+            executor = self.given or pool()
+            try:
+                for partition, parcel in self._run(executor, work, waiting):
+                    waiting.remove(partition)
+                    yield partition, parcel
+                return
+            except BrokenProcessPool:
+                if self.given is not None:
+                    break
+            finally:
+                if self.given is None:
+                    executor.shutdown(wait=False, cancel_futures=True)
+        text = "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
+        raise errors.EngineError(f"{text}that starts processes begins its work under: if __name__ == '__main__':")
+
+    def _run(self, executor: Executor, work: PartWork, partitions: Sequence[int]) -> Steps[tuple[int, Parcel]]:
+        """Some partitions at a time; what is done comes at once."""
+        waiting, running = iter(list(partitions)), dict[Future[Parcel], int]()
+        at_a_time = AT_A_TIME * (getattr(executor, "_max_workers", None) or 1)
+        try:
+            while True:
+                for partition in waiting:
+                    running[executor.submit(work, partition, self.parts[partition])] = partition
+                    if len(running) >= at_a_time:
+                        break
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    partition = running.pop(future)
+                    yield partition, future.result()
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def pool() -> ProcessPoolExecutor:
+    """A pool of as many processes as there are processors, none of them a copy of this one."""
+    return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_quiet)
+
+
+def _quiet() -> None:
+    os.environ["BANBURY_PROGRESS"] = "0"

@@ -1,0 +1,244 @@
+"""Work: the verbs on data that live elsewhere, whatever engine they live on."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from banbury import errors
+from banbury.distributions.scales import SAMPLE
+from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
+from banbury.engines.engine import Engine, Parcel, PartWork, Steps
+from banbury.engines.parcels import Counted, Wider, added, repeat_warnings, total
+from banbury.files import load, save
+from banbury.progress import watched
+from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.tally import Tally, complete
+
+UNSAID = {
+    "missing_values": MISSING_VALUES,
+    "format": "auto",
+    "headers": SUBJECT,
+}  # of how tables are read, what is not sent
+MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
+
+
+@dataclass
+class Done:
+    """Partitions that are done, as progress tells of them."""
+
+    n_rows: int
+    share: float | None
+    value: Any
+
+
+class Work:
+    """The verbs, on the partitions of an engine."""
+
+    def __init__(self, engine: Engine, parts_folder: Any = None) -> None:
+        self.engine = engine
+        self._first: tuple[dict[str, str], list[Sampled]] | None = None
+        self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
+
+    def count(
+        self,
+        target: Any,
+        *,
+        schema: Any,
+        features: Any,
+        weights: Any,
+        classes: Any,
+        missing: Any,
+        threads: Any,
+        **reading: Any,
+    ) -> Tally:
+        """``bb.count`` of all partitions."""
+        said = {name: value for name, value in reading.items() if value != UNSAID.get(name)}
+        columns = _column("target", target), _column("weights", weights)
+        asked = Asked(columns[0], schema, features, columns[1], classes, missing, n_threads(threads or 1), said)
+        if self.folder is not None and asked.schema is None and (kept := self.folder.schema()) is not None:
+            asked = replace(asked, schema=kept, features="auto")
+        settled, counted = self._widened(asked)
+        assert counted.tally is not None
+        repeat_warnings(counted.warnings)
+        if not counted.n_rows:
+            raise errors.empty_data(None, "all partitions are empty")
+        tally = complete(counted.tally, counted.n_rows, settled.schema.target)
+        return tally if self.engine.names is None else replace(tally, parts=frozenset(self.engine.names))
+
+    def _widened(self, asked: Asked) -> tuple[Settled, Counted]:
+        """What is counted, and the count; again from the start where partitions show more than the first rows did."""
+        wider = Wider()
+        for _ in range(MOST_RESTARTS):
+            settled = self.settled(asked, wider)
+            counted = self._summed(settled)
+            if not counted.wider:
+                return settled, counted
+            wider |= counted.wider
+            columns = errors.listed(map(repr, counted.wider.columns), 6)
+            several = "columns" if len(counted.wider.columns) > 1 else "column"
+            text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
+            errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
+        raise errors.BadValue(
+            f"column {wider.columns[0]!r} is of another kind in each pass. Give its family in features=, or a schema.",
+            column=wider.columns[0],
+        )
+
+    def settled(self, asked: Asked, wider: Wider) -> Settled:
+        """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
+        sample = self._sample(asked, wider)
+        return settled_by(sample, wider, asked, self.engine.are_files)
+
+    def _sample(self, asked: Asked, wider: Wider) -> list[Sampled]:
+        """The first rows of the first partitions; read again only where columns of files are read as something else."""
+        read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
+        kinds = read_as if self.engine.are_files else {}
+        if self._first is not None and self._first[0] == kinds:
+            return self._first[1]
+        reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
+        sample, n_rows = list[Sampled](), 0
+        with closing(self.engine.first(TakeFirst(reading, kinds))) as taken:
+            for parcel in taken:
+                if parcel:
+                    sample.append(pickle.loads(parcel[0]))
+                    n_rows += sample[-1].batch.n_rows
+                if n_rows >= SAMPLE:
+                    break
+        if not sample:
+            raise errors.empty_data(None, "all partitions are empty")
+        sample[-1] = replace(sample[-1], batch=sample[-1].batch.cut(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
+        _check_alike(sample)
+        self._first = kinds, sample
+        return sample
+
+    def _summed(self, settled: Settled) -> Counted:
+        """All partitions, each once."""
+        work = CountPart(settled)
+        if self.folder is not None:
+            return self._kept(work, self.folder)
+        parcels = (done.value for done in self._watched(self.engine.added(work, added)) if done.value is not None)
+        return total(map(Counted.unpacked, parcels))
+
+    def _watched(self, steps: Steps[tuple[int, Any]]) -> Iterator[Done]:
+        """The steps, while a line says how far they are. However this ends, nothing is left running."""
+        every = self.engine.n_partitions
+        with closing(steps) as each:
+            told = (Done(1000, n_done / every if every else None, value) for n_done, value in each)
+            yield from watched(told, f"counting on {self.engine.name}", "")
+
+    def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
+        """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
+        found = folder.loaded()
+        skip = set() if found is None else set(found.partitions)
+        n_done = len(skip)
+
+        def steps() -> Steps[tuple[int, Parcel]]:
+            nonlocal n_done
+            with closing(self.engine.each(work, skip)) as each:
+                for _, parcel in each:
+                    n_done += 1
+                    yield n_done, parcel
+
+        for done in self._watched(steps()):
+            counted = Counted.unpacked(done.value)
+            if counted.wider and found is not None and found.tally is not None:
+                folder.forget()  # what was kept was counted as something else
+                found = None
+            if found is None or not set(counted.partitions) <= set(found.partitions):
+                if not counted.wider and (found is None or not found.wider):
+                    folder.keep(counted)
+                found = counted if found is None else found + counted
+        if found is None:
+            raise errors.empty_data(None, "there is no partition")
+        return found
+
+
+def _column(setting: str, given: Any) -> Any:
+    """What is named by a column, or not given; arrays have rows in an order, and partitions have none."""
+    if (
+        given is None
+        or isinstance(given, (str, int))
+        or (isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given))
+    ):
+        return given
+    wanted = "the name of a column where rows live elsewhere: put it beside the others in the frame"
+    raise errors.bad_setting(setting, type(given).__name__, wanted)
+
+
+def _check_alike(sample: Sequence[Sampled]) -> None:
+    names = sample[0].batch.names
+    for each in sample[1:]:
+        if set(each.batch.names) != set(names):
+            lacking = [name for name in names if name not in each.batch.names]
+            extra = [name for name in each.batch.names if name not in names]
+            said = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
+            said += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
+            text = f"a partition {' and '.join(said)}. Give every partition the columns of the first."
+            raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
+
+
+@dataclass(frozen=True)
+class PartsFolder:
+    """A folder that keeps the tally of each partition in a file, so that a count that was cut off can go on."""
+
+    path: Path
+    names: Sequence[str] | None
+
+    @classmethod
+    def at(cls, path: Any, names: Sequence[str] | None) -> PartsFolder:
+        try:
+            place = Path(os.fspath(path))
+            place.mkdir(parents=True, exist_ok=True)
+        except (OSError, TypeError, ValueError) as problem:
+            raise errors.bad_setting("parts_folder", path, f"a folder that can be written to ({problem})") from None
+        return cls(place, names)
+
+    def _name(self, partition: int) -> str:
+        return str(partition) if self.names is None else self.names[partition]
+
+    def _files(self) -> Iterator[tuple[int, Path]]:
+        for path in sorted(self.path.glob("part-*.banbury")):
+            number = path.stem.removeprefix("part-")
+            if number.isdecimal():
+                yield int(number), path
+
+    def schema(self) -> Any:
+        """What the kept tallies count; None where there is none."""
+        first = next(self._files(), None)
+        return None if first is None else self._read(*first).schema
+
+    def _read(self, partition: int, path: Path) -> Tally:
+        tally = load(path)
+        known = self.names is None or partition < len(self.names)
+        if not isinstance(tally, Tally) or not known or tally.parts != {self._name(partition)}:
+            text = f"{path} holds no tally of part {self._name(partition) if known else partition!r} of these data: the folder "
+            raise errors.BadFile(
+                f"{text}belongs to others. Name another parts_folder, or empty this one.", path=str(path)
+            )
+        return tally
+
+    def loaded(self) -> Counted | None:
+        """The sum of what is kept."""
+        found: Counted | None = None
+        for partition, path in self._files():
+            tally = replace(self._read(partition, path), parts=frozenset())
+            rows = int(tally.n_rows) + tally.skipped  # where weights are fractional, about
+            counted = Counted((partition,), max(rows, 1), tally)
+            found = counted if found is None else found + counted
+        return found
+
+    def keep(self, counted: Counted) -> None:
+        [partition] = counted.partitions
+        assert counted.tally is not None
+        save(
+            replace(counted.tally, parts=frozenset({self._name(partition)})), self.path / f"part-{partition:06}.banbury"
+        )
+
+    def forget(self) -> None:
+        for _, path in self._files():
+            path.unlink(missing_ok=True)

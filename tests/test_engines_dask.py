@@ -1,0 +1,166 @@
+"""Dask: a real cluster of two processes; the same count in any partitions, with a worker killed and with tasks run twice."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import banbury as bb
+from banbury import errors
+from engine_rows import DieOnce, parts, rows, written
+
+dask = pytest.importorskip("dask", reason="Dask is not installed: make test-engines installs it")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: make test-engines installs it")
+dd = pytest.importorskip("dask.dataframe")
+db = pytest.importorskip("dask.bag")
+on_dask = pytest.importorskip("banbury.engines.dask")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:.*(port|Port) .*:UserWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    """A cluster of two worker processes, which are started again when they die."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def frame() -> pandas.DataFrame:
+    return rows(1500)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_any_partitions_are_counted_as_one_process_counts(client: Any, frame: pandas.DataFrame, n: int) -> None:
+    whole = bb.count(frame, "label", weights="weight")
+    collection = dd.from_pandas(frame, npartitions=n)
+    found = bb.count(collection, "label", weights="weight")
+    assert found == whole and found.digest() == whole.digest()
+    assert len(found.parts) == n
+    assert whole.count(collection, weights="weight") == whole
+    with pytest.raises(errors.PartTwice):
+        found + bb.count(collection, "label", weights="weight", schema=found.schema)
+
+
+def test_a_thousand_partitions_most_of_them_empty(client: Any, frame: pandas.DataFrame) -> None:
+    table = frame[["grade", "colour", "label"]]
+    pieces = [dask.delayed(part) for part in parts(table, 30)]
+    empty = dask.delayed(table.iloc[:0])
+    spread = [empty] * 400 + pieces[:15] + [empty] * 500 + pieces[15:] + [empty] * 70
+    assert len(spread) == 1000
+    assert bb.count(spread, "label") == bb.count(table, "label")
+
+
+def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    table = frame[["length", "colour", "text", "label"]]
+    bag = db.from_sequence(table.to_dict("records"), npartitions=3)
+    assert bb.count(bag, "label") == bb.count(table, "label")
+    pattern = written(tmp_path, parts(frame, 4), "parquet")
+    whole = bb.count(frame, "label")
+    assert bb.count(pattern, "label", engine=client) == whole
+    address = client.scheduler.address.removeprefix("tcp://")
+    assert bb.count(pattern, "label", engine=f"dask://{address}") == whole
+    assert bb.count(frame, "label", engine=client, partitions=3) == whole
+
+
+def test_columns_that_show_more_later(client: Any) -> None:
+    late = rows(2000, late=True)
+    whole = bb.count(late, "label")
+    with pytest.warns(errors.BanburyWarning, match="counting again from the start"):
+        assert bb.count(dd.from_pandas(late, npartitions=5), "label") == whole
+
+
+def test_a_worker_that_is_killed(
+    client: Any, frame: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = on_dask.Dask
+    added = adapter.added
+    monkeypatch.setattr(adapter, "added", lambda self, work, add: added(self, DieOnce(work, tmp_path / "died"), add))
+    found = bb.count(dd.from_pandas(frame, npartitions=6), "label")
+    assert (tmp_path / "died").exists() and found == bb.count(frame, "label")
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_tasks_that_run_twice(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers lose what they have made while sums are being added up, so that tasks are run again."""
+    adapter = on_dask.Dask
+    added, lost = adapter.added, list[str]()
+
+    def losing(self: Any, work: Any, add: Any) -> Any:
+        for n_done, value in added(self, work, add):
+            if n_done == 3 and not lost:
+                lost.extend(client.nthreads())
+                pid = client.run(os.getpid, workers=lost[:1])[lost[0]]
+                os.kill(pid, signal.SIGKILL)
+            yield n_done, value
+
+    monkeypatch.setattr(adapter, "added", losing)
+    assert bb.count(dd.from_pandas(frame, npartitions=20), "label") == bb.count(frame, "label")
+    assert lost
+    client.wait_for_workers(2, timeout=60)
+
+
+def test_nothing_is_left_running_after_an_error_or_an_interrupt(client: Any, frame: pandas.DataFrame) -> None:
+    collection = dd.from_pandas(frame, npartitions=10)
+    slow = collection.map_partitions(_slowly, meta=frame.iloc[:0])
+    timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        bb.count(slow, "label", schema=bb.count(frame, "label").schema)
+    _wait(lambda: not any(client.processing().values()))
+    with pytest.raises(errors.UnknownColumn, match=r"partition \d: no column 'length'"):
+        bb.count(collection.rename(columns={"length": "nothing"}), "label", schema=bb.count(frame, "label").schema)
+    _wait(lambda: not any(client.processing().values()))
+
+
+def _slowly(part: pandas.DataFrame) -> pandas.DataFrame:
+    time.sleep(0.5)
+    return part
+
+
+def _wait(done: Any) -> None:
+    until = time.monotonic() + 20
+    while not done() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert done()
+
+
+def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame) -> None:
+    with pytest.raises(errors.EngineError, match=r"no scheduler of Dask answers at 127.0.0.1:1 "):
+        bb.count(frame, "label", engine="dask://127.0.0.1:1")
+    with distributed.Client(client.scheduler.address, set_as_default=False) as closed:
+        pass
+    with pytest.raises(errors.EngineError, match="the client of Dask is closed"):
+        bb.count(frame, "label", engine=closed)
+    with pytest.raises(errors.UnknownColumn, match="no column 'lable'"):
+        bb.count(dd.from_pandas(frame, npartitions=2), "lable")
+    array = pytest.importorskip("dask.array").ones((4, 4), chunks=(2, 2))
+    with pytest.raises(errors.BadSetting, match="data of Dask must be a dataframe"):
+        bb.count(array, "label")
+
+
+def test_without_a_cluster_the_scheduler_that_is_set_does_the_work(frame: pandas.DataFrame) -> None:
+    engine = on_dask.Dask
+    collection = dd.from_pandas(frame, npartitions=3)
+    graph = dict(collection.optimize().__dask_graph__())
+    keys = [on_dask.TaskRef(key) for key in collection.optimize().__dask_keys__()]
+    work = bb.engines.Work(engine(keys, None, None, graph))
+    settings = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip"}
+    assert work.count("label", **settings, threads=None) == bb.count(frame, "label")

@@ -1,0 +1,255 @@
+"""Parts of a table on an executor: the seam, the schema, the manifest, and files; on threads, which are quick, and processes."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+import banbury as bb
+from banbury import errors
+from banbury.engines import counting, parcels, processes
+from engine_rows import DieOnce, parts, rows, written
+
+SETTINGS = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip", "threads": None}
+AGAIN = "not stay what the first 1,000 rows were"
+
+
+@pytest.fixture(scope="module")
+def pool() -> Any:
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+@pytest.fixture(scope="module")
+def frame() -> pandas.DataFrame:
+    return rows(2000)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 300])
+def test_any_parts_are_counted_as_the_whole_is(pool: Any, frame: pandas.DataFrame, n: int) -> None:
+    whole = bb.count(frame, "label")
+    found = bb.count(parts(frame, n), "label", engine=pool)
+    assert found == whole and found.digest() == whole.digest()
+    assert bb.count(frame, "label", engine=pool, partitions=n) == whole
+
+
+def test_weights_and_a_schema(pool: Any, frame: pandas.DataFrame) -> None:
+    whole = bb.count(frame, "label", weights="weight", features={"text": None, "length": "kernel_density"})
+    pieces = parts(frame, 5)
+    found = bb.count(
+        pieces, "label", weights="weight", features={"text": None, "length": "kernel_density"}, engine=pool
+    )
+    assert found == whole
+    assert bb.count(pieces, "label", weights="weight", schema=whole.schema, engine=pool) == whole
+    assert whole.count(pieces, engine=pool) == whole.count(frame)
+
+
+def test_sets_of_labels(pool: Any) -> None:
+    table = pandas.DataFrame({"text": ["a b c d", "b c d e", "c d e f"] * 9, "tags": ["x;y", "y", "x;z"] * 9})
+    whole = bb.count(table, "tags", target_delimiter=";")
+    assert bb.count(parts(table, 4), "tags", target_delimiter=";", engine=pool) == whole
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_columns_that_show_more_later_are_counted_again_and_that_is_said(pool: Any, n: int) -> None:
+    late = rows(2000, late=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = bb.count(late, "label")
+    assert {"one", "none", "whole", "new"} <= {feature.name for feature in whole.schema.features}
+    with pytest.warns(errors.BanburyWarning, match=f"columns 'none', 'one', 'whole' .*{AGAIN}"):
+        found = bb.count(parts(late, n), "label", engine=pool)
+    assert found == whole
+
+
+def test_files_where_the_work_is(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    whole = bb.count(frame, "label")
+    for kind in ("parquet", "csv"):
+        pattern = written(tmp_path, parts(frame, 5), kind)
+        found = bb.count(pattern, "label", engine=pool)
+        assert found == whole
+        assert {Path(name).name for name in found.parts} == {f"{n:04}.{kind}" for n in range(5)}
+
+
+def test_numbers_that_become_words_in_a_later_file(pool: Any, tmp_path: Path) -> None:
+    table = pandas.DataFrame({"size": ["1", "2"] * 600 + ["big", "small"], "y": ["a", "b"] * 601})
+    pattern = written(tmp_path, [table.iloc[:1100], table.iloc[1100:]], "csv")
+    with pytest.warns(errors.BanburyWarning, match=f"column 'size' .*{AGAIN}"):
+        found = bb.count(pattern, "y", engine=pool)
+    assert found == bb.count(table, "y")
+
+
+def test_files_of_another_file_system(pool: Any, frame: pandas.DataFrame) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for number, part in enumerate(parts(frame, 3)):
+        with memory.open(f"/rows/{number}.parquet", "wb") as file:
+            part.to_parquet(file)
+    found = bb.count("memory://rows/*.parquet", "label", engine=pool)
+    assert found == bb.count(frame, "label") and sorted(found.parts)[0] == "memory:///rows/0.parquet"
+    with pytest.raises(errors.BadFile, match="no file matches"):
+        bb.count("memory://rows/*.csv", "label", engine=pool)
+    with pytest.raises(errors.BadFile, match="nosuch"):
+        bb.count("nosuch://rows/0.csv", "label", engine=pool)
+
+
+def test_a_tally_travels_in_chunks(pool: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parcels, "CHUNK", 100)
+    tally = bb.count(frame, "label")
+    parcel = parcels.Counted((3,), 2000, tally).packed()
+    assert len(parcel) > 100 and max(map(len, parcel[1:])) <= 100
+    assert parcels.Counted.unpacked(parcel).tally == tally
+    assert bb.count(parts(frame, 3), "label", engine=pool) == tally
+
+
+# Each partition once ---------------------------------------------------------------------------------------------------
+
+
+def test_a_partition_that_comes_twice_counts_once(frame: pandas.DataFrame) -> None:
+    class Twice(processes.Processes):
+        def each(self, work: Any, skip: Any) -> Any:
+            for found in super().each(work, skip):
+                yield found
+                yield found
+
+    with ThreadPoolExecutor(2) as threads:
+        work = bb.engines.Work(Twice(parts(frame, 5), None, threads))
+        assert work.count("label", **SETTINGS) == bb.count(frame, "label")
+
+
+def test_what_a_tally_holds_is_not_added_twice(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    pattern = written(tmp_path, parts(frame, 3), "csv")
+    whole = bb.count(pattern, "label", engine=pool)
+    first = whole.count(str(tmp_path / "0000.csv"), engine=pool)
+    assert len(whole.parts) == 3 and len(first.parts) == 1
+    with pytest.raises(errors.PartTwice, match=r"0000.csv' would be counted twice.*subtract it") as raised:
+        whole + first
+    assert raised.value.parts == sorted(first.parts)
+    rest = whole - first
+    assert rest.parts == whole.parts - first.parts and (rest + first).parts == whole.parts
+    assert rest + first == whole == bb.count(frame, "label")  # what they hold is no part of what they count
+    assert whole.digest() == bb.count(frame, "label").digest()
+    bb.save(whole, tmp_path / "whole.banbury")
+    loaded = bb.load(tmp_path / "whole.banbury")
+    assert isinstance(loaded, bb.Tally) and loaded.parts == whole.parts
+    with pytest.raises(errors.PartTwice):
+        loaded + first
+    with pytest.raises(errors.PartTwice, match="0000"):
+        bb.count([str(tmp_path / "0000.csv")] * 2, "label", engine=pool)
+
+
+def test_a_count_that_was_cut_off_goes_on(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    pieces = parts(frame, 6)
+    broken = [*pieces[:4], pieces[4].rename(columns={"length": "width"}), *pieces[5:]]
+    with pytest.raises(errors.BanburyError, match="partition 4: no column 'length'"):
+        bb.count(broken, "label", engine=pool, parts_folder=tmp_path / "parts")
+    kept = sorted((tmp_path / "parts").iterdir())
+    assert kept and len(kept) < 6
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    assert bb.count(pieces, "label", engine=pool, parts_folder=tmp_path / "parts") == bb.count(frame, "label")
+    assert {path: path.stat().st_mtime_ns for path in kept} == before
+    assert len(list((tmp_path / "parts").iterdir())) == 6
+    assert bb.count(pieces, "label", engine=pool, parts_folder=tmp_path / "parts") == bb.count(frame, "label")
+
+
+def test_a_folder_of_other_parts_is_refused(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    pattern = written(tmp_path, parts(frame, 3), "csv")
+    folder = tmp_path / "parts"
+    bb.count(parts(frame, 3), "label", engine=pool, parts_folder=folder)
+    with pytest.raises(errors.BadFile, match="belongs to others"):
+        bb.count(pattern, "label", engine=pool, parts_folder=folder)
+    with pytest.raises(errors.BadSetting, match="parts_folder must be a folder"):
+        bb.count(pattern, "label", engine=pool, parts_folder=Path(pattern).parent / "0000.csv")
+
+
+# Processes -------------------------------------------------------------------------------------------------------------
+
+
+def test_processes_and_one_that_dies(frame: pandas.DataFrame, tmp_path: Path) -> None:
+    pattern = written(tmp_path, parts(frame, 4), "parquet")
+    mark = tmp_path / "died"
+    work = bb.engines.Work(Dying(*processes.parts_of(pattern, 2), None))
+    work.engine.mark = mark
+    assert work.count("label", **SETTINGS) == bb.count(frame, "label")
+    assert mark.exists()
+
+
+class Dying(processes.Processes):
+    """Processes of which one is killed at a partition."""
+
+    mark: Path
+
+    def each(self, work: Any, skip: Any) -> Any:
+        return super().each(DieOnce(work, self.mark), skip)
+
+
+# Bad input -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    with pytest.raises(errors.BadSetting, match="engine must be a client of Dask"):
+        bb.count(frame, "label", engine="horses")
+    with pytest.raises(errors.BadSetting, match="engine must be"):
+        bb.count(frame, "label", engine=3)
+    with pytest.raises(errors.BadSetting, match="partitions must be given with engine="):
+        bb.count(frame, "label", partitions=3)
+    with pytest.raises(errors.BadSetting, match="partitions must be a whole number from 1 up"):
+        bb.count(frame, "label", engine=pool, partitions=0)
+    with pytest.raises(errors.BadSetting, match="parts_folder must be given with engine="):
+        bb.count(frame, "label", parts_folder=tmp_path)
+    with pytest.raises(errors.UnknownColumn, match=r"no column 'lable'. Did you mean 'label'"):
+        bb.count(parts(frame, 3), "lable", engine=pool)
+    with pytest.raises(errors.UnknownColumn, match="no column 'wait'"):
+        bb.count(parts(frame, 3), "label", weights="wait", engine=pool)
+    with pytest.raises(errors.BadSetting, match="target must be the name of a column where rows live elsewhere"):
+        bb.count(parts(frame, 3), np.zeros(len(frame)), engine=pool)
+    with pytest.raises(errors.EmptyData, match="all partitions are empty"):
+        bb.count([frame.iloc[:0]] * 3, "label", engine=pool)
+    with pytest.raises(errors.EmptyData, match="there is no part"):
+        bb.count([], "label", engine=pool)
+    with pytest.raises(errors.EmptyData, match="every one of the 30 rows has a missing target"):
+        bb.count(parts(frame.iloc[:30].assign(label=None), 3), "label", engine=pool)
+    with pytest.raises(errors.BadFile, match="there is no such file"):
+        bb.count(str(tmp_path / "rows.csv"), "label", engine=pool)
+    with pytest.raises(errors.BadSetting, match="data must be a file, a pattern"):
+        bb.count(str(tmp_path), "label", engine=pool)
+
+
+def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFrame) -> None:
+    pieces = [frame.iloc[:1200], frame.iloc[1200:1500], frame.iloc[1500:]]
+    lacks = [*pieces[:2], pieces[2].drop(columns="grade")]
+    with pytest.raises(errors.UnknownColumn, match="partition 2: no column 'grade'") as raised:
+        bb.count(lacks, "label", engine=pool)
+    assert raised.value.partition == 2 and raised.value.column == "grade"
+    words = [*pieces[:2], pieces[2].assign(length="long")]
+    with pytest.raises(errors.BadValue, match="partition 2: row 0 of column 'length' holds 'long'"):
+        bb.count(words, "label", engine=pool)
+    early = [frame.iloc[:10], frame.iloc[10:30].drop(columns="grade")]
+    with pytest.raises(errors.SchemaMismatch, match="a partition lacks 'grade'"):
+        bb.count(early, "label", engine=pool)
+
+
+def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame) -> None:
+    parcel = parcels.Counted((0,), 1, bb.count(frame.iloc[:9], "label")).packed()
+    older = [parcel[0].replace(b'"format": 3', b'"format": 2'), *parcel[1:]]
+    with pytest.raises(
+        errors.EngineError, match=r"whose tallies have format 2, and this is Banbury .* pip install banbury=="
+    ):
+        parcels.Counted.unpacked(older)
+
+
+def test_warnings_of_workers_are_given_here_once(pool: Any) -> None:
+    table = pandas.DataFrame({"x": ["a", "b"] * 20, "w": [1e-30, 1.0] * 20, "y": ["p", "q"] * 20})
+    with pytest.warns(errors.BanburyWarning, match="weigh less than 5e-19") as said:
+        bb.count(parts(table, 2), "y", weights="w", engine=pool)
+    assert said[0].filename == __file__
+
+
+def test_rows_of_a_partition_are_of_any_kind() -> None:
+    assert counting.has_no_rows([]) and not counting.has_no_rows("rows.csv")
