@@ -50,6 +50,19 @@ def made(n: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:
     return texts, sets
 
 
+def made_table(n: int, seed: int = 0) -> tuple[dict[str, Any], list[list[str]]]:
+    """Rows of every kind of column, the first of them with some values missing, that depend on their labels."""
+    texts, sets = made(n, seed)
+    rng = np.random.default_rng(seed + 1)
+    has = {label: np.array([label in own for own in sets]) for label in "abcd"}
+    numbers = np.where(has["b"], np.abs(rng.normal(size=n)) + 1.0, rng.normal(size=n))
+    numbers[: n // 10] = np.nan
+    frame = {"text": texts, "n": numbers, "m": 2.0 * numbers + rng.normal(size=n) / 10, "f": rng.random(n) < 0.5}
+    frame["c"] = np.where(has["a"], "x", "y").tolist()
+    frame["c"][1::5] = ["z"] * len(frame["c"][1::5])
+    return frame, sets
+
+
 # Counting -------------------------------------------------------------------------------------------------------------
 
 ROWS = st.lists(
@@ -251,18 +264,24 @@ def test_the_most_probable_come_first_and_one_at_least_if_asked() -> None:
             model.predict(["corn"], top=top)  # type: ignore[arg-type]
 
 
-def test_explanations_are_the_sum_that_answers() -> None:
-    texts, sets = made(300)
+@pytest.mark.parametrize("columns", [["text"], ["n", "c", "f"], ["text", "n", "m", "c", "f"]])
+def test_explanations_are_the_sum_that_answers(columns: list[str]) -> None:
+    frame, sets = made_table(300)
+    frame = {name: frame[name] for name in columns}
     for settings in ({"weigh": False}, {"weigh": True}):
-        model = bb.MultiLabelClassifier(**settings).fit(texts, sets).model_
-        posterior = model.posterior({"text": texts[:5]})
-        for row, k in product(range(5), range(4)):
-            told = model.explain(texts[row], model.labels[k])
+        model = bb.MultiLabelClassifier(**settings).fit(frame, sets).model_
+        posterior = model.posterior(frame)
+        for i, k in product((0, 1, 298), range(4)):
+            row = {name: column[i] for name, column in frame.items()}
+            told = model.explain(row, model.labels[k])
             p = told.probability if told.winner == model.labels[k] else told.probability_against
-            assert_allclose(p, posterior[row, k], atol=1e-6)
+            assert_allclose(np.log(p / (1 - p)), np.log(posterior[i, k] / (1 - posterior[i, k])), atol=1e-9)
             total = told.prior + told.calibration + sum(each.decibans for each in told.evidence)
-            assert_allclose(total, told.decibans, atol=1e-6)
-    assert [ratio.value[0] for ratio in model.informative("a", 3).ratios["a"]] == ["a"] * 3
+            assert_allclose(total, told.decibans, atol=1e-9)
+    if columns == ["text"]:
+        assert [ratio.value[0] for ratio in model.informative("a", 3).ratios["a"]] == ["a"] * 3
+    elif "text" not in columns:
+        assert model.informative("a", 1).ratios["a"][0].feature == "c"
 
 
 @pytest.mark.parametrize("n", [1, 3, 500])
@@ -361,17 +380,70 @@ def test_folds_are_those_of_refitting() -> None:
         assert_allclose(found.posterior[at][:, [found.labels.index(label) for label in model.labels]], want, atol=1e-12)
 
 
-def test_no_order_of_rows_and_no_number_of_threads_changes_an_answer() -> None:
-    texts, sets = made(260)
+def taken(frame: dict[str, Any], rows: Any) -> dict[str, Any]:
+    return {name: [column[i] for i in rows] for name, column in frame.items()}
+
+
+@pytest.mark.parametrize("columns", [["text"], ["n", "c"], ["text", "n", "m", "c", "f"]])
+def test_no_order_of_rows_and_no_number_of_threads_changes_an_answer(columns: list[str]) -> None:
+    frame, sets = made_table(260)
+    frame = {name: frame[name] for name in columns}
     order = np.random.default_rng(1).permutation(260)
     for weigh in (False, True):
-        first = bb.MultiLabelClassifier(weigh=weigh, threads=1).fit(texts, sets)
-        second = bb.MultiLabelClassifier(weigh=weigh, threads=2).fit(
-            [texts[i] for i in order], [sets[i] for i in order]
-        )
-        assert first.tally_ == second.tally_
+        first = bb.MultiLabelClassifier(weigh=weigh, threads=1).fit(frame, sets)
+        clf = bb.MultiLabelClassifier(weigh=weigh, threads=2)
+        second = clf.fit(taken(frame, order), [sets[i] for i in order])
         assert np.array_equal(first.thresholds_.probabilities, second.thresholds_.probabilities)
-        assert np.array_equal(first.predict_proba(texts[:50]), second.predict_proba(texts[:50]))
+        assert np.array_equal(first.predict_proba(frame), second.predict_proba(frame))
+
+
+@pytest.mark.parametrize("columns", [["text"], ["n", "c"], ["text", "n", "m", "c", "f"]])
+def test_a_weight_of_two_is_the_row_twice_and_one_of_none_no_row(columns: list[str]) -> None:
+    frame, sets = made_table(200)
+    frame = {name: frame[name] for name in columns}
+    weights = np.random.default_rng(0).integers(0, 3, 200)
+    weights[:150] = np.maximum(weights[:150], 1)
+    rows = np.repeat(np.arange(200), weights)
+    for weigh in (False, True):
+        first = bb.MultiLabelClassifier(weigh=weigh).fit(frame, sets, sample_weight=weights)
+        clf = bb.MultiLabelClassifier(weigh=weigh)
+        second = clf.fit(taken(frame, rows), [sets[i] for i in rows])
+        assert_allclose(first.predict_proba(frame), second.predict_proba(frame), atol=1e-9)
+        assert first.predict(frame) == second.predict(frame)
+
+
+def test_a_table_is_weighed_and_what_was_learned_stays_with_it(tmp_path: Path) -> None:
+    (frame, sets), (test, truth) = made_table(400), made_table(300, seed=1)
+    for each in (frame, test):
+        del each["text"]
+        each |= {f"m{k}": each["m"] + k for k in range(6)}
+    clf = bb.MultiLabelClassifier().fit(frame, sets)
+    assert clf.weighing_.cells.names[:4] == ("n", "m", "c", "m0") and "9 columns × 4 labels" in str(clf.weighing_)
+    plain = bb.MultiLabelClassifier(weigh=False).fit(frame, sets)
+    losses = [bb.evaluate(each.model_, test, truth).log_loss for each in (clf, plain)]
+    assert losses[0] < 0.95 * losses[1]  # columns that say the same are heard once
+    bb.save(clf.model_, tmp_path / "table.banbury")
+    loaded = bb.load(tmp_path / "table.banbury")
+    assert np.array_equal(loaded.posterior(test), clf.model_.posterior(test))
+    before = clf.predict_proba(frame)
+    first, rest = {name: column[:1] for name, column in frame.items()}, [sets[0]]
+    clf.partial_fit({**first, "c": ["unheard"]}, [["new"]])
+    assert clf.weights_stale_ and clf.explain([{**{k: v[0] for k, v in first.items()}, "c": "unheard"}], "new").stale
+    clf.forget({**first, "c": ["unheard"]}, [["new"]])
+    assert not clf.weights_stale_ and np.array_equal(clf.predict_proba(frame), before)
+    clf.forget(first, rest)
+    assert clf.weights_stale_ and not np.array_equal(clf.predict_proba(frame), before)
+    clf.partial_fit(first, rest)
+    assert not clf.weights_stale_ and np.array_equal(clf.predict_proba(frame), before)
+    clf.forget(first, rest).refit(taken(frame, range(1, 400)), sets[1:])
+    assert not clf.weights_stale_ and bb.evaluate(clf.model_, test, truth).log_loss < losses[1]
+
+
+def test_corrections_of_words_that_were_forgotten_and_came_again_are_gone() -> None:
+    texts, sets = made(150)
+    clf = bb.MultiLabelClassifier().fit(["zzz yyy", *texts], [["a"], *sets])
+    clf.forget(["zzz yyy"], [["a"]]).partial_fit(["zzz yyy"], [["a"]])
+    assert clf.predict_proba(["zzz", texts[0]]).shape == (2, 4)
 
 
 def test_weighing_and_thresholds_pay() -> None:
@@ -532,8 +604,8 @@ def test_settings_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(BanburyError):
             bb.MultiLabelClassifier(**settings).fit(texts, sets)
-    with pytest.raises(BadSetting, match="without a column of texts"):
-        bb.MultiLabelClassifier(weigh=True).fit(np.arange(240.0).reshape(120, 2), sets)
+    with pytest.raises(BadSetting, match="without texts, categories and numbers"):
+        bb.MultiLabelClassifier(weigh=True).fit({"flag": [True, False] * 60}, sets)
     with pytest.raises(BanburyError, match="nothing to learn"):
         bb.MultiLabelClassifier().fit(texts, [[] for _ in texts])
     with pytest.raises(BanburyError):

@@ -18,11 +18,10 @@ from banbury.explain.page import percent
 from banbury.files import save
 from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, validated
 from banbury.labels import cross_validate as validate_labels
+from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.readers import Source, read
 from banbury.selection import has_sets
 from banbury.table import Table
-
-FEWEST_ROWS = 100  # from which on words are weighed and thresholds chosen
 
 
 def wanted(args: Namespace, data: Any) -> bool:
@@ -57,7 +56,7 @@ def _refuse(args: Namespace, *names: str) -> None:
 
 
 def fit(args: Namespace, data: Any) -> None:
-    """Counts, chooses thresholds on rows held out, weighs words where that is better, and keeps the model."""
+    """Counts, chooses thresholds on rows held out, weighs where that is better, and keeps the model."""
     _refuse(args, "tan", "calibrate", "class-prior", "bins")
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
     delimiter = {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
@@ -74,8 +73,7 @@ def fit(args: Namespace, data: Any) -> None:
     else:
         validation = None if found is None else validated(found, chosen["threshold"])
     notes = list[str]()
-    texts = [f for f in tally.schema.features if f.family.used_words(f, tally.of(f.name)) is not None]
-    if texts and not args.plain and (args.weigh or enough):
+    if not args.plain and (args.weigh or (enough and can_weigh(tally, rows.n_rows))):
         other, weighed = fitted(rows, tally, weigh=True, **chosen)
         assert weighed is not None
         said = validated(weighed, chosen["threshold"])
@@ -85,10 +83,6 @@ def fit(args: Namespace, data: Any) -> None:
             notes.append("weighed is kept; --plain keeps the other")
         else:
             notes.append("plain is kept; --weigh keeps the other")
-    elif args.weigh:
-        raise errors.bad_setting(
-            "--weigh", True, "left out where no column is text: words are weighed for sets of labels"
-        )
     if not enough:
         notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
     if args.output is not None:

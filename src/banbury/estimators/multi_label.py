@@ -19,7 +19,7 @@ from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_v
 from banbury.explain import Explanation, Informative
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
-from banbury.labels.weighing import MOST_CELLS
+from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.naive_bayes import check_seed, checked_choice
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
@@ -27,8 +27,6 @@ from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import Held, Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, parts
-
-FEWEST_ROWS = 100  # from which on thresholds are chosen and words weighed
 
 
 class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,11 +37,11 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     ``threads`` and ``seed``; ``alpha="auto"`` is chosen of a few on rows held out, and whether all words count or the 200 that
     tell most of each label.
 
-    ``weigh``: words are weighed, and corrected for all labels in the same passes: "auto" where there are texts and 100 rows,
-    True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label on rows held out,
-    drawn towards a common one where a label has few), a number, one for each label, None for one half of probabilities as they
-    are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below. ``at_least_one``: the most
-    probable label where no other is given.
+    ``weigh``: words, categories and stretches of numbers are weighed, and corrected for all labels in the same passes: "auto"
+    from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label
+    on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half of
+    probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
+    ``at_least_one``: the most probable label where no other is given.
 
     After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
     the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
@@ -92,7 +90,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     # Learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
-        """Counts the rows, weighs their words and chooses thresholds, all within these rows."""
+        """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
         with self._lock:
             self._check_settings()
             batch, sets, kind, columns = self._checked_sets(X, y)
@@ -148,7 +146,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             return self
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
-        """Weighs words and chooses thresholds again, from rows that were counted; the tally stays as it is."""
+        """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
         with self._lock:
             self._check_fitted()
             batch, sets, _, _ = self._checked_sets(X, y)
@@ -229,7 +227,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     @property
     def weights_stale_(self) -> bool:
-        """Whether rows were learned or forgotten since the words were weighed."""
+        """Whether rows were learned or forgotten since they were weighed."""
         with self._lock:
             return (
                 self._check_fitted() is not None and self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
@@ -239,7 +237,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
         batch = to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
-        return batch, settings | self._wanted(len(y), _has_texts(batch, self.features))
+        return batch, settings | self._wanted(len(y), _can_weigh(batch, self.features))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_growing" in self.__dict__
@@ -309,21 +307,18 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return part
 
     def _learned(self, rows: HeldRows, tally: Tally) -> LabelModel:
-        texts = [f.name for f in tally.schema.features if f.family.used_words(f, tally.of(f.name)) is not None]
-        words = sum(int(tally.of(name).table.n_words) for name in texts)
-        fits = max(words, rows.n_rows) * len(tally.classes) <= MOST_CELLS
-        has_texts = bool(texts) and fits  # of more, nothing is weighed unless it is asked for, and then refused by name
-        wanted: Any = self._wanted(int(rows.known.sum()), has_texts)
+        # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
+        wanted: Any = self._wanted(int(rows.known.sum()), can_weigh(tally, rows.n_rows))
         return fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)[0]  # type: ignore[arg-type]
 
-    def _wanted(self, n_rows: int, has_texts: bool) -> dict[str, Any]:
+    def _wanted(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""
         enough, threshold = n_rows >= FEWEST_ROWS, self.threshold
         if isinstance(threshold, str):
             threshold = None if threshold == "auto" and not enough else "f1"
         alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha
         return {
-            "weigh": enough and has_texts if is_auto(self.weigh) else bool(self.weigh),
+            "weigh": enough and weighable if is_auto(self.weigh) else bool(self.weigh),
             "threshold": threshold,
             "alpha": alpha,
         }
@@ -378,8 +373,8 @@ def is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def _has_texts(batch: Any, features: Any) -> bool:
+def _can_weigh(batch: Any, features: Any) -> bool:
     if not isinstance(batch, Batch):
         return False
     schema = Table.of(batch, labelled=False, features=features).settled(batch)
-    return any("text" in {feature.counter.reads(feature)} for feature in schema.features)
+    return any(f.family.has_cells() or f.counter.reads(f) == "text" for f in schema.features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.distributions.cells import Cells, NamedCells, NumberCells
 from banbury.distributions.keys import scalars
 from banbury.distributions.trees import Tree
-from banbury.files.checking import Arrays
+from banbury.files.checking import Arrays, check
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights
 from banbury.weighing.evidence import Nodes, Pair
@@ -26,7 +26,7 @@ def about(weighing: Weighing) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     weights = weighing.weights
     return {
-        "columns": [_column(cells) for cells in weights.columns],
+        "columns": [about_cells(cells) for cells in weights.columns],
         "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
         "classes": list(weighing.classes),
         "digest": weighing.digest,
@@ -44,7 +44,7 @@ def _texts(column: str, learned: LearnedTexts) -> dict[str, Any]:
     return {"column": column, "setting": list(learned.setting), "strength": learned.strength, "losses": losses}
 
 
-def _column(cells: Cells) -> dict[str, Any]:
+def about_cells(cells: Cells) -> dict[str, Any]:
     return {
         "name": cells.feature.name,
         "keys": list(cells.keys) if isinstance(cells, NamedCells) else None,
@@ -57,19 +57,28 @@ def state_of(weighing: Weighing) -> Arrays:
     """The arrays, by name."""
     weights = weighing.weights
     state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
-    for j, cells in enumerate(weights.columns):
+    state |= state_of_cells(weights.columns)
+    state |= {f"{t}.corrections": table for t, table in enumerate(weights.corrections)}
+    for t, (own, learned) in enumerate(zip(weighing.texts, weights.texts, strict=True)):
+        state |= {**state_of_words(t, own.words), f"{t}.word_corrections": learned.corrections}
+    return state | {f"{t}.pair": table for t, table in enumerate(weighing.pair_tables)}
+
+
+def state_of_cells(columns: Sequence[Cells]) -> Arrays:
+    """The trees and cuts of columns, by name."""
+    state: Arrays = {}
+    for j, cells in enumerate(columns):
         state |= {f"{j}.tree": _levels(cells.tree), f"{j}.plain": _levels(cells.plain)}
         if isinstance(cells, NumberCells):
             state[f"{j}.cuts"] = cells.cuts
-    state |= {f"{t}.corrections": table for t, table in enumerate(weights.corrections)}
-    for t, (own, learned) in enumerate(zip(weighing.texts, weights.texts, strict=True)):
-        names = [word.encode() for word in own.words]
-        state |= {
-            f"{t}.words": np.frombuffer(b"".join(names), dtype=np.uint8),
-            f"{t}.ends": np.cumsum([len(name) for name in names], dtype=np.int64),
-            f"{t}.word_corrections": learned.corrections,
-        }
-    return state | {f"{t}.pair": table for t, table in enumerate(weighing.pair_tables)}
+    return state
+
+
+def state_of_words(t: int, words: Sequence[str]) -> Arrays:
+    """The words of a column of texts, by name: their bytes, and where each ends."""
+    names = [word.encode("utf-8", "surrogatepass") for word in words]
+    ends = np.cumsum([len(name) for name in names], dtype=np.int64)
+    return {f"{t}.words": np.frombuffer(b"".join(names), dtype=np.uint8), f"{t}.ends": ends}
 
 
 def _levels(tree: Tree) -> Any:
@@ -78,7 +87,7 @@ def _levels(tree: Tree) -> Any:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
     """The weights; whatever does not fit raises some error or other."""
-    columns = tuple(_cells(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
+    columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
     pairs = tuple(Pair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
     classes = scalars("classes", about["classes"])
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
@@ -97,7 +106,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
         tuple(_reals(arrays, f"{t}.corrections", (size, k)) for t, size in enumerate(sizes)),
         float(about["strength"]),
         float(about["temperature"]),
-        tuple((float(a), float(b)) for a, b in about["losses"]),
+        losses_of(about),
         tuple(learned for _, learned in of_texts),
     )
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
@@ -118,26 +127,38 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
 def _learned_texts(
     about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
 ) -> tuple[WeighedWords, LearnedTexts]:
-    names, ends, corrections = (arrays[f"{t}.{name}"] for name in ("words", "ends", "word_corrections"))
-    if names.dtype != np.uint8 or ends.dtype != np.int64 or names.ndim != 1 or ends.ndim != 1:
-        raise ValueError("words are not bytes and where they end")
-    limits = [0, *ends.tolist()]
-    if any(a > b for a, b in pairwise(limits)) or limits[-1] != len(names):
-        raise ValueError("words do not end where they should")
-    held = names.tobytes()
-    words = tuple(held[a:b].decode() for a, b in pairwise(limits))
+    words, corrections = words_of(t, arrays), arrays[f"{t}.word_corrections"]
     if corrections.dtype != np.float32 or corrections.shape != (len(words) + 1, n_classes):
         raise ValueError("there is not a correction for each word")
-    setting = Setting(*about["setting"])
-    numbers = [float(x) for x in (setting.power, setting.telling, setting.trust, about["strength"])]
-    if not np.isfinite(corrections).all() or not all(0 <= x < np.inf for x in numbers):
-        raise ValueError("corrections are not finite numbers")
-    losses = tuple((float(a), float(b)) for a, b in about["losses"])
-    learned = LearnedTexts(Setting(bool(setting.often), *numbers[:3]), numbers[3], corrections.copy(), losses)
+    learned = LearnedTexts(*how_learned(about, corrections), losses_of(about))
     return WeighedWords(tally.schema[about["column"]].name, words), learned
 
 
-def _cells(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
+def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
+    """How words count, C, and corrections, which are finite."""
+    setting = Setting(*about["setting"])
+    numbers = [float(x) for x in (setting.power, setting.telling, setting.trust, about["strength"])]
+    check(bool(np.isfinite(corrections).all()) and all(0 <= x <= 1e6 for x in numbers), "corrections are not finite")
+    check(type(setting.often) is bool, "words count how often they occur, or not")
+    return Setting(setting.often, *numbers[:3]), numbers[3], corrections.copy()
+
+
+def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(a), float(b)) for a, b in about["losses"])
+
+
+def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
+    """The words of a column of texts."""
+    names, ends = arrays[f"{t}.words"], arrays[f"{t}.ends"]
+    plain = names.dtype == np.uint8 and ends.dtype == np.int64 and names.ndim == 1 and ends.ndim == 1
+    check(plain, "words are not bytes and where they end")
+    limits = [0, *ends.tolist()]
+    check(all(a <= b for a, b in pairwise(limits)) and limits[-1] == len(names), "words do not end where they should")
+    held = names.tobytes()
+    return tuple(held[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(limits))
+
+
+def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
     feature = tally.schema[about["name"]]
     strengths = [float(m) for m in about["strengths"]]
     if len(strengths) != 4 or not all(m >= 0 for m in strengths):

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
@@ -15,14 +16,14 @@ from banbury.distributions.family import How
 from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
 from banbury.labels.results import LabelEvaluation
-from banbury.labels.thresholds import Thresholds, honest_loss
+from banbury.labels.thresholds import Flags, Thresholds, honest_loss
 from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
-from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels
+from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.readers.columns import missing
 from banbury.schema import Schema
 from banbury.sums import in_order
-from banbury.table import Labels, Table, label_target, mixed, wants_folders
+from banbury.table import MIX, Labels, Table, label_target, mixed, wants_folders
 from banbury.tally import Tally
 
 FOLDS, WEIGHED_FOLDS = 5, 3
@@ -85,16 +86,18 @@ def candidates(model: LabelModel, alpha: Any) -> list[LabelModel]:
 
 
 def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, HeldOut]:
-    """The model with its words weighed, and what was learned without each row says of it."""
+    """The model with its words and cells weighed, and what was learned without each row says of it."""
     tally, labels = model.tally, model.labels
-    names = tuple(f.name for f in tally.schema.features if f.family.used_words(f, tally.of(f.name)) is not None)
-    if not names:
-        wanted = "False for rows without a column of texts: it is words that are weighed for sets of labels"
+    names, cells = words_of(tally)
+    if not names and not len(cells):
+        wanted = "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
         raise errors.bad_setting("weigh", True, wanted)
     known = np.flatnonzero(rows.known)
     parts = list(rows.some(known))
-    bags = bags_of(tally, names, [batch for batch, *_ in parts], rows.threads)
-    n_words = sum(each.n_words for each in bags)
+    batches = [batch for batch, *_ in parts]
+    bags = bags_of(tally, names, batches, rows.threads)
+    cells_of_rows = np.concatenate([cells.codes(batch, rows.threads) for batch in batches])
+    n_words = sum(each.n_words for each in bags) + len(cells)
     if max(n_words, len(known)) * len(labels) > MOST_CELLS:
         text = f"there are {len(labels):,} labels, {n_words:,} words and {len(known):,} rows: too many to weigh every word for "
         text += "each label. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh."
@@ -105,18 +108,26 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     every = rows.each_weight
     weights = np.ones(len(known)) if every is None else every[known]
     folds = rows.dealt(WEIGHED_FOLDS)
-    given = _given(model, rows, folds, known, names)
-    texts = LabelTexts(bags, (offsets, codes.astype(np.int32)), weights, len(labels), given)
-    order = np.lexsort((np.arange(len(known)), rows.hashes()[known]))  # no order of rows changes the answer
-    found = learned_labels(texts.take(order), folds[known][order], seed, rows.threads)
-    back = np.empty_like(found.scores)
-    back[order] = found.scores
+    given = _given(model, rows, folds, known, (*names, *cells.names))
+    texts = LabelTexts(bags, cells, cells_of_rows, (offsets, codes.astype(np.int32)), weights, len(labels), given)
+    first, place, together = _equal_rows(rows.hashes()[known], flags, weights)
+    merged = replace(texts.take(first), weights=together)
+    found = learned_labels(merged, folds[known][first], seed, rows.threads)
     words = tuple(tuple(column) for column in _words(tally, names))
     learned = found.setting, found.strength, found.corrections
-    weighing = LabelWeighing(labels, names, words, *learned, tally.digest(), found.losses)
-    return model.weighed(weighing), HeldOut(
-        labels, known, back, flags, every if every is None else weights, folds[known]
-    )
+    weighing = LabelWeighing(labels, names, words, *learned, tally.digest(), found.losses, cells)
+    own = every if every is None else weights
+    return model.weighed(weighing), HeldOut(labels, known, found.scores[place], flags, own, folds[known])
+
+
+def _equal_rows(hashes: NDArray[np.uint64], flags: Flags, weights: Real) -> tuple[Int, Int, Real]:
+    """Equal rows as one, in an order that depends on what they hold alone: one of each, which of these each is, and weights."""
+    own = mixed(hashes * MIX + flags @ mixed(np.arange(1, flags.shape[1] + 1, dtype=np.uint64)))
+    order = np.lexsort((weights, own))
+    new = np.concatenate([[True], np.diff(own[order]) != 0])
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return order[new], place, np.add.reduceat(weights[order], np.flatnonzero(new))
 
 
 def _words(tally: Tally, names: tuple[str, ...]) -> list[list[str]]:
@@ -125,7 +136,7 @@ def _words(tally: Tally, names: tuple[str, ...]) -> list[list[str]]:
 
 
 def _given(model: LabelModel, rows: HeldRows, folds: Int, known: Int, names: tuple[str, ...]) -> Real | None:
-    """What columns that are no texts say of each row when its fold was not counted; None where there are none."""
+    """What columns that are not weighed say of each row when its fold was not counted; None where there are none."""
     rest = [feature.name for feature in model.schema.features if feature.name not in names]
     if not rest:
         return None

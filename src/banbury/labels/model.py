@@ -163,16 +163,14 @@ class LabelModel:
 
     @property
     def _texts(self) -> tuple[Feature, ...]:
-        """The columns whose words are scored for all labels at once."""
-        if self.weighing is not None:
-            return tuple(self.schema[name] for name in self.weighing.columns)
+        """The columns whose words are scored for all labels at once, where nothing is weighed."""
         return tuple(f for f in self.schema.features if f.family.label_words(self.choice) is not None)
 
     @cached_property
     def _rest(self) -> tuple[Model, ...]:
         """Of all other columns: the model of each label, with its prior."""
-        texts = {feature.name for feature in self._texts}
-        names = [feature.name for feature in self.schema.features if feature.name not in texts]
+        together = {feature.name for feature in self._texts} if self._weighed is None else set(self._weighed.names)
+        names = [feature.name for feature in self.schema.features if feature.name not in together]
         if not names:
             return ()
         fewer = of_features(self.tally, names)
@@ -288,14 +286,8 @@ class LabelModel:
             return plain
         if self._weighed is None:
             return self._of_telling(label, plain)
-        names = {feature.name for feature in self._weighed.features}
-        parameters = tuple(
-            self._weighed.parameters(label, plain.tally.of(own.features[0].name), own.features[0])
-            if own.features[0].name in names
-            else own
-            for own in plain.parameters
-        )
         log_prior = np.array([0.0, self._weighed.log_prior[self.labels.index(label)]])
+        parameters = self._weighed.parameters(label, plain)
         return replace(plain, parameters=parameters, log_prior=log_prior - np.logaddexp(*log_prior))
 
     def _of_telling(self, label: Label, plain: Model) -> Model:

@@ -94,7 +94,10 @@ class Thresholds:
 
 
 def sigmoid(odds: Any) -> Any:
-    return 0.5 + 0.5 * np.tanh(0.5 * np.asarray(odds, dtype=np.float64))
+    """The probability of log-odds, as exact where it is small as where it is large."""
+    odds = np.asarray(odds, dtype=np.float64)
+    small = np.exp(-np.abs(odds))
+    return np.where(odds < 0, small, 1.0) / (1.0 + small)
 
 
 class Together(NamedTuple):

@@ -1,4 +1,4 @@
-"""Weighed labels: what words say of each label, corrected by what texts surprised by; one pass over the texts for all labels."""
+"""Weighed labels: what words and cells say of each label, corrected by what rows surprised by, for all labels in one pass."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.label_sets import EVERY
+from banbury.labels.cells import CellEvidence, CellWords
 from banbury.labels.thresholds import Flags, honest_loss
 from banbury.labels.words import lexicon_of
+from banbury.naive_bayes import Model
 from banbury.readers import Batch
 from banbury.tally import Label, Tally
 from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence
 
-SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5))
+SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
 STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
-OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and both settings
+OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and two settings
+OF_TABLES = (0.3, 1.0, *OF_FEW)  # where there are cells, and all settings
 PASSES, LAST_PASSES = 4, 6
+FEWEST_ROWS = 100  # from which on rows are weighed and thresholds chosen
 MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
 
 
@@ -34,6 +39,10 @@ class LabelEvidence(WordEvidence):
     def __init__(self, documents: Real, texts: Real, having: Real, n_texts: float) -> None:
         super().__init__(documents, texts)
         self.having, self.n_texts = having, n_texts
+
+    def values(self, bags: Bags, setting: Setting, threads: int) -> Reals32:
+        """What each word counts in its text."""
+        return bags.values(setting.often, self.scale(setting.power), threads)
 
     @property
     def _having(self) -> Real:
@@ -46,11 +55,6 @@ class LabelEvidence(WordEvidence):
     @property
     def _every_text(self) -> float:
         return self.n_texts
-
-    @cached_property
-    def log_prior(self) -> Real:
-        """log P(label) / P(not the label), as if half a text more had it and half a one had not."""
-        return np.asarray(np.log((self.texts + 0.5) / (self.n_texts - self.texts + 0.5)))
 
     @cached_property
     def _totals(self) -> tuple[Real, Real]:
@@ -75,9 +79,14 @@ class LabelEvidence(WordEvidence):
 
 @dataclass(frozen=True)
 class LabelTexts:
-    """Texts with sets of labels, by column; ``given`` is what other columns say of each row where it was held out."""
+    """Texts with sets of labels, by column, and the cells of rows in columns that have them, (rows, columns).
+
+    ``given`` is what other columns say of each row where it was held out.
+    """
 
     bags: tuple[Bags, ...]
+    cells: CellWords
+    codes: NDArray[np.uint32]
     sets: _core.LabelSets
     weights: Real
     n_labels: int
@@ -93,7 +102,9 @@ class LabelTexts:
         at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
         bags = tuple(each.take(rows) for each in self.bags)
         given = None if self.given is None else self.given[rows]
-        return LabelTexts(bags, (starts, codes[at]), self.weights[rows], self.n_labels, given)
+        return LabelTexts(
+            bags, self.cells, self.codes[rows], (starts, codes[at]), self.weights[rows], self.n_labels, given
+        )
 
     @cached_property
     def flags(self) -> Flags:
@@ -104,17 +115,42 @@ class LabelTexts:
     @cached_property
     def evidence(self) -> tuple[LabelEvidence, ...]:
         """What the words of each column say."""
+        return tuple(self._evidence(bags) for bags in self.bags)
+
+    def _evidence(self, bags: Bags) -> LabelEvidence:
         once = np.arange(len(self) + 1), np.zeros(len(self), dtype=np.int32)
-        texts = np.bincount(self.sets[1], np.repeat(self.weights, np.diff(self.sets[0])), self.n_labels)
-        return tuple(
-            LabelEvidence(
-                bags.count(self.sets, self.weights, self.n_labels),
-                np.asarray(texts, dtype=np.float64),
-                bags.count(once, self.weights, 1)[:, 0],
-                float(self.weights.sum()),
-            )
-            for bags in self.bags
-        )
+        documents, having = bags.count(self.sets, self.weights, self.n_labels), bags.count(once, self.weights, 1)
+        return LabelEvidence(documents, self.n_own, having[:, 0], float(self.weights.sum()))
+
+    @cached_property
+    def n_own(self) -> Real:
+        """The rows of each label."""
+        each = np.repeat(self.weights, np.diff(self.sets[0]))
+        return np.asarray(np.bincount(self.sets[1], each, self.n_labels), dtype=np.float64)
+
+    @cached_property
+    def log_prior(self) -> Real:
+        return log_prior_odds(self.n_own, float(self.weights.sum()))
+
+    @cached_property
+    def words_of_cells(self) -> Bags:
+        return self.cells.bags(self.codes)
+
+    @cached_property
+    def of_words_of_cells(self) -> LabelEvidence:
+        return self._evidence(self.words_of_cells)
+
+    @cached_property
+    def of_cells(self) -> CellEvidence:
+        """What cells say."""
+        words = self.of_words_of_cells
+        own, every = self.cells.of_cells(words.documents), self.cells.of_cells(words.having)
+        return CellEvidence(self.cells, own, every, self.n_own, float(self.weights.sum()))
+
+
+def log_prior_odds(n_own: Real, n_rows: float) -> Real:
+    """log P(label) / P(not the label), as if half a row more had it and half a one had not."""
+    return np.asarray(np.log((n_own + 0.5) / (n_rows - n_own + 0.5)))
 
 
 def _together(every: Sequence[Bags], values: Sequence[Reals32]) -> tuple[Bags, Reals32]:
@@ -136,13 +172,18 @@ class _Learner:
     def __init__(self, texts: LabelTexts, setting: Setting, threads: int) -> None:
         self.texts, k = texts, texts.n_labels
         both = list(zip(texts.bags, texts.evidence, strict=True))
-        values = [bags.values(setting.often, evidence.scale(setting.power), threads) for bags, evidence in both]
-        says = [setting.trust * evidence.left_out_sets(bags, setting, texts.sets, threads) for bags, evidence in both]
-        self.offsets = texts.evidence[0].log_prior + sum(says)
+        values = [evidence.values(bags, setting, threads) for bags, evidence in both]
+        self.offsets = np.tile(texts.log_prior, (len(texts), 1))
+        for bags, evidence in both:
+            self.offsets += setting.trust * evidence.left_out_sets(bags, setting, texts.sets, threads)
+        if len(texts.cells):
+            self.offsets += setting.trust * texts.of_cells.left_out(texts.codes, texts.flags)
+            both.append((texts.words_of_cells, texts.of_words_of_cells))
+            values.append(texts.cells.values[texts.words_of_cells.words])
         if texts.given is not None:
             self.offsets += texts.given
-        self.bags, self.values = _together(texts.bags, values)
-        squares = np.concatenate([evidence.says for evidence in texts.evidence]) ** 2
+        self.bags, self.values = _together([bags for bags, _ in both], values)
+        squares = np.concatenate([evidence.says for _, evidence in both]) ** 2
         share = np.bincount(self.bags.words, self.values.astype(np.float64) ** 2, self.bags.n_words)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
         self.table = np.ones(
@@ -173,30 +214,24 @@ class _Learner:
         return np.ascontiguousarray(corrections)
 
 
-class WeighedColumn:
-    """A column of texts as it is scored: what words say of each label with their corrections, and how much each counts."""
-
-    def __init__(self, evidence: LabelEvidence, corrections: Reals32, setting: Setting) -> None:
-        self.often, self.scale = setting.often, evidence.scale(setting.power)
-        self.table = np.float32(setting.trust) * evidence.says + corrections
-
-    def scores(self, bags: Bags, threads: int) -> Real:
-        values = bags.values(self.often, self.scale, threads)
-        return _core.score_bags(bags.parts, values, self.table, threads)
-
-
-def _scores(
-    texts: LabelTexts, learned: Sequence[LabelEvidence], corrections: Reals32, setting: Setting, threads: int
-) -> Real:
+def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
     """The log-odds of texts that were not learned from."""
-    scores = learned[0].log_prior + COMMON * corrections[-1].astype(np.float64)
-    scores = np.tile(scores, (len(texts), 1))
+    scores = np.tile(learned.log_prior + COMMON * corrections[-1].astype(np.float64), (len(texts), 1))
     start = 0
-    for bags, evidence in zip(texts.bags, learned, strict=True):
-        column = WeighedColumn(evidence, corrections[start : start + bags.n_words], setting)
-        scores += column.scores(bags, threads)
+    for bags, evidence in zip(texts.bags, learned.evidence, strict=True):
+        table = np.float32(setting.trust) * evidence.says + corrections[start : start + bags.n_words]
+        scores += _core.score_bags(bags.parts, evidence.values(bags, setting, threads), table, threads)
         start += bags.n_words
+    if len(texts.cells):
+        tables = tables_of_cells(learned.of_cells, corrections[start:-1], setting)
+        scores += texts.cells.scores(texts.codes, tables, threads)
     return scores if texts.given is None else scores + texts.given
+
+
+def tables_of_cells(evidence: CellEvidence, corrections: Reals32, setting: Setting) -> list[Real]:
+    """What the cells of each column add for each label, (cells + 1, labels): what they say, and corrections."""
+    each = zip(evidence.plain, evidence.words.folded(corrections), strict=True)
+    return [setting.trust * says + added for says, added in each]
 
 
 @dataclass(frozen=True)
@@ -221,7 +256,7 @@ class _Fold:
         learner, found = _Learner(self.inside, setting, 1), list[tuple[float, Reals32]]()
         for strength in strengths:
             corrections = learner.corrected(strength, PASSES, seed)
-            scores = _scores(self.outside, self.inside.evidence, corrections, setting, 1)
+            scores = _scores(self.outside, self.inside, corrections, setting, 1)
             loss = honest_loss(scores, self.outside.flags, self.outside.weights)
             found.append((loss, scores.astype(np.float32)))
             if len(found) > 1 and loss > found[-2][0]:
@@ -232,10 +267,13 @@ class _Fold:
 def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
     """What is learned of texts with sets of labels.
 
-    Of few texts the setting is the one that loses least on the first fold, of many the first. C is that whose log-odds lose
-    least on all texts held out, when two numbers make them honest.
+    Of few texts, and of tables, the setting is the one that loses least on the first fold, of many texts the first. C is that
+    whose log-odds lose least on all texts held out, when two numbers make them honest.
     """
-    strengths, settings = (OF_FEW, SETTINGS) if len(texts) < FEW_TEXTS else (STRENGTHS, SETTINGS[:1])
+    strengths: Sequence[float] = OF_FEW if len(texts) < FEW_TEXTS else STRENGTHS
+    settings = SETTINGS[:2] if len(texts) < FEW_TEXTS else SETTINGS[:1]
+    if len(texts.cells):
+        strengths, settings = OF_TABLES, SETTINGS
     every = [_Fold(texts, folds == fold) for fold in np.unique(folds).tolist()]
     with ThreadPoolExecutor(max(1, threads)) as pool:
         raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), settings))
@@ -258,7 +296,10 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
 class LabelWeighing:
     """What was learned of rows with sets of labels: corrections of words, with the digest of the tally they were counted into.
 
-    ``corrections`` are (all words of all columns of texts + 1, labels); the last row is what all texts have in common.
+    ``words`` are those of each column of texts, and ``cells`` are of the columns that are no texts.
+
+    ``corrections`` are (all words of all columns of texts + words of cells + 1, labels); the last row is what all rows have in
+    common.
     """
 
     labels: tuple[Label, ...]
@@ -268,34 +309,45 @@ class LabelWeighing:
     strength: float
     corrections: Reals32
     digest: str
-    losses: tuple[tuple[float, float], ...] = ()
+    losses: tuple[tuple[float, float], ...]
+    cells: CellWords
 
     def is_stale(self, tally: Tally) -> bool:
         """Whether rows were learned or forgotten since."""
         return tally.digest() != self.digest
 
     def __str__(self) -> str:
-        words = sum(map(len, self.words))
-        return f"{errors.many(words, 'word')} × {errors.many(len(self.labels), 'label')}, corrected with C = {self.strength:g}"
+        parts = [errors.many(sum(map(len, self.words)), "word")] * bool(self.columns)
+        parts += [errors.many(len(self.cells.cells), "column")] * bool(self.cells.cells)
+        return f"{' and '.join(parts)} × {errors.many(len(self.labels), 'label')}, corrected with C = {self.strength:g}"
 
     __repr__ = __str__
 
     def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label], stale: bool) -> Reals32:
         """The corrections of a column's words as they are now, (words, labels); nothing of what is new."""
         start = sum(len(words) for words in self.words[:column])
-        own = self.corrections[start : start + len(self.words[column])]
-        if tuple(labels) != self.labels:
-            own = _of_labels(own, self.labels, labels)
-        if not stale:
+        own = self._of_labels(slice(start, start + len(self.words[column])), labels)
+        if not stale and len(own) == len(lexicon):
             return own
         place = lexicon.places(self.words[column])
         table = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
         table[place[place >= 0]] = own[place >= 0]
         return table
 
+    def of_cells(self, labels: Sequence[Label]) -> Reals32:
+        """The corrections of the words of cells, likewise."""
+        return self._of_labels(slice(-1 - len(self.cells), -1), labels)
+
     def common(self, labels: Sequence[Label]) -> Real:
-        own = self.corrections[-1:].astype(np.float64)
-        return np.asarray(COMMON * _of_labels(own, self.labels, labels)[0])
+        return np.asarray(COMMON * self._of_labels(slice(-1, None), labels)[0].astype(np.float64))
+
+    def _of_labels(self, rows: slice, labels: Sequence[Label]) -> Reals32:
+        """Some rows of the corrections for these labels; nothing of labels that are new."""
+        if tuple(labels) == self.labels:
+            return self.corrections[rows]
+        place = {label: k for k, label in enumerate(self.labels)}
+        at = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
+        return np.where(at >= 0, self.corrections[rows][:, at], np.float32(0.0))
 
     def kept(self, tally: Tally) -> LabelWeighing:
         """The same without corrections of words and labels that no row of the tally has any more."""
@@ -307,71 +359,114 @@ class LabelWeighing:
             words.append(tuple(own[k] for k in at))
             parts.append(self.corrections[start : start + len(own)][at])
             start += len(own)
-        labels = tuple(label for label in self.labels if label in set(tally.classes))
-        corrections = np.concatenate([*parts, self.corrections[-1:]])
-        corrections = _of_labels(corrections, self.labels, labels)
-        return replace(self, labels=labels, words=tuple(words), corrections=corrections)
-
-
-def _of_labels(table: Any, old: Sequence[Label], new: Sequence[Label]) -> Any:
-    place = {label: k for k, label in enumerate(old)}
-    at = np.array([place.get(label, -1) for label in new], dtype=np.int64)
-    return np.where(at >= 0, table[:, at], 0).astype(table.dtype)
+        still = set(tally.classes)
+        labels = tuple(label for label in self.labels if label in still)
+        cells, gone = self.cells.kept(tally)
+        rest = self.corrections[start:].copy()
+        rest[gone] = 0.0
+        kept = replace(self, words=tuple(words), cells=cells, corrections=np.concatenate([*parts, rest]))
+        return replace(kept, labels=labels, corrections=kept._of_labels(slice(None), labels))
 
 
 class WeighedLabels:
-    """A tally's columns of texts under what was learned of them: they score rows, and explain them label by label."""
+    """A tally's columns under what was learned of them: they score rows, and explain them label by label."""
 
     def __init__(self, tally: Tally, labels: Sequence[Label], weighing: LabelWeighing) -> None:
         self.tally, self.labels, self.weighing = tally, tuple(labels), weighing
         self.stale = weighing.is_stale(tally)
         self.every = tally.classes.index(EVERY)
+        place = {label: c for c, label in enumerate(tally.classes)}
+        self.at = np.array([place[label] for label in labels], dtype=np.int64)
         self.features = tuple(tally.schema[name] for name in weighing.columns)
         self.lexicons = tuple(lexicon_of(f, tally.of(f.name), self.every) for f in self.features)
         self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
-        self.columns = tuple(
-            WeighedColumn(evidence, weighing.of(lexicon, k, labels, self.stale), weighing.setting)
+        trust = np.float32(weighing.setting.trust)
+        self.tables = tuple(
+            trust * evidence.says + weighing.of(lexicon, k, labels, self.stale)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
-        self.log_prior = self._evidence_of_rows().log_prior + weighing.common(labels)
+        own, n_rows = tally.rows.value[self.at], float(tally.rows.value[self.every])
+        self.log_prior = log_prior_odds(own, n_rows) + weighing.common(labels)
+        self.counts = weighing.cells.counts(tally)
+        for counts, name in zip(self.counts, weighing.cells.names, strict=True):
+            self._check(counts, name)
+        cells = CellEvidence(
+            weighing.cells,
+            [each[:, self.at] for each in self.counts],
+            [each[:, self.every] for each in self.counts],
+            own,
+            n_rows,
+        )
+        self.of_cells = tables_of_cells(cells, weighing.of_cells(labels), weighing.setting) if self.counts else []
 
-    def _evidence_of_rows(self) -> LabelEvidence:
-        return self.evidence[0]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are weighed."""
+        return *self.weighing.columns, *self.weighing.cells.names
 
     def _evidence(self, lexicon: Lexicon) -> LabelEvidence:
         table = self.tally.of(lexicon.feature.name).table
-        place = {label: c for c, label in enumerate(self.tally.classes)}
-        at = np.array([place[label] for label in self.labels], dtype=np.int64)
-        index = np.full(table.n_classes, -1, dtype=np.int64)
-        index[at] = np.arange(len(at))
-        index[self.every] = len(at)
-        starts, classes, _, documents = table.pairs(lexicon.used.ids, index)
-        cells = np.zeros((len(lexicon), len(at) + 1))
+        starts, classes, _, documents = table.pairs(lexicon.used.ids, np.arange(table.n_classes, dtype=np.int64))
+        cells = np.zeros((len(lexicon), table.n_classes))
         cells[np.repeat(np.arange(len(lexicon)), np.diff(starts)), classes] = documents
-        rows = self.tally.rows.value
-        if (more := (cells[:, :-1] > cells[:, -1:]).any(axis=0)).any():
-            raise errors.impossible_sums(self.labels[int(np.argmax(more))], lexicon.feature.name)
-        return LabelEvidence(
-            np.ascontiguousarray(cells[:, :-1]), rows[at], cells[:, -1].copy(), float(rows[self.every])
-        )
+        self._check(cells, lexicon.feature.name)
+        rows, own = self.tally.rows.value, np.ascontiguousarray(cells[:, self.at])
+        return LabelEvidence(own, rows[self.at], cells[:, self.every].copy(), float(rows[self.every]))
+
+    def _check(self, documents: Real, name: str) -> None:
+        """Raises where more rows of a word or cell have a label than there are."""
+        if (more := (documents[:, self.at] > documents[:, [self.every]]).any(axis=0)).any():
+            raise errors.impossible_sums(self.labels[int(np.argmax(more))], name)
 
     def scores(self, rows: ColumnReader, threads: int) -> Real:
-        """What the words of rows say of each label, (rows, labels)."""
-        scores = np.zeros((rows.n_rows, len(self.labels)))
-        for column, lexicon in zip(self.columns, self.lexicons, strict=True):
-            scores += column.scores(lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads), threads)
-        return scores
+        """What the words and cells of rows say of each label, (rows, labels)."""
+        scores, setting = np.zeros((rows.n_rows, len(self.labels))), self.weighing.setting
+        for table, evidence, lexicon in zip(self.tables, self.evidence, self.lexicons, strict=True):
+            bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)
+            scores += _core.score_bags(bags.parts, evidence.values(bags, setting, threads), table, threads)
+        cells = self.weighing.cells
+        return scores + cells.scores(cells.codes(rows, threads), self.of_cells, threads) if self.of_cells else scores
 
-    def parameters(self, label: Label, sums: Any, feature: Feature) -> Parameters:
-        """Of one label, what words say for and against it."""
-        column = self.weighing.columns.index(feature.name)
-        own, k, evidence = self.columns[column], self.labels.index(label), self.evidence[column]
-        lexicon = Lexicon.of(feature, sums)
-        table = np.stack([np.zeros(len(lexicon), dtype=np.float32), own.table[:, k]], axis=1)
+    def parameters(self, label: Label, plain: Model) -> tuple[Parameters, ...]:
+        """Of one label, what all columns say for and against it; ``plain`` has those that are not weighed."""
+        found = list[Parameters]()
+        for own in plain.parameters:
+            kept = [f for f, feature in enumerate(own.features) if feature.name not in self.names]
+            if kept:
+                found.append(own if len(kept) == len(own.features) else own.select(kept))
+        found += [self._of_words(label, plain.tally.of(f.name), f) for f in self.features]
+        if self.of_cells:
+            k = self.labels.index(label)
+            tables = [np.stack([np.zeros(len(own)), own[:, k]], axis=1) for own in self.of_cells]
+            counts = [np.stack([own[:, self.every] - own[:, self.at[k]], own[:, self.at[k]]], 1) for own in self.counts]
+            found.append(self.weighing.cells.parameters(tables, counts))
+        return tuple(found)
+
+    def _of_words(self, label: Label, sums: Any, feature: Feature) -> Parameters:
+        column, k, setting = self.weighing.columns.index(feature.name), self.labels.index(label), self.weighing.setting
+        evidence, lexicon = self.evidence[column], Lexicon.of(feature, sums)
+        table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
         documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
-        texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])
-        found: Parameters = feature.family.weighed_words(lexicon, own.scale, table, own.often, documents, texts)
+        texts, scale = (
+            np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]]),
+            evidence.scale(setting.power),
+        )
+        found: Parameters = feature.family.weighed_words(lexicon, scale, table, setting.often, documents, texts)
         return found
+
+
+def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:
+    """What can be weighed for sets of labels: columns of texts, and columns that have cells."""
+    features = tally.schema.features
+    texts = tuple(f.name for f in features if f.family.used_words(f, tally.of(f.name)) is not None)
+    return texts, CellWords.of(tally)
+
+
+def can_weigh(tally: Tally, n_rows: int) -> bool:
+    """Whether there is something to weigh, and not too much of it."""
+    texts, cells = words_of(tally)
+    words = sum(int(tally.of(name).table.n_words) for name in texts) + len(cells)
+    return words > 0 and max(words, n_rows) * len(tally.classes) <= MOST_CELLS
 
 
 def bags_of(tally: Tally, names: Sequence[str], batches: Sequence[Batch], threads: int) -> tuple[Bags, ...]:

@@ -1,0 +1,167 @@
+"""Columns of a table as words: of each row the cells that its values are in, and the wider ones that these are part of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.distributions.bags import Bags
+from banbury.distributions.cells import Cells, codes_of
+from banbury.distributions.family import ColumnReader
+from banbury.distributions.trees import HALF_ROW, SMALLEST, grouped, prior_of
+from banbury.label_sets import EVERY
+from banbury.tally import Tally
+from banbury.weighing.columns import counted
+from banbury.weighing.evidence import NONE, Terms
+from banbury.weighing.model import WeighedParameters
+from banbury.weighing.texts import Reals32
+
+
+@dataclass(frozen=True)
+class CellWords:
+    """Columns that have cells. The words of a column are the nodes of its tree, level by level; a row has one on each level."""
+
+    cells: tuple[Cells, ...]
+
+    @classmethod
+    def of(cls, tally: Tally) -> CellWords:
+        """Those of a tally of sets of labels, by the counts of all rows."""
+        plain = replace(tally, schema=replace(tally.schema, labels=None))
+        every = plain.of_classes([tally.classes.index(EVERY)], (True,))
+        columns = (f for f in tally.schema.features if not f.columns and f.family.has_cells())
+        found = (feature.family.cells(*counted(every, feature.name)) for feature in columns)
+        return cls(tuple(cells for cells in found if cells is not None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(cells.feature.name for cells in self.cells)
+
+    @cached_property
+    def _words(self) -> list[Int]:
+        """Of each column the words of its cells, (cells, levels)."""
+        found, start = [], 0
+        for cells in self.cells:
+            sizes = [int(level.max(initial=-1)) + 1 for level in cells.tree.levels]
+            starts = start + np.concatenate([[0], np.cumsum(sizes)])
+            found.append(np.stack([level + first for level, first in zip(cells.tree.levels, starts, strict=False)], 1))
+            start = int(starts[-1])
+        return found
+
+    def __len__(self) -> int:
+        return sum(int(words.max(initial=-1)) + 1 for words in self._words[-1:])
+
+    @cached_property
+    def values(self) -> Reals32:
+        """What each word counts in a row, whose length is one where no value is missing."""
+        values = np.zeros(len(self), dtype=np.float32)
+        for words in self._words:
+            values[words.ravel()] = (words.shape[1] * len(self.cells)) ** -0.5
+        return values
+
+    def codes(self, rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
+        """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
+        return codes_of(self.cells, rows, threads)
+
+    def bags(self, codes: NDArray[np.uint32]) -> Bags:
+        """The words of rows in these cells; none of a value that is in no cell."""
+        found = []
+        for j, own in enumerate(self._words):
+            found.append(np.concatenate([own, np.full((1, own.shape[1]), -1)])[codes[:, j]])
+        words = np.hstack(found)
+        offsets = np.concatenate([[0], np.cumsum((words >= 0).sum(axis=1))]).astype(np.int64)
+        held = words[words >= 0].astype(np.uint32)
+        once, hashes = np.ones(len(held), dtype=np.float32), np.zeros(len(words), dtype=np.uint64)
+        return Bags(offsets, held, once, hashes, len(self))
+
+    def counts(self, tally: Tally) -> list[Real]:
+        """Rows of each cell of each column, (cells, classes), as they are counted now."""
+        return [cells.counted(*counted(tally, cells.feature.name)) for cells in self.cells]
+
+    def documents(self, counts: Sequence[Real]) -> Real:
+        """Rows of each word, (words, classes), from those of cells."""
+        each = zip(self.cells, counts, strict=True)
+        return np.concatenate([grouped(own, level) for cells, own in each for level in cells.tree.levels])
+
+    def of_cells(self, documents: Real) -> list[Real]:
+        """Rows of the cells of each column, (cells, classes), from those of words."""
+        return [documents[words[:, -1]] for words in self._words]
+
+    def folded(self, corrections: Reals32) -> list[Real]:
+        """Of each column what its cells add, (cells + 1, labels), from corrections of words; values in no cell add nothing."""
+        said = (self.values[:, None] * corrections).astype(np.float64)
+        none = np.zeros((1, corrections.shape[1]))
+        return [np.concatenate([said[words].sum(axis=1), none]) for words in self._words]
+
+    @cached_property
+    def terms(self) -> Terms:
+        sizes = [cells.n_cells + 1 for cells in self.cells]
+        return Terms.of([(j, np.arange(size), -1, NONE, size) for j, size in enumerate(sizes)])
+
+    def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
+        """What the cells of rows add for each label, (rows, labels)."""
+        lookups, n_labels = self.terms.lookups(codes), tables[0].shape[1]
+        table = np.concatenate([each.ravel() for each in tables])
+        return _core.weighed_scores(lookups, table, np.ones(len(tables)), np.zeros(n_labels), None, threads)
+
+    def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
+        """Of two classes, what cells add to each, and the rows that they have."""
+        features = tuple(cells.feature for cells in self.cells)
+        return WeighedParameters(features, self.cells, self.terms, tuple(tables), tuple(counts))
+
+    def kept(self, tally: Tally) -> tuple[CellWords, NDArray[np.int64]]:
+        """The same without the names of values that no row has any more; and the words that are gone."""
+        columns, gone = [], [np.zeros(0, dtype=np.int64)]
+        for cells, words in zip(self.cells, self._words, strict=True):
+            lost, kept = cells.without(tally.of(cells.feature.name).keys[0])
+            columns.append(kept)
+            gone.append(words[lost, -1])
+        return CellWords(tuple(columns)), np.concatenate(gone)
+
+
+class CellEvidence:
+    """What cells say of labels in log-odds, shrunk towards the wider cells that they are part of; with any row left out."""
+
+    def __init__(
+        self, words: CellWords, own: Sequence[Real], every: Sequence[Real], n_own: Real, n_rows: float
+    ) -> None:
+        """From the rows of each cell with each label, (cells, labels), and of all, and how many rows have each label."""
+        self.words, self.own, self.every = words, own, every
+        self.n_own, self.n_rows = n_own, n_rows
+
+    @cached_property
+    def _tables(self) -> list[Real]:
+        """Of each column, (cells + 1, 3, labels): as counted, without a row that has not the label, without one that has."""
+        found = []
+        rest = np.stack([self.n_rows - self.n_own, self.n_own], axis=1) + HALF_ROW
+        prior = rest / rest.sum(axis=1, keepdims=True)
+        for cells, own, every in zip(self.words.cells, self.own, self.every, strict=True):
+            table = np.zeros((cells.n_cells + 1, 3, own.shape[1]))
+            for k in range(own.shape[1]):
+                rows = np.stack([every - own[:, k], own[:, k]], axis=1)
+                strengths = cells.tree.chosen(rows, prior_of(rows))[0]
+                for at, shares in (
+                    (0, cells.tree.shares(rows, strengths, prior[k])[-1][:, None]),
+                    (slice(1, None), cells.tree.left_out(rows, strengths, prior[k])[-1]),
+                ):
+                    says = np.log(np.maximum(shares, SMALLEST) / prior[k])
+                    table[:-1, at, k] = np.squeeze(says[..., 1] - says[..., 0], axis=1 if at == 0 else ())
+            found.append(table)
+        return found
+
+    @property
+    def plain(self) -> list[Real]:
+        """What the cells of each column say, (cells + 1, labels)."""
+        return [table[:, 0] for table in self._tables]
+
+    def left_out(self, codes: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Real:
+        """What the cells of each row say when that row was not counted, (rows, labels)."""
+        says, labels = np.zeros(flags.shape), np.arange(flags.shape[1])
+        for j, table in enumerate(self._tables):
+            says += table[codes[:, j][:, None], 1 + flags, labels]
+        return says
