@@ -63,6 +63,25 @@ def test_labels_are_fitted_predicted_and_evaluated(capsys):
 
 
 @pytest.mark.usefixtures("papers")
+def test_a_table_without_texts_is_weighed(capsys):
+    rng = np.random.default_rng(0)
+    lines = ["cm,inches,grams,coat,kinds"]
+    for _ in range(150):
+        cm, coat = rng.normal(170, 10), rng.choice(["red", "green"])
+        own = ["tall"] * int(cm > 175) + ["seen"] * int(coat == "red")
+        lines.append(f"{cm:.1f},{cm / 2.54:.1f},{rng.normal(60, 9):.1f},{coat},{';'.join(own)}")
+    Path("people.csv").write_text("\n".join(lines) + "\n")
+    facts = said(
+        capsys, "fit", "people.csv", "--target", "kinds", "--target-delimiter", ";", "-o", "p.banbury", "--weigh"
+    )
+    assert "weighed is kept" in facts["notes"][-1]
+    assert facts["validation"]["micro_f1"] > 0.95
+    assert bb.load("p.banbury").weighing.cells.names == ("cm", "inches", "grams", "coat")
+    told = said(capsys, "explain", "p.banbury", "people.csv", "--row", 1, "--label", "seen")
+    assert told["evidence"][0]["feature"] == "coat"
+
+
+@pytest.mark.usefixtures("papers")
 def test_a_label_is_explained(capsys):
     said(capsys, "fit", "papers.ndjson", "--target", "topics", "--plain", "-o", "papers.banbury")
     model = bb.load("papers.banbury")
