@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import json
 import math
 import sqlite3
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import pytest
 
 import banbury as bb
 from banbury.errors import BadSetting, BadValue, EmptyData, SchemaMismatch, UnknownColumn, UnknownValue
+from banbury.uncollected import uncollected
 
 ROWS = 30
 
@@ -576,3 +579,42 @@ def test_stars_in_estimate_and_networks():
     assert np.array_equal(starred.posterior(SOILS), bb.estimate(tally, features=same).posterior(SOILS))
     network = bb.BeliefNetwork.count(SOILS, {"soil_1": ["y"], "soil_2": ["y"]}, features={"soil_*": "categorical"})
     assert network.nodes == bb.BeliefNetwork.count(SOILS, {"soil_1": ["y"], "soil_2": ["y"]}).nodes
+
+
+@pytest.mark.parametrize("n_rows", [8, 130])
+@pytest.mark.parametrize("kind", ["floats", "whole floats", "integers", "flags", "gaps", "mixed"])
+def test_a_matrix_is_inferred_at_a_glance_as_its_columns_are_one_by_one(n_rows, kind):
+    rng = np.random.default_rng(n_rows)
+    X = {
+        "floats": lambda: rng.normal(size=(n_rows, 6)),
+        "whole floats": lambda: rng.integers(0, 30, (n_rows, 6)).astype(float),
+        "integers": lambda: rng.integers(-900, 900, (n_rows, 6)),
+        "flags": lambda: rng.integers(0, 2, (n_rows, 6)).astype(float),
+        "gaps": lambda: np.where(rng.random((n_rows, 6)) < 0.3, np.nan, rng.integers(0, 4, (n_rows, 6))),
+        "mixed": lambda: np.column_stack(
+            [rng.normal(size=n_rows), rng.integers(0, 2, (n_rows, 4)), np.full(n_rows, 3)]
+        ),
+    }[kind]()
+    one_by_one = bb.Schema.infer({f"x{j}": X[:, j] for j in range(6)})
+    assert bb.Schema.infer(X).features == one_by_one.features
+    assert bb.Schema.infer(X).left_out == one_by_one.left_out
+
+
+def test_python_searches_for_cycles_again_after_many_objects_were_made():
+    frozen = gc.get_freeze_count()
+    with uncollected():
+        many = [[] for _ in range(150_000)]
+        assert not gc.isenabled()
+    assert gc.isenabled() and gc.get_freeze_count() == frozen
+    if not frozen:
+        assert gc.get_count()[0] < 100_000
+    many[0].append(many)
+    gone = weakref.ref(Node(many))
+    del many
+    gc.collect()
+    assert gone() is None
+
+
+class Node:
+    def __init__(self, held):
+        self.held, self.own = held, self

@@ -26,12 +26,12 @@ from banbury.distributions import (
     Text,
     family,
 )
-from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads
+from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
-from banbury.readers.batches import EXACT, all_whole, as_name
+from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
 from banbury.uncollected import uncollected
@@ -284,8 +284,7 @@ def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
     )
     if not isinstance(f["name"], list):
         return (Feature(f["name"], given, f["origin"], f["unit"], *common),)
-    places = zip(f["name"], f["origin"], f["unit"], strict=True)
-    return [Feature(name, given, origin, unit, *common) for name, origin, unit in places]
+    return alike(f["name"], Feature("", given, 0.0, 1.0, *common), f["origin"], f["unit"])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -388,10 +387,11 @@ def infer(
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
-    columns = tuple(name for name in batch.names if name not in reserved)
+    columns = tuple(name for name in batch.names if name not in reserved) if reserved else batch.names
     declared, blocks = _declared(features, columns, batch, reserved)
     taken = {name for block in blocks for name in block.columns}
-    free = tuple(name for name in columns if name not in declared and name not in taken)
+    named = declared.keys() | taken
+    free = tuple(name for name in columns if name not in named) if named else columns
     kinds = dict(zip(free, batch.kinds(free), strict=True))
     kinds |= {name: kind for name, kind in batch.known_kinds.items() if kinds.get(name) == "empty"}
     first = batch.cut(0, SAMPLE)
@@ -404,7 +404,9 @@ def infer(
     many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[Feature] = []
     left_out: dict[str, str] = {}
-    for name in columns:
+    if not named and not steady and not few and (of_all := _choose_at_a_glance(batch, kinds, missing, many)):
+        chosen = alike(columns, of_all)
+    for name in columns if not chosen else ():
         if name in taken:
             continue
         given, why = (
@@ -431,10 +433,13 @@ def infer(
 
 def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
     """The features with what these rows, the first, settle about counting them."""
-    for feature in features:
+    for feature in {id(f.family) if not f.columns else id(f): f for f in features}.values():
         feature.family.check_columns(feature)
+    groups = grouped(tuple(features))
+    if len(groups) == 1:
+        return tuple(groups[0].counter.settled(groups[0].features, batch))
     placed = list(features)
-    for counter, group, places in grouped(tuple(features)):
+    for counter, group, places in groups:
         for place, feature in zip(places, counter.settled(group, batch), strict=True):
             placed[place] = feature
     return tuple(placed)
@@ -578,6 +583,15 @@ def _choose(
     return QUANTILE_TREE if many else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
+def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing, many: bool) -> Feature | None:
+    """What every column is, where all are numbers that nothing else is known of: of a million none is looked at by itself."""
+    kind = set(kinds.values())
+    if not isinstance(batch, NumberBatch) or not (kind == {"float"} or (kind == {"integer"} and not batch.named)):
+        return None
+    given, why = _choose(batch, batch.names[0], kind.pop(), missing, set(), {}, many)
+    return None if given is None else Feature("", given, why=why)
+
+
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     values = batch.head(name, SAMPLE)
     if values and all(WHEN.fullmatch(str(value)) for value in values):
@@ -599,6 +613,11 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, i
     """The columns of whole numbers of which the first rows show few: how many. Of few rows, those of 0 and 1 alone."""
     if not sample.size:
         return {}
+    first = sample[0]  # in most columns it shows that there are fractions, or more than 0 and 1
+    may = (first == 0) | (first == 1) if len(sample) < FEWEST_ROWS else first == np.rint(first)
+    at = np.flatnonzero(may | np.isnan(first)).tolist()
+    if len(at) < len(names):
+        names, sample = [names[j] for j in at], sample[:, at]
     ordered = np.sort(sample, axis=0)  # missing values last
     gap = np.isnan(ordered)
     n = len(ordered) - gap.sum(axis=0)

@@ -6,6 +6,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 100_000  # objects, from which on it takes long to go through them once
+
 
 @contextmanager
 def uncollected() -> Iterator[None]:
@@ -17,4 +19,7 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
+        if gc.get_count()[0] > MANY and not gc.get_freeze_count():
+            gc.freeze()  # what was made is old at once ...
+            gc.unfreeze()  # ... so that the next search, for young cycles, does not go through it
         gc.enable()

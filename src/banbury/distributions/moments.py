@@ -10,7 +10,7 @@ import numpy as np
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, is_power, named
+from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, alike, is_power, named
 from banbury.distributions.scales import first_lists, first_rows, scales_of_moments
 from banbury.readers import Batch
 from banbury.sums import GRID, Moments, Products, rows_of
@@ -30,8 +30,12 @@ class MomentCounter(Counter):
     """n, Σz and Σz² of each column."""
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        origins, units = scales_of_moments(first_rows(batch, names_of(features, batch)))
-        each = zip(features, origins.tolist(), units.tolist(), strict=True)
+        names = names_of(features, batch)
+        origins, units = (each.tolist() for each in scales_of_moments(first_rows(batch, names)))
+        first = next(iter(features), None)
+        if first is not None and all(f.family is first.family and f.why is first.why for f in features):
+            return alike(names, Feature("", first.family, kind="float", why=first.why), origins, units)
+        each = zip(features, origins, units, strict=True)
         return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in each]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:

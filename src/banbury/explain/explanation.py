@@ -236,7 +236,7 @@ def explained(
         for (name, value, _, seen, times, positions), weight in zip(terms, weights, strict=True)
         if value is not None or weight != 0
     ]
-    strongest = np.argsort([-abs(e.decibans) for e in evidence], kind="stable").tolist()
+    strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
     return Explanation(
         classes[winner],
         classes[against],

@@ -195,15 +195,17 @@ def _schema(about: Mapping[str, Any]) -> Schema:
         _check_alike(schema.features[start:stop])
         start = stop
     names, blocks = [f.name for f in schema.features], [f for f in schema.features if f.columns]
-    texts = names + [f.why for f in schema.features] + list(schema.columns)
-    texts += [name for block in blocks for name in block.columns]
+    texts = [name for block in blocks for name in block.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
-    check(set(map(type, texts)) <= {str} and isinstance(schema.named, bool), "a name is no text")
-    distinct = set(names)
+    types = {type(text) for many in (names, schema.columns, texts) for text in many}
+    types |= {type(f.why) for f in schema.features}
+    check(types <= {str} and isinstance(schema.named, bool), "a name is no text")
+    distinct, columns = set(names), set(schema.columns)
     check(len(distinct) == len(names), "two features have one name")
-    inputs = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))
-    check(inputs <= set(schema.columns), "a feature is none of the columns")
+    if blocks:
+        distinct = distinct.difference(block.name for block in blocks).union(*(block.columns for block in blocks))
+    check(distinct <= columns, "a feature is none of the columns")
     return schema
 
 

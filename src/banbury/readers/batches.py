@@ -365,6 +365,8 @@ class Matrix(NumberBatch):
     def kinds(self, names: Sequence[str]) -> list[Kind]:
         places = self._places(names)
         found = self._kinds if places is None else [self._kinds[place] for place in places]
+        if "empty" not in found:
+            return found
         return [self.kind(name) if kind == "empty" else kind for name, kind in zip(names, found, strict=True)]
 
     @cached_property
