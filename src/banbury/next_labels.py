@@ -7,7 +7,7 @@ active learning* (2015). Some rows are drawn at random instead, so that accuracy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -116,10 +116,8 @@ class _Rows:
             model._warn_impossible(impossible, "log_posterior")
             labels.append(_has_label(model, raw))
             batch = model._fitting(raw, {"absent", "extra"})[0]
-            absent = [name for name in model.schema.columns if name not in batch.names]
-            batch = batch.with_columns({name: Empty(batch.n_rows) for name in absent}) if absent else batch
-            batches.append(batch.only(model.schema.columns))
-            hashes.append(content_hashes(batches[-1], model.schema.columns))
+            batches.append(batch)
+            hashes.append(content_hashes(batch, [name for name in model.schema.columns if name in batch.names]))
             scores.append(found if model.calibration is None else model.calibration.log_apply(found))
             names += raw.row_names or []
         if not sum(map(len, hashes)):
@@ -240,17 +238,18 @@ def _vectors(model: Model, batches: list[Batch]) -> Any:
     """Rows as a linear classifier takes them, each of length 1."""
     from sklearn.preprocessing import normalize
 
-    rows = _dataset(model, tuple(_numbered(batches)))
+    rows = _dataset(model, tuple(_of_one_table(batches, model.schema.columns)))
     counted = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
     every = np.arange(rows.n_rows)
     return normalize(PeerArrays.of(rows, counted).matrices(every, every, counted)[0])
 
 
-def _numbered(batches: list[Batch]) -> Iterator[Batch]:
-    """The batches as those of one table."""
+def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batch]:
+    """The batches as those of one table, which has all columns."""
     first = 0
     for batch in batches:
-        part = copy(batch)
+        absent = [name for name in columns if name not in batch.names]
+        part = copy(batch).with_columns({name: Empty(batch.n_rows) for name in absent}) if absent else copy(batch)
         part.first_row = first
         first += part.n_rows
         yield part
