@@ -253,6 +253,7 @@ MODULES = {  # in banbury.cli, and the verbs they hold
     "plot": "plot",
     "show": "diagnose show report demo",
     "serve": "serve",
+    "label": "label",
 }
 VERBS = (
     _verb(f"""
@@ -378,6 +379,19 @@ verified, refitted or searched for wrong labels
 # the state
 --verify | count all rows again, compare the digests, and end
 --compact | drop the history but for the last change of each row, and end"""),
+    _verb(f"""
+use | label | Label rows by keyboard in a page, the most telling first, and learn from every answer.
+INPUT... [--classes A,B] [--state DIR] [OPTIONS]
+$ banbury label pool.csv --classes spam,ham --state labels
+$ banbury label --state labels
+input INPUT * | rows without labels: a CSV, Parquet or NDJSON file, a folder of texts; left out where the state was begun
+--classes A,B | the classes to choose from; others can be added in the page
+--several | rows may have several labels, or none
+--state DIR =banbury-labels | the folder of what is learned (banbury-labels): a log, snapshots and the rows
+--host HOST =127.0.0.1 | the address to listen at (127.0.0.1); another one needs --tokens
+--port PORT int =8000 | the port to listen at (8000); 0 takes a free one
+--tokens FILE | who may ask: a bearer token on each line, and behind it read, learn or both
+{COUNTED}"""),
     _verb(f"""
 look | cross-validate | Say how good a model of these data would be on rows it has not seen, exactly.
 INPUT... [--target COLUMN] [OPTIONS]

@@ -33,23 +33,22 @@ def serve(args: Namespace) -> None:
             return None
         name = Path(args.model if args.model is not None else args.state).stem
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
-        service = Service(state, tokens, limits, name=name)
-        listening = _listening(args.host, args.port)
-        warnings.simplefilter("ignore", errors.BanburyWarning)  # they are about rows, which no log names
-        host, port = listening.getsockname()[:2]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        facts = {
-            "url": url,
-            "model": args.model,
-            "state": args.state,
-            "rows": state.learner.n_rows,
-            "change": state.change_number,
-        }
-        output.result(args, facts, f"Serving {name} on {url} ({state.learner.n_rows:,g} rows). Ctrl-C ends it.")
-        sys.stdout.flush()
-        sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
-        server(service).run(sockets=[listening])
+        run(args, Service(state, tokens, limits, name=name), {"model": args.model}, f"Serving {name} on")
     return None
+
+
+def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:
+    """Answers, and says where, until it is told to end."""
+    state, listening = service.state, _listening(args.host, args.port)
+    warnings.simplefilter("ignore", errors.BanburyWarning)  # they are about rows, which no log names
+    host, port = listening.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    n_rows = state.learner.n_rows
+    facts = {"url": url, **facts, "state": args.state, "rows": n_rows, "change": state.change_number}
+    output.result(args, facts, f"{doing} {url} ({n_rows:,g} rows). Ctrl-C ends it.")
+    sys.stdout.flush()
+    sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
+    server(service).run(sockets=[listening])
 
 
 def _verify(args: Namespace, told: dict[str, object]) -> None:

@@ -84,6 +84,18 @@ class NomogramDisplay(Display):
         ``target``, as ``bb.count`` takes them), or else as far as the model's own values reach. ``n``: the features that
         tell most. The picture ends ``limit`` decibans from 0.
         """
+        if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
+            raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
+        errors.check_whole("n", n, 1, 10**6)
+        sheet = cls.of(model, label, against, data=data, target=target, **reading)
+        sheet.row, sheet.n, sheet.limit = row, n, float(limit)
+        return sheet.plot(ax)
+
+    @classmethod
+    def of(
+        cls, model: Model, label: Any, against: Any = None, *, data: Any = None, target: Any = None, **reading: Any
+    ) -> Self:
+        """The numbers of the sheet, without a picture."""
         check_model(model, classes=2)
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
@@ -97,15 +109,12 @@ class NomogramDisplay(Display):
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
-        if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
-            raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        errors.check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
-        sheet = cls(model, label, other, [], row=row, n=n, limit=float(limit))
+        sheet = cls(model, label, other, [])
         sheet.scales = {scale.feature: scale for scale in sheet._scales(rows)}
-        return sheet.plot(ax)
+        return sheet
 
     # The numbers
 

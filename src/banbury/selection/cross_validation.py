@@ -180,6 +180,32 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     return _answered(rows, found.tested, numbers, posteriors, what, notes)
 
 
+def leave_one_out(model: Model, data: Any, target: Any = None, **counting: Any) -> CrossValidation:
+    """What a model says of rows that it has counted, perhaps among others, each as if it had not: exactly, in one pass.
+
+    Evidence is as it was counted, though the model may weigh it; a calibration stays that of all rows.
+    """
+    rows = held(data, target, schema=model.schema, **counting)
+    plain = replace(model.weighed(None), threads=rows.threads)
+    for label in rows.classes:
+        if label not in plain.classes:
+            raise errors.unknown_class(label, plain.classes)
+    choice = {"how": plain.choice.how, "alpha": plain.choice.alpha, "seed": plain.choice.seed}
+    if not can_leave_one_out(rows, choice):
+        raise errors.bad_setting("the model", plain.choice.how, "of families that can leave one row out by a formula")
+    place = np.array([plain.classes.index(label) for label in rows.classes], dtype=np.int32)
+    tested = np.flatnonzero(rows.labels >= 0)
+    truth = place[rows.labels[tested]]
+    weights = None if rows.weights is None else rows.weights[tested]
+    scores, _ = _each_left_out(plain, rows, tested, truth.astype(np.int64), weights)
+    posteriors = normalised(scores)
+    if model.calibration is not None and model.weighing is None:
+        with np.errstate(divide="ignore"):
+            posteriors = model.calibration.apply(np.log(posteriors))
+    what, folds = "leave-one-out cross-validation", np.arange(len(tested), dtype=np.int32)
+    return CrossValidation(plain.classes, tested, truth, posteriors, weights, what, (), folds=folds)
+
+
 def counted_and_validated(
     rows: Dataset, folds: Any, settings: Mapping[str, Any]
 ) -> tuple[Tally, CrossValidation | Streamed]:
@@ -331,6 +357,17 @@ def without_each(rows: Dataset, settings: Mapping[str, Any]) -> WithoutEach:
     place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
     labels = place[rows.labels[tested]]
     weights = None if rows.weights is None else rows.weights[tested]
+    every, impossible = _each_left_out(model, rows, tested, labels, weights)
+    if total.classes != rows.classes:
+        wide = np.full((len(tested), len(rows.classes)), -np.inf)
+        wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
+        every = wide
+    notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
+    return WithoutEach(model, tested, every, impossible, list(dict.fromkeys(notes)))
+
+
+def _each_left_out(model: Model, rows: Dataset, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:
+    """log P(class, row) of these rows, each without itself, and how many are impossible in every class."""
     joints, start, impossible = [], 0, 0
     for batch in rows.take(tested):
         part = slice(start, start + batch.n_rows)
@@ -338,13 +375,7 @@ def without_each(rows: Dataset, settings: Mapping[str, Any]) -> WithoutEach:
         joints.append(scores)
         impossible += lost
         start = part.stop
-    every = joints[0] if len(joints) == 1 else np.concatenate(joints)
-    if total.classes != rows.classes:
-        wide = np.full((len(tested), len(rows.classes)), -np.inf)
-        wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
-        every = wide
-    notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
-    return WithoutEach(model, tested, every, impossible, list(dict.fromkeys(notes)))
+    return joints[0] if len(joints) == 1 else np.concatenate(joints), impossible
 
 
 def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:

@@ -19,9 +19,10 @@ def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelMode
     if not rows:
         raise errors.EmptyData("there is no row to answer. Give one at least.")
     batch = learner.rows.batch(rows)
-    with learner.lock:
-        model, as_of = learner.answering()
-        if learner.follows:  # in place: nobody may learn meanwhile
+    model, as_of = learner.answering()
+    if learner.follows:  # in place: nobody may learn meanwhile
+        with learner.lock:
+            model, as_of = learner.answering()
             return model, model.posterior(batch), as_of
     return model, model.posterior(batch), as_of
 

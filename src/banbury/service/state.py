@@ -198,6 +198,11 @@ class State:
         """The number of the last change."""
         return self.learner.change
 
+    @property
+    def names(self) -> list[Any]:
+        """Classes that rows may be given though none has them yet."""
+        return [] if self._log is None else list(self._log.about.get("names", []))
+
     def row(self, id: str) -> Answer:
         """A row with its label, as they stand."""
         kept = self.log.row(checked_id(id))
@@ -253,6 +258,15 @@ class State:
     def waiting(self) -> int:
         """How many changes wait to be written."""
         return self._queue.qsize()
+
+    def offer(self, names: Sequence[Any]) -> None:
+        """From now on these are classes that rows may be given, though none has them yet."""
+
+        def told() -> None:
+            with self.log.transaction():
+                self.log.tell(names=list(names))
+
+        self._in_turn(told)
 
     def snapshot(self) -> int:
         """Writes the model as it stands, so that a restart begins there; the change as of which it is."""

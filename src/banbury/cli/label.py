@@ -1,0 +1,92 @@
+"""label: rows without labels, and a page to label them in."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.cli import inputs
+from banbury.cli.serve import run
+from banbury.cli.settings import counting
+from banbury.readers import Batch
+from banbury.service.access import Tokens, check_address
+from banbury.service.app import Service
+from banbury.service.state import Put, State, Together
+from banbury.table import Table
+from banbury.tally import Tally, count
+
+TOGETHER = 1_000  # rows that are kept in one change
+
+
+def label(args: Namespace) -> None:
+    """Keeps the rows in a state, unless it was begun before, and serves its page."""
+    tokens = None if args.tokens is None else Tokens.read(args.tokens)
+    check_address(args.host, tokens)
+    begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    if begun and args.input:
+        text = "left out: the state has rows already. Name another --state to begin anew"
+        raise errors.bad_setting("INPUT", " ".join(args.input), text)
+    if not begun and not args.input:
+        raise errors.bad_setting("INPUT", None, f"rows to label: {args.state} holds none yet")
+    with State.of(None, args.state) if begun else _begun(args) as state:
+        run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
+
+
+def _begun(args: Namespace) -> State:
+    names = [name.strip() for name in (args.classes or "").split(",") if name.strip()]
+    with inputs.opened(args) as data:
+        tally, rows = _pool(data, args)
+        state = State.of(tally, args.state)
+        try:
+            state.offer(names)
+            for part in _parts(rows):
+                state.change(Together(tuple(part)))
+        except BaseException:
+            state.close()
+            raise
+        return state
+
+
+def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
+    """Sums of no row, under the schema of the rows; and the rows, each with its label, if it has one."""
+    if args.weights is not None:
+        raise errors.bad_setting("--weights", args.weights, "left out: every answer counts once")
+    settings, target = counting(args, data), args.target
+    families = {name: settings.pop(name) for name in ("features", "missing")}
+    del settings["weights"]
+    table = Table.of(data, labelled=False, **settings)
+    first = next(table.batches("reading", quietly=True))
+    if target is not None and target not in first.names:
+        raise errors.unknown_column(target, first.names, table.name)
+    rows = first if target is None else first.without(target)
+    labels: Any = [["a"] for _ in range(rows.n_rows)] if args.several else ["a"] * rows.n_rows
+    some = count(rows, labels, **families)
+    return some - some, _puts(table, target, some.schema.columns, args.several)
+
+
+def _puts(table: Table, target: str | None, columns: Sequence[str], several: bool) -> Iterator[Put]:
+    """Every row as JSON has it, under the number that it has in the data."""
+    for batch in table.batches("reading"):
+        cells = {name: _cells(batch, name) for name in batch.names if name in columns and name != target}
+        labels = [None] * batch.n_rows if target is None else _cells(batch, target)
+        for k in range(batch.n_rows):
+            row = {name: column[k] for name, column in cells.items() if column[k] is not None}
+            own = labels[k] if not several or labels[k] is None or isinstance(labels[k], list) else [labels[k]]
+            yield Put(f"{batch.first_row + k + 1:07}", row or {columns[0]: None}, own)
+
+
+def _cells(batch: Batch, name: str) -> list[Any]:
+    values: list[Any] = [cell.item() if isinstance(cell, np.generic) else cell for cell in batch.column(name).cells()]
+    return [None if cell is None or cell != cell else cell for cell in values]
+
+
+def _parts(rows: Iterator[Put]) -> Iterator[list[Put]]:
+    while part := list(islice(rows, TOGETHER)):
+        yield part

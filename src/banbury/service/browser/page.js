@@ -1,0 +1,32 @@
+// The page of the service: ask, label, look. Everything is built as nodes: no text is ever read as HTML.
+import { drawAsk, openAsk } from "./ask.js";
+import { openLabel } from "./label.js";
+import { openLook } from "./look.js";
+import { about, get, say } from "./service.js";
+
+const views = { ask: openAsk, label: openLabel, look: openLook };
+
+async function open(moved) {
+  const name = views[location.hash.slice(1)] ? location.hash.slice(1) : "ask";
+  for (const view of Object.keys(views)) {
+    document.getElementById(view).hidden = view !== name;
+    const link = document.querySelector(`nav a[href="#${view}"]`);
+    if (view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${name[0].toUpperCase()}${name.slice(1)} · Banbury`;
+  if (moved) document.getElementById("content").focus();
+  await views[name]().catch(say);
+}
+
+async function begin() {
+  Object.assign(about, await get("/model"), await get("/fields"));
+  const names = about.names.slice(0, 4).join(", ") + (about.names.length > 4 ? ", …" : "");
+  document.getElementById("served").textContent = [about.target, names].filter(Boolean).join(": ");
+  document.getElementById("to-label").hidden = !about.learns;
+  drawAsk();
+  await open(false);
+}
+
+addEventListener("hashchange", () => open(true));
+begin().catch(say);

@@ -1,0 +1,105 @@
+"""What a row is made of, for a page that asks for one: a field for each column, and what each of its values would say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from banbury.explain.explanation import strict
+from banbury.labels import LabelModel, yes_no
+from banbury.naive_bayes import Model, estimate
+from banbury.plots.features import span
+from banbury.plots.nomogram import NomogramDisplay
+from banbury.plots.scales import Scale
+from banbury.service.learner import Learner
+from banbury.service.state import State
+
+MOST_FIELDS = 300
+MOST_VALUES = 2_000
+LANES = 20  # columns of a nomogram: those that tell most
+POINTS = 60  # of a curve
+
+
+def fields(state: State) -> dict[str, Any]:
+    """The columns of a row, each with the values that it had; and the names of classes or labels, those without rows last."""
+    learner = state.learner
+    tally = learner.tally()
+    names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
+    known = [name for name in state.names if name not in names]
+    told = {"fields": list(_fields(learner)), "names": names + known}
+    drawn = len(names) > 1 or tally.schema.labels is not None
+    return told | {"sheet": drawn and any(field["kind"] != "list" for field in told["fields"])}
+
+
+def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
+    tally, kinds = learner.tally(), learner.schema.kinds()
+    columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
+    if not tally.classes:
+        for feature, column in columns:
+            text = feature.family.reads_text()
+            yield {"name": column, "kind": "text" if text else _kind(kinds.get(column)), "values": None} | NO_RANGE
+        return
+    model = estimate(tally._each_row_once)
+    places = {f.name: (group, k) for group in model.parameters for k, f in enumerate(group.features)}
+    for feature, column in columns:
+        group, k = places[feature.name]
+        if feature.family.reads_text():
+            yield {"name": column, "kind": "text", "values": None, **NO_RANGE}
+            continue
+        listed = group.listed_values(k, column)
+        if listed is not None:
+            values = [value for value in listed if value is not None][:MOST_VALUES]
+            yield {"name": column, "kind": "category", "values": values, **NO_RANGE}
+            continue
+        kind = _kind(kinds.get(column))
+        low, high = span(model, column) if kind == "number" else (None, None)
+        yield {"name": column, "kind": kind, "values": None, "low": low, "high": high}
+
+
+NO_RANGE = {"low": None, "high": None}
+
+
+def _kind(kind: Any) -> str:
+    return {"string": "category", "list": "list"}.get(str(kind), "number")
+
+
+def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, Any]:
+    """For how many decibans each value speaks for the class of a row against another; of labels, for one against its absence."""
+    batch = learner.rows.batch([row])
+    with learner.lock:
+        model, _ = learner.answering()
+        posterior = model.posterior(batch)[0]
+        if isinstance(model, LabelModel):
+            label = model.labels[int(np.argmax(posterior))] if label is None else label
+            model = estimate(yes_no(model.tally, label))
+            names: tuple[Any, Any] = (True, False)
+        else:
+            best, *others = np.argsort(-posterior, kind="stable").tolist()
+            names = model.classes[best], model.classes[others[0]] if against is None else against
+            names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
+        assert isinstance(model, Model)
+        sheet = NomogramDisplay.of(model, *names)
+        points = sheet.points(batch)
+    shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)[:LANES]
+    told = (label, f"not {label}") if names == (True, False) and label is not None else names
+    lanes = [{**_lane(scale), "points": strict(points[scale.feature])} for scale in shown]
+    return {"label": told[0], "against": told[1], "prior": strict(sheet.prior), "scales": lanes}
+
+
+def _lane(scale: Scale) -> dict[str, Any]:
+    decibans, values = scale.decibans, list(scale.values)
+    if scale.numeric and len(values) > POINTS:
+        some = np.linspace(0, len(values) - 1, POINTS).astype(np.int64)
+        decibans, values = decibans[some], [values[k] for k in some.tolist()]
+    elif scale.shown is not None:
+        decibans, values = decibans[scale.shown], [values[k] for k in scale.shown]
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    said = plain if scale.numeric else [v if isinstance(v, (str, int, float, bool)) else str(v) for v in plain]
+    return {
+        "feature": scale.feature,
+        "numeric": scale.numeric,
+        "values": said,
+        "decibans": [strict(d) for d in decibans.tolist()],
+    }

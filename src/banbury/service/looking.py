@@ -1,0 +1,203 @@
+"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.explain.page import stated
+from banbury.labels import LabelModel
+from banbury.labels import cross_validate as validate_labels
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Batch
+from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
+from banbury.service.log import Kept
+from banbury.service.state import State
+from banbury.table import Table
+from banbury.tally import count
+from banbury.weighing import Weighing
+
+FEWEST = 4  # rows that figures are made of
+CURVE = 30  # rows from which on there is a learning curve
+LAST = 0.1  # of the rows: those that are held against the rest
+SHOWN = 24  # classes whose telling values are listed
+CELL = 50  # rows of a cell of the confusion matrix
+
+
+@dataclass
+class Looking:
+    """Measures of a state, made anew where rows were learned or forgotten, beside the answers."""
+
+    state: State
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    grown: list[dict[str, Any]] = field(default_factory=list)  # accuracy, each time that it was asked for
+    _measured: tuple[int, list[Kept], CrossValidation | None] | None = None
+
+    def rows(self) -> list[Kept]:
+        """The rows with a label whose contents are kept, in the order of their ids."""
+        rows = [] if self.state.folder is None else self.state.log.rows(labelled=True)
+        return [row for row in rows if row.row is not None]
+
+    def measured(self) -> tuple[list[Kept], CrossValidation | None]:
+        """Every row with a label, judged by the model without it; None where there are too few, or labels are sets."""
+        with self.lock:
+            change = self.state.change_number
+            if self._measured is None or self._measured[0] != change:
+                rows = self.rows()
+                self._measured = change, rows, self._judged(rows)
+            return self._measured[1:]
+
+    def _judged(self, rows: list[Kept]) -> CrossValidation | None:
+        tally = self.state.learner.tally()
+        if tally.schema.labels is not None or len(rows) < FEWEST or len(tally.classes) < 2:
+            return None
+        model = self.state.learner.settings.model(tally)
+        assert isinstance(model, Model)
+        try:
+            return leave_one_out(model, self._batch(rows), [json.loads(row.label or "null") for row in rows])
+        except errors.BadSetting:  # some family has no formula for it
+            return None
+
+    def _batch(self, rows: list[Kept]) -> Batch:
+        return self.state.learner.rows.batch([json.loads(row.row or "null") for row in rows])
+
+    def accuracy(self) -> dict[str, Any]:
+        """The share of right answers on rows that were left out, with its error, and how it grew."""
+        labelled, unlabelled = self.state.log.n_rows()
+        told: dict[str, Any] = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
+        found = self.measured()[1]
+        if found is not None:
+            told |= _right(found)
+            point = {"rows": labelled, **_right(found)}
+            if not self.grown or self.grown[-1] != point:
+                self.grown = [*(p for p in self.grown if p["rows"] < labelled), point]
+        return told | {"grown": self.grown[-500:]}
+
+    def look(self) -> dict[str, Any]:
+        """All that a page shows of a model."""
+        learner = self.state.learner
+        with learner.lock:
+            model, _ = learner.answering()
+            told: dict[str, Any] = {"informative": _informative(model), "weights": _weights(model)}
+        rows, found = self.measured()
+        if isinstance(model, LabelModel):
+            told["measured"] = self._of_labels(rows)
+        elif found is not None:
+            told["measured"] = _figures(found) | _right(found)
+        else:
+            told["measured"] = None
+        told["why"] = (
+            f"Figures need {FEWEST} rows with a label, of two classes, whose contents are kept here; there are {len(rows)}."
+        )
+        told["curve"] = self._curve(rows, model)
+        told["drift"] = self._drift(rows)
+        return told
+
+    def cell(self, truth: int, answer: int) -> dict[str, Any]:
+        """The rows of one class that were taken for another, those first of which that was surest."""
+        rows, found = self.measured()
+        if found is None or not (truth < len(found.classes) and answer < len(found.classes)):
+            raise errors.EmptyData("there is no such cell: nothing was measured, or there are fewer classes.")
+        best, own = found.best, found.truth
+        at = np.flatnonzero((own == truth) & (best == answer))
+        shares = found.posteriors[at, answer]
+        order = at[np.argsort(-shares, kind="stable")][:CELL]
+        listed = [
+            {
+                "id": rows[k].id,
+                "row": json.loads(rows[k].row or "null"),
+                "probability": float(found.posteriors[k, answer]),
+            }
+            for k in order.tolist()
+        ]
+        return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
+
+    def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
+        if len(rows) < FEWEST:
+            return None
+        sets = [json.loads(row.label or "[]") for row in rows]
+        table = Table.of(self._batch(rows), sets, schema=self.state.learner.schema)
+        settings: dict[str, Any] = {"how": "mean", "alpha": 1.0, "weigh": False, "threshold": "f1", "seed": 0}
+        found = validate_labels(table, min(10, len(rows)), **settings)
+        right = found.subset_accuracy
+        figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
+        what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
+        return {"what": what, "rows": len(rows), **figures}
+
+    def _curve(self, rows: list[Kept], model: Model | LabelModel) -> list[dict[str, Any]]:
+        if len(rows) < CURVE or isinstance(model, LabelModel):
+            return []
+        labels = [json.loads(row.label or "null") for row in rows]
+        try:
+            found = learning_curve(self._batch(rows), labels, schema=self.state.learner.schema, repeats=5)
+        except errors.BanburyError:  # too few rows of some class
+            return []
+        each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
+        return [{"rows": n, "accuracy": share} for n, share in each]
+
+    def _drift(self, rows: list[Kept]) -> dict[str, Any] | None:
+        """Whether the rows that came last can be told from those before: two classes like any others."""
+        n = int(len(rows) * LAST)
+        if n < FEWEST:
+            return None
+        order = np.argsort([row.change for row in rows], kind="stable")
+        late = np.zeros(len(rows), dtype=np.bool_)
+        late[order[-n:]] = True
+        flags = ["last" if each else "before" for each in late.tolist()]
+        apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
+        batch = self._batch(rows)
+        found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
+        told = _informative(estimate(count(batch, flags, schema=apart)))
+        telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
+        alike = (
+            "cannot be told from"
+            if found.auc < 0.6
+            else "can be told from"
+            if found.auc > 0.75
+            else "differ a little from"
+        )
+        said = f"The last {n:,} rows {alike} the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no difference."
+        return {"said": said, "auc": found.auc, "telling": telling}
+
+
+def _right(found: CrossValidation) -> dict[str, float]:
+    """The share that is right, with the standard error of a share."""
+    share, n = float(found.accuracy.value), len(found.truth)
+    return {"accuracy": share, "error": (share * (1.0 - share) / n) ** 0.5}
+
+
+def _figures(found: CrossValidation) -> dict[str, Any]:
+    each = zip(*(sums.tolist() for sums in found.outcomes.by_confidence), strict=True)
+    bins = [{"confidence": said / n, "right": true / n, "rows": n} for said, true, n in each if n > 0]
+    figures = {"what": found.what.capitalize(), "rows": len(found.truth), "log_loss": float(found.log_loss)}
+    whole = [[round(x, 6) for x in row] for row in np.asarray(found.confusion, dtype=np.float64).tolist()]
+    return figures | {"classes": list(found.classes), "confusion": whole, "calibration": bins}
+
+
+def _informative(model: Model | LabelModel) -> list[dict[str, Any]]:
+    if isinstance(model, LabelModel):
+        most = np.argsort(-model.n_rows, kind="stable")[:SHOWN].tolist()
+        each = [(model.labels[k], model.informative(model.labels[k], 8).ratios[model.labels[k]]) for k in most]
+    else:
+        each = list(model.informative(8).ratios.items())[:SHOWN] if len(model.classes) > 1 else []
+    return [
+        {
+            "class": name,
+            "ratios": [{"feature": r.feature, "value": _plain(r.value), "shown": stated(r.ratio)} for r in ratios],
+        }
+        for name, ratios in each
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _weights(model: Model | LabelModel) -> dict[str, float] | None:
+    weighing = model.weighing
+    return weighing.worth() if isinstance(weighing, Weighing) else None

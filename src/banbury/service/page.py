@@ -1,0 +1,152 @@
+"""The page: its files, and what it asks that others seldom do."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from banbury import errors
+from banbury.files import save
+from banbury.service.fields import fields, nomogram
+from banbury.service.rows import key
+from banbury.service.state import State
+from banbury.service.teaching import next_rows, suspicious
+
+# Nothing of another host, nothing in line: what a row holds can never be run.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-cache",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": POLICY,
+}
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+FORMATS = ("csv", "ndjson", "model")
+
+
+def _files() -> dict[str, Path]:
+    """The files of the page, by their paths there."""
+    folder = Path(str(files("banbury.service"))) / "browser"
+    found = {f"/{file.name}": file for file in sorted(folder.iterdir()) if file.suffix in KINDS}
+    return {"/": folder / "index.html", **found}
+
+
+FILES = _files()
+
+
+async def get_file(service: Any, request: Request) -> Response:
+    file = FILES[request.url.path]
+    return Response(file.read_bytes(), headers=HEADERS, media_type=KINDS[file.suffix])
+
+
+async def get_fields(service: Any, request: Request) -> Any:
+    return await asyncio.to_thread(fields, service.state)
+
+
+async def post_nomogram(service: Any, request: Request) -> Any:
+    given, _ = await service.json(request, ("row", "against", "label"))
+    row = service.check_row(given.get("row") or {})
+    return await asyncio.to_thread(nomogram, service.state.learner, row, given.get("against"), given.get("label"))
+
+
+async def get_accuracy(service: Any, request: Request) -> Any:
+    return await asyncio.to_thread(service.looking.accuracy)
+
+
+async def get_look(service: Any, request: Request) -> Any:
+    return await asyncio.to_thread(service.looking.look)
+
+
+async def get_cell(service: Any, request: Request) -> Any:
+    truth, answer = (service.number(request, name, 0, 10**6) for name in ("truth", "answer"))
+    return await asyncio.to_thread(service.looking.cell, truth, answer)
+
+
+async def get_next(service: Any, request: Request) -> Any:
+    n, order = service.number(request, "n", 10, service.limits.listed), request.query_params.get("order", "telling")
+    return await asyncio.to_thread(next_rows, service.state, n, order)
+
+
+async def get_suspicious(service: Any, request: Request) -> Any:
+    n = max(1, service.number(request, "n", 10, service.limits.listed))
+    return await asyncio.to_thread(suspicious, service.state, n)
+
+
+async def get_export(service: Any, request: Request) -> Response:
+    wanted = request.query_params.get("format", "csv")
+    if wanted not in FORMATS:
+        raise errors.unknown_choice("format", wanted, FORMATS)
+    content, kind = await asyncio.to_thread(exported, service.state, wanted)
+    ending = "banbury" if wanted == "model" else wanted
+    named = {"content-disposition": f'attachment; filename="labels.{ending}"'}
+    return Response(content, headers={**HEADERS, **named}, media_type=kind)
+
+
+def exported(state: State, wanted: str) -> tuple[bytes, str]:
+    """All rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it."""
+    if wanted == "model":
+        with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
+            path = Path(folder) / "model.banbury"
+            save(state.learner.settings.model(state.learner.tally()), path)
+            return path.read_bytes(), "application/octet-stream"
+    rows = list(_labelled(state))
+    if wanted == "ndjson":
+        return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
+    names = ["id", state.learner.schema.target or "label", *state.learner.schema.columns]
+    names = list(dict.fromkeys(names))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(names)
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    return text.getvalue().encode(), "text/csv"
+
+
+def _labelled(state: State) -> Iterator[dict[str, Any]]:
+    schema, alone = state.learner.schema, state.learner.rows.text
+    for kept in state.log.rows(labelled=True):
+        row = json.loads(kept.row or "{}")
+        cells = {alone: row} if isinstance(row, str) and alone else row
+        cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
+        yield {"id": kept.id, schema.target or "label": json.loads(kept.label or "null"), **cells}
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else key(value) if isinstance(value, (list, bool)) else value
+
+
+ENDPOINTS = (
+    (
+        "GET",
+        "/next",
+        "read",
+        get_next,
+        "Rows without a label: those whose labels would teach most, and some at random.",
+    ),
+    (
+        "GET",
+        "/suspicious",
+        "read",
+        get_suspicious,
+        "Rows whose label looks wrong, with the one that all others suggest.",
+    ),
+    ("GET", "/fields", "read", get_fields, "The columns of a row, with the values that each had, and the classes."),
+    ("POST", "/nomogram", "read", post_nomogram, "For how many decibans each value of each column would speak."),
+    ("GET", "/accuracy", "read", get_accuracy, "How many rows have a label, and how good the model is by now."),
+    ("GET", "/look", "read", get_look, "Figures, telling values, a learning curve, and drift."),
+    ("GET", "/look/rows", "read", get_cell, "The rows of one class that were taken for another."),
+    ("GET", "/export", "read", get_export, "All rows with a label, as csv or ndjson; or the model."),
+)
+ASSETS = tuple(("GET", path, None, get_file, "The page.") for path in FILES)

@@ -1,0 +1,70 @@
+"""Which rows of a state to ask people about: labels that look wrong, and rows without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from banbury import errors
+from banbury.labels import LabelModel
+from banbury.next_labels import next_to_label
+from banbury.service.log import Kept
+from banbury.service.state import NotKept, State
+from banbury.wrong_labels import suspicious as found_suspicious
+
+ORDERS = ("telling", "id")
+POOL = 5_000  # rows without a label that are looked through
+
+
+def suspicious(state: State, n: int) -> dict[str, Any]:
+    """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
+    schema = state.learner.schema
+    if schema.labels is not None:
+        raise errors.bad_setting("the model", "one of sets of labels", "of one class for each row, to find wrong ones")
+    rows = state.log.rows(labelled=True)
+    labels = [json.loads(row.label or "null") for row in rows]
+    if len(set(map(str, labels))) < 2:
+        return {"rows": []}
+    found = found_suspicious(_batch(state, rows), labels, n=n, schema=schema)
+    told = [
+        {"id": rows[k].id, "holds": json.loads(rows[k].row or "null"), **each.to_dict(), "explanation": why.to_dict()}
+        for each, why in zip(found.rows, found.explanations, strict=True)
+        for k in [each.row]
+    ]
+    return {"rows": [{**each, "row": each.pop("holds")} for each in told]}
+
+
+def next_rows(state: State, n: int, order: str, change: int | None = None) -> dict[str, Any]:
+    """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
+    if order not in ORDERS:
+        raise errors.unknown_choice("order", order, ORDERS)
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that there are none to ask about.")
+    rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
+    if not rows or n == 0:
+        return {"rows": []}
+    classes = state.learner.classes
+    if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
+        return {"rows": [_told(row) for row in rows[:n]]}
+    with state.learner.lock:
+        model, as_of = state.learner.answering()
+        assert not isinstance(model, LabelModel)
+        found = next_to_label(model, _batch(state, rows), n=min(n, len(rows)), seed=as_of)
+    return {"rows": [{**_told(rows[each.row]), **_why(each)} for each in found.rows]}
+
+
+def _why(each: Any) -> dict[str, Any]:
+    told = each.to_dict()
+    told.pop("row")
+    return dict(told)
+
+
+def _told(row: Kept) -> dict[str, Any]:
+    return {"id": row.id, "row": json.loads(row.row or "null")}
+
+
+def _batch(state: State, rows: Sequence[Kept]) -> Any:
+    return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])
