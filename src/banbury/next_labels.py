@@ -29,6 +29,7 @@ from banbury.selection.groups import Groups
 from banbury.selection.learning import PeerArrays
 from banbury.table import MIX, content_hashes, mixed
 from banbury.tally import Label
+from banbury.wrong_labels import in_columns
 
 SHARE = 0.1  # of the rows are drawn at random
 LOOKED_AT = 10  # times as many unsure rows as are wanted
@@ -321,11 +322,11 @@ class NextToLabel:
 
     HEAD = ("row", "predicted", "", "against", "margin", "why")
 
-    def lines(self) -> list[list[str]]:
-        """A line for each row, in cells."""
+    def lines(self, first: int = 0) -> list[list[str]]:
+        """A line for each row, in cells; rows are numbered from ``first``."""
         return [
             [
-                f"{row.row:,}" if row.file is None else row.file,
+                f"{row.row + first:,}" if row.file is None else row.file,
                 errors.shortened(repr(row.predicted)),
                 percent(row.probability),
                 errors.shortened(repr(row.against)),
@@ -335,18 +336,22 @@ class NextToLabel:
             for row in self.rows
         ]
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """How many rows are to be labelled, and how many of them are at random."""
         head = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
-        head += f"; {int(self.random.sum()):,} at random"
-        cells = [list(self.HEAD), *self.lines()]
-        widths = [max(len(line[k]) for line in cells) for k in range(len(self.HEAD))]
-        right = (0, 2, 4)
-        lines = (
-            "  ".join(
-                c.rjust(w) if k in right else c.ljust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in cells
+        return f"{head}; {int(self.random.sum()):,} at random"
+
+    @property
+    def feet(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        n = int(self.random.sum())
+        told = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
+        return [told] * bool(n)
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.head, *in_columns([list(self.HEAD), *self.lines()]), *(f"  {line}" for line in self.feet)]
         )
-        return "\n".join([head, *(f"  {line}".rstrip() for line in lines)])
 
     __repr__ = __str__

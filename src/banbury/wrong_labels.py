@@ -7,7 +7,7 @@ estimating uncertainty in dataset labels* (2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -385,37 +385,49 @@ class Suspicious:
             notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
         return notes
 
-    def lines(self) -> list[list[str]]:
-        """A line for each row, in cells: its number, the two labels, how probable they are, and what tells most."""
+    def lines(self, first: int = 0) -> list[list[str]]:
+        """A line for each row, in cells: its number, the two labels, how probable they are, and what tells most.
+
+        Rows are numbered from ``first``.
+        """
         told = []
         for row, why in zip(self.rows, self.explanations, strict=True):
             side = 1.0 if why.winner == row.suggested else -1.0
             speaks = [e for e in why.evidence if side * e.decibans > 0][:TELLING]
             evidence = ", ".join(errors.shortened(_said(e, len(self._data.schema.features) == 1), 30) for e in speaks)
-            where = f"{row.row:,}" if row.file is None else row.file
+            where = f"{row.row + first:,}" if row.file is None else row.file
             labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
             told.append([where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence])
         return told
 
     HEAD = ("row", "label", "", "rather", "", "because of")
 
-    def __str__(self) -> str:
-        head = f"{self.wrong:,.0f} of {self.n_rows:,.6g} labels look wrong, by {self.told_by}"
-        cells = [list(self.HEAD), *self.lines()]
-        widths = [max(len(line[k]) for line in cells) for k in range(len(self.HEAD))]
-        right = (0, 2, 4)
-        lines = [
-            "  ".join(
-                cell.rjust(w) if k in right else cell.ljust(w)
-                for k, (cell, w) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in cells
-        ]
+    @property
+    def head(self) -> str:
+        """How many labels look wrong."""
+        return f"{self.wrong:,.0f} of {self.n_rows:,.6g} labels look wrong, by {self.told_by}"
+
+    @property
+    def feet(self) -> list[str]:
+        """Which labels are confidently others, and the notes, a sentence each."""
         pairs = [f"{n:,.6g} {given!r} rather {other!r}" for given, other, n in self.pairs]
         often = [f"confidently of another class: {errors.listed(pairs, SHOWN)}"] if pairs else []
-        return "\n".join([head, *(f"  {line}".rstrip() for line in [*lines, *often, *self.notes])])
+        return [*often, *self.notes]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.head, *in_columns([list(self.HEAD), *self.lines()]), *(f"  {line}" for line in self.feet)]
+        )
 
     __repr__ = __str__
+
+
+def in_columns(cells: Sequence[Sequence[str]], right: Collection[int] = (0, 2, 4)) -> list[str]:
+    """Lines of cells under each other."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    sides = [str.rjust if k in right else str.ljust for k in range(len(widths))]
+    padded = ([side(c, w) for side, c, w in zip(sides, line, widths, strict=True)] for line in cells)
+    return [f"  {'  '.join(line)}".rstrip() for line in padded]
 
 
 def _said(evidence: Evidence, alone: bool) -> str:

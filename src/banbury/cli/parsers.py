@@ -252,6 +252,7 @@ MODULES = {  # in banbury.cli, and the verbs they hold
     "validate": "evaluate cross-validate learning-curve",
     "plot": "plot",
     "show": "diagnose show report demo",
+    "labelling": "suspicious next",
     "serve": "serve",
     "label": "label",
 }
@@ -423,6 +424,30 @@ $ banbury diagnose adult.csv --target income
 {INPUTS}
 --n N int =20 | list so many pairs of columns, and words of a text (20)
 {COUNTED}"""),
+    _verb(f"""
+look | suspicious | Find rows whose labels look wrong: all other rows, left to judge them, say another.
+INPUT... [--target COLUMN] [OPTIONS]
+$ banbury suspicious mail/ --n 20
+$ banbury suspicious adult.csv --target income --csv
+{INPUTS}
+--n N int =10 | list so many rows, the most suspicious first (10)
+--by MEASURE =self_confidence | self_confidence: how probable the label is (the default); margin: how far it is behind another
+--alpha NUMBER float =0.1 | smoothing: 0.1 (the default) lets rare words speak
+--weigh | weigh the evidence, and leave out one of ten folds at a time
+--groups COLUMN | rows that share this column's value do not speak for each other
+{COUNTED}"""),
+    _verb(f"""
+look | next | Say which unlabelled rows to label next, so that few labels teach a model much.
+MODEL INPUT... [OPTIONS]
+$ banbury next mail.banbury unread.csv --n 20
+$ banbury next adult.banbury half-labelled.csv --share 0.2 --csv
+{MODEL}
+{INPUTS}
+--n N int =10 | so many rows (10)
+--share P float =0.1 | this share of them at random (0.1), so that accuracy can be told
+--labelled FILE | rows that have a label already; those of the input that have one are known
+--seed N int =0 | what random choices follow from (0)
+{READING_AGAIN}"""),
     _verb(f"""
 look | show | Print what a file holds: schema, tally, model, network.
 FILE [--informative N | --digest]

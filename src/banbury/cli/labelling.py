@@ -1,0 +1,42 @@
+"""suspicious, next: labels that look wrong, and rows to label next."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from banbury.cli import inputs, output, settings
+from banbury.next_labels import NextToLabel, next_to_label
+from banbury.wrong_labels import Suspicious
+from banbury.wrong_labels import suspicious as find_suspicious
+
+
+def suspicious(args: Namespace) -> None:
+    """Rows whose labels look wrong, each with the evidence for another."""
+    with inputs.labelled(args) as data:
+        chosen = {**settings.counting(args, data), "n": args.n, "by": args.by, "groups": args.groups}
+        chosen |= {"weigh": True} if args.weigh else {"alpha": args.alpha}
+        found = find_suspicious(data, args.target, **chosen)
+    _print(args, found, [row.to_dict() for row in found.rows])
+
+
+def next(args: Namespace) -> None:
+    """Unlabelled rows that a model would learn most from."""
+    model = inputs.model(args.model, "next")
+    with inputs.rows(args, model) as data:
+        chosen = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
+        found = next_to_label(model, data, **chosen, **settings.reading(args))
+    _print(args, found, [row.to_dict() for row in found.rows])
+
+
+def _print(args: Namespace, found: Suspicious | NextToLabel, rows: list[dict[str, Any]]) -> None:
+    """Here rows are numbered from 1, as `explain --row` takes them."""
+    rows = [{**row, "row": row["row"] + 1} for row in rows]
+    text, facts = "", dict[str, Any]()
+    if output.kind(args) == "table":
+        table = output.table(found.HEAD, found.lines(first=1), (0, 2, 4))
+        text = "\n".join([found.head, table, *(f"  {line}" for line in found.feet)])
+    elif output.kind(args) == "json":
+        facts = found.to_dict()
+        facts["rows"] = [{**row, "row": row["row"] + 1} for row in facts["rows"]]
+    output.result(args, facts, text, rows)
