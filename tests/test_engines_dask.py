@@ -87,6 +87,42 @@ def test_columns_that_show_more_later(client: Any) -> None:
         assert bb.count(dd.from_pandas(late, npartitions=5), "label") == whole
 
 
+def test_answers_are_columns_beside_the_rows_and_lazy(client: Any, frame: pandas.DataFrame) -> None:
+    table = frame.iloc[:200].assign(grade=lambda rows: rows["grade"] + 1)
+    model = bb.estimate(bb.count(frame.assign(grade=frame["grade"] + 1), "label"))
+    collection = dd.from_pandas(table, npartitions=3)
+    predicted = model.predict(collection)
+    assert isinstance(predicted, dd.DataFrame) and list(predicted.columns) == [*table.columns, "class"]
+    answers = predicted.compute()
+    assert answers["class"].tolist() == model.predict(table).tolist()
+    assert answers["text"].tolist() == table["text"].tolist()
+    again = model.predict(predicted)
+    assert list(again.columns)[-2:] == ["class", "class_"]
+    posterior = model.posterior(collection).compute()
+    columns = [f"P({name})" for name in model.classes]
+    assert (posterior[columns].to_numpy() == model.posterior(table)).all()
+    told = model.explain(collection.partitions[0]).compute()
+    evidence = told[[name for name in told.columns if name.startswith("evidence of")]].sum(axis=1)
+    assert (told["prior"] + evidence - told["decibans"]).abs().max() < 1e-9
+    first = model.explain(table.iloc[[0]])
+    assert told["class"].iloc[0] == first.winner and told["decibans"].iloc[0] == first.decibans
+    unsure = model.predict(collection, unsure=0.9).compute()["class"]
+    assert unsure.isna().sum() == sum(label is None for label in model.predict(table, unsure=0.9)) > 0
+    bag = db.from_sequence(table.to_dict("records"), npartitions=2)
+    assert [record["class"] for record in model.predict(bag).compute()] == answers["class"].tolist()
+
+
+def test_several_labels_as_columns(client: Any) -> None:
+    table = pandas.DataFrame({"text": ["a b c d", "b c d e", "c d e f"] * 9, "tags": ["x;y", "y", "x;z"] * 9})
+    collection = dd.from_pandas(table, npartitions=2)
+    tally = bb.count(collection, "tags", target_delimiter=";")
+    assert tally == bb.count(table, "tags", target_delimiter=";")
+    model = bb.LabelModel.of(tally)
+    assert list(map(tuple, model.predict(collection).compute()["labels"])) == model.predict(table)
+    posterior = model.posterior(collection).compute()
+    assert (posterior[[f"P({label})" for label in model.labels]].to_numpy() == model.posterior(table)).all()
+
+
 def test_a_worker_that_is_killed(
     client: Any, frame: pandas.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

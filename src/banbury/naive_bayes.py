@@ -18,6 +18,7 @@ from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, ch
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
+from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
@@ -250,7 +251,11 @@ class Model:
 
         ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, where what is not given costs 1, and 0
         when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
+
+        A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
         """
+        if (work := elsewhere(rows)) is not None:
+            return work.answered(self, "predict", costs=costs, unsure=unsure, **reading)  # type: ignore[no-any-return]
         if costs is None and unsure is None:
             return np.asarray(self.labels[self._best(self._scored(rows, self._wanted, reading))])
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
@@ -266,7 +271,9 @@ class Model:
         return certain
 
     def posterior(self, rows: Any, **reading: Any) -> Real:
-        """P(class | row), rows × classes, in the order of ``classes``."""
+        """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
+        if (work := elsewhere(rows)) is not None:
+            return work.answered(self, "posterior", **reading)  # type: ignore[no-any-return]
         if self.calibration is None:
             return self._scored(rows, "posterior", reading)
         return self.calibration.apply(self._scored(rows, "log_posterior", reading))
@@ -310,6 +317,9 @@ class Model:
         leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
         it beside the tally stays: weights of evidence and a calibration.
 
+        A dataframe or bag of Dask is answered by one, lazily: beside each row the class, what it is weighed against, and the
+        decibans of the prior and of each column, which add up to "decibans".
+
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
         >>> model.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
@@ -321,6 +331,9 @@ class Model:
           temperature  = cool       -1.25  -
           sum                       +4.10
         """
+        if (work := elsewhere(row)) is not None:
+            settings = {"against": against, "held_out": held_out, "label": label}
+            return work.answered(self, "explain", **settings)  # type: ignore[no-any-return]
         if len(self.classes) < 2:
             raise errors.bad_setting(
                 "the model",

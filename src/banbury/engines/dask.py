@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
@@ -17,7 +17,7 @@ from dask.task_spec import DataNode, List, Task, TaskRef
 from distributed import Client, as_completed, default_client
 
 from banbury import __version__, errors
-from banbury.engines.engine import FAN_IN, Add, Parcel, PartWork, Steps
+from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 
 AT_ONCE = 8  # partitions that are computed together where there is no cluster
@@ -99,6 +99,7 @@ class Dask:
     ) -> None:
         self.parts, self.names, self.client, self._graph = parts, names, client, graph or {}
         self.are_files, self.collection = are_files, collection
+        self.columns = tuple(map(str, getattr(collection, "columns", ())))
         self.n_partitions: int | None = len(parts)
 
     def first(self, take: PartWork) -> Steps[Parcel]:
@@ -144,6 +145,18 @@ class Dask:
                     break
             yield len(leaves), self._result(root)
 
+    def answered(self, work: Answer) -> Any:
+        if self.collection is None:
+            wanted = "a dataframe, a series or a bag, to be answered by one"
+            raise errors.bad_setting("data of Dask", "delayed parts", wanted)
+        shared = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
+        meta = getattr(self.collection, "_meta", None)
+        if meta is None:
+            return self.collection.map_partitions(_records, shared)
+        return self.collection.map_partitions(
+            _beside, shared, meta=_joined(meta, {name: [] for name in work.columns}, work)
+        )
+
     # Tasks
 
     def _tasks(self, work: PartWork, partitions: Sequence[int]) -> tuple[dict[Any, Any], list[Any]]:
@@ -187,6 +200,37 @@ class Dask:
 
 def _run(work: PartWork, partition: int, rows: Any) -> Parcel:
     return work(partition, rows)
+
+
+def _beside(rows: Any, work: Answer) -> Any:
+    return _joined(rows, work(rows), work)
+
+
+def _joined(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
+    """Rows of pandas with the answers beside them."""
+    import pandas
+
+    frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
+    kinds = {
+        "boolean": "boolean",
+        "integer": "Int64",
+        "float": "float64",
+        "string": "string[pyarrow]",
+        "list": "object",
+    }
+    dtypes = {name: kinds[kind] for name, kind in work.columns.items()}
+    return frame.assign(
+        **{name: pandas.Series(list(values), frame.index, dtypes[name]) for name, values in answers.items()}
+    )
+
+
+def _records(rows: Any, work: Answer) -> list[Any]:
+    """Items of a bag, each a record with the answers in it; what is no record is its "text"."""
+    items = list(rows)
+    answers = work(items)
+    each = zip(*answers.values(), strict=True) if items else ()
+    records = (item if isinstance(item, Mapping) else {"text": item} for item in items)
+    return [{**record, **dict(zip(answers, values, strict=True))} for record, values in zip(records, each, strict=True)]
 
 
 def _added(add: Add, parcels: Sequence[Parcel]) -> Parcel:

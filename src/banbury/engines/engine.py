@@ -12,7 +12,7 @@ Spark fits in so: ``engine`` wraps a dataframe, or files with a session, whose `
 number of the partition is ``TaskContext.get().partitionId()``, of a record batch iterator the rows are
 ``pyarrow.Table.from_batches``) into rows of (partition, place, bytes) and groups what ``toLocalIterator`` or ``toArrow`` brings
 by partition; ``first`` gives ``take(0, frame.limit(n))``; ``n_partitions`` may be None where that is not known beforehand;
-``added`` may leave the adding to the driver, as ``each`` does; ``answered`` is a ``mapInArrow`` with the columns that it is told.
+``added`` may leave the adding to the driver, as ``each`` does; ``answered`` is a ``mapInArrow`` with the columns of the answer.
 """
 
 from __future__ import annotations
@@ -28,6 +28,19 @@ Steps: TypeAlias = Generator[T, None, None]  # closed when no more is wanted
 FAN_IN = 8  # parcels that are added up at a time
 
 
+class Answer(Protocol):
+    """Work whose result is columns that stand beside those of the rows."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Their names, each with its kind: boolean, integer, float, string or list (of strings)."""
+        ...
+
+    def __call__(self, rows: Any) -> Mapping[str, Any]:
+        """The columns, of the rows of a partition."""
+        ...
+
+
 class Engine(Protocol):
     """Where partitions of a table are, and how work is done there."""
 
@@ -36,6 +49,7 @@ class Engine(Protocol):
     names: (
         Sequence[str] | None
     )  # what the partitions are called, whoever reads them and when; None where they have no names
+    columns: Sequence[str]  # of the rows, where they are known
     are_files: bool  # whether rows are the names of files, which are read where the work is done
 
     def first(self, take: PartWork) -> Steps[Parcel]:
@@ -53,9 +67,6 @@ class Engine(Protocol):
         """
         ...
 
-    def answered(self, work: Callable[[Any], Any], columns: Mapping[str, str]) -> Any:
-        """A frame of the same kind, lazily: the rows with these columns beside theirs, by name with their kind.
-
-        ``work`` makes of a partition's rows a mapping from column to array.
-        """
+    def answered(self, work: Answer) -> Any:
+        """A frame of the same kind, lazily: the rows with the columns of the answer beside theirs."""
         ...

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from banbury import errors
-from banbury.engines.engine import Add, Parcel, PartWork, Steps
+from banbury.engines.engine import Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
 
@@ -28,6 +28,7 @@ class Processes:
     """Parts of a table, each worked on by one of several processes."""
 
     name = "processes"
+    columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
         self.parts, self.names, self.given = parts, names, executor
@@ -77,6 +78,10 @@ class Processes:
         finally:
             for future in running:
                 future.cancel()
+
+    def answered(self, work: Answer) -> Any:
+        wanted = "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one"
+        raise errors.bad_setting("engine", self.name, wanted)
 
 
 def pool() -> ProcessPoolExecutor:

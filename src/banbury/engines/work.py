@@ -12,6 +12,7 @@ from typing import Any
 
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
+from banbury.engines.answers import Answers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
 from banbury.engines.parcels import Counted, Wider, added, repeat_warnings, total
@@ -70,6 +71,12 @@ class Work:
             raise errors.empty_data(None, "all partitions are empty")
         tally = complete(counted.tally, counted.n_rows, settled.schema.target)
         return tally if self.engine.names is None else replace(tally, parts=frozenset(self.engine.names))
+
+    def answered(self, model: Any, question: str, **settings: Any) -> Any:
+        """What a model says of all rows: a frame of the same kind, with the answers as columns beside its own, lazily."""
+        check_question(model, question)
+        said = {name: value for name, value in settings.items() if value is not None}
+        return self.engine.answered(Answers(model, question, said, tuple(self.engine.columns)))
 
     def _widened(self, asked: Asked) -> tuple[Settled, Counted]:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""

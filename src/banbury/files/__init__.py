@@ -46,7 +46,7 @@ def save(
     arrays.write(target, *_taken_apart(thing, target, min_count))
 
 
-def to_bytes(thing: Model | Tally) -> bytes:
+def to_bytes(thing: Model | Tally | LabelModel) -> bytes:
     """What ``save`` would write, to be sent elsewhere."""
     target = Path("what is sent")
     return b"".join(arrays.contents(target, *_taken_apart(thing, target, 0)))

@@ -19,6 +19,7 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelWeighing, WeighedLabels
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
+from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, n_threads
 from banbury.schema import Schema
 from banbury.table import batches
@@ -237,6 +238,8 @@ class LabelModel:
 
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
+        if (work := elsewhere(rows)) is not None:
+            return work.answered(self, "posterior", **reading)  # type: ignore[no-any-return]
         found = [posterior for _, posterior in self.stream(rows, **reading)]
         return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
 
@@ -249,6 +252,8 @@ class LabelModel:
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1):
             raise errors.bad_setting("top", top, "a whole number from 1 up")
+        if (work := elsewhere(rows)) is not None:
+            return work.answered(self, "predict", top=top, at_least_one=at_least_one, **reading)  # type: ignore[no-any-return]
         found: list[tuple[Label, ...]] = []
         for _, posterior in self.stream(rows, **reading):
             found += self.chosen(posterior, top, at_least_one)
