@@ -19,10 +19,9 @@ def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelMode
     if not rows:
         raise errors.EmptyData("there is no row to answer. Give one at least.")
     batch = learner.rows.batch(rows)
-    model, as_of = learner.answering()
-    if learner.follows:  # in place: nobody may learn meanwhile
-        with learner.lock:
-            model, as_of = learner.answering()
+    with learner.lock:
+        model, as_of = learner.answering()
+        if learner.follows:  # in place: nobody may learn meanwhile
             return model, model.posterior(batch), as_of
     return model, model.posterior(batch), as_of
 

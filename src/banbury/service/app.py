@@ -7,14 +7,16 @@ import json
 import logging
 import time
 import traceback
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from banbury import __version__, errors
-from banbury.service import answers, metrics, page
+from banbury.service import answers, metrics, openapi, page, protocol
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.description import described
 from banbury.service.log import DiskFull
@@ -38,6 +40,7 @@ SAFE = {
     "referrer-policy": "no-referrer",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
+STYLED = f"sha256-{b64encode(sha256(openapi.STYLE.encode()).digest()).decode()}"
 BESIDE = 1 << 18  # bytes of a request from which on it is answered in a thread, so that others need not wait
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownRow, 404),
@@ -284,6 +287,47 @@ async def get_metrics(service: Service, request: Request) -> Any:
     return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
 
 
+async def v2_server(service: Service, request: Request) -> Any:
+    return protocol.server()
+
+
+async def v2_health(service: Service, request: Request) -> Any:
+    return {"live": True, "ready": True}
+
+
+async def v2_model(service: Service, request: Request) -> Any:
+    _check_name(service, request)
+    return protocol.metadata(service.name, service.state.learner)
+
+
+async def v2_ready(service: Service, request: Request) -> Any:
+    _check_name(service, request)
+    return {"name": service.name, "ready": bool(service.state.learner.classes)}
+
+
+async def v2_infer(service: Service, request: Request) -> Any:
+    _check_name(service, request)
+    given, _ = await service.json(request, protocol.KNOWN)
+    return await asyncio.to_thread(protocol.infer, service.name, service.state.learner, given, service.limits.rows)
+
+
+def _check_name(service: Service, request: Request) -> None:
+    name, version = request.path_params["name"], request.path_params.get("version", protocol.VERSION)
+    if (name, version) != (service.name, protocol.VERSION):
+        raise Problem(404, f"there is no such model here; {service.name!r} is, in version {protocol.VERSION}.")
+
+
+async def get_openapi(service: Service, request: Request) -> Any:
+    return await asyncio.to_thread(openapi.described, ENDPOINTS, service.state.learner, service.name)
+
+
+async def docs(service: Service, request: Request) -> Any:
+    url = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
+    text = await asyncio.to_thread(openapi.page, ENDPOINTS, service.state.learner, service.name, url)
+    style = {"content-security-policy": f"default-src 'none'; style-src '{STYLED}'; frame-ancestors 'none'"}
+    return Response(text, headers={**SAFE, **style}, media_type="text/html")
+
+
 async def health(service: Service, request: Request) -> Any:
     return {"status": "ok", "version": __version__}
 
@@ -312,6 +356,14 @@ ENDPOINTS = (
     Endpoint("GET", "/history", "read", history, "Changes, the latest first, of all rows or of one."),
     Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
     Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
+    Endpoint("GET", "/v2", "read", v2_server, "Open Inference Protocol: the server."),
+    Endpoint("GET", "/v2/health/live", None, v2_health, "Open Inference Protocol: whether the server runs."),
+    Endpoint("GET", "/v2/health/ready", None, v2_health, "Open Inference Protocol: whether it answers."),
+    Endpoint("GET", "/v2/models/{name}", "read", v2_model, "Open Inference Protocol: what the model takes and gives."),
+    Endpoint("GET", "/v2/models/{name}/ready", None, v2_ready, "Open Inference Protocol: whether the model answers."),
+    Endpoint("POST", "/v2/models/{name}/infer", "read", v2_infer, "Open Inference Protocol: the class of each row."),
+    Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
+    Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
     *(Endpoint(*each) for each in page.ENDPOINTS),
 )

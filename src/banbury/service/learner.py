@@ -14,7 +14,6 @@ from banbury.distributions.family import Choice
 from banbury.labels import LabelModel, Thresholds
 from banbury.naive_bayes import Calibrates, ClassPrior, LiveModel, Model, class_log_prior, estimated
 from banbury.service.rows import JsonRows
-from banbury.sums import some
 from banbury.tally import Growing, Part, Tally
 
 QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
@@ -186,7 +185,7 @@ class Learner:
     def answering(self) -> tuple[Model | LabelModel, int]:
         """The model that answers, and the change as of which it does."""
         with self.lock:
-            if self._growing is None or not some(self._growing.seen.rows).any():
+            if self._growing is None:
                 raise errors.EmptyData(
                     "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
                 )

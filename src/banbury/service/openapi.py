@@ -1,0 +1,131 @@
+"""OpenAPI: what can be asked of the service, with examples for the model it serves, as JSON and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from banbury import __version__, errors
+from banbury.label_sets import EVERY
+from banbury.labels import LabelModel
+from banbury.service.learner import Learner
+
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
+pre{overflow:auto;padding:.7rem;border:1px solid #8886;border-radius:4px}h2{font-size:1.1rem;margin-top:2rem}
+code{font-family:ui-monospace,monospace}:root{color-scheme:light dark}"""
+SCOPES = {None: "anybody may ask", "read": "needs the scope read", "learn": "needs the scope learn"}
+
+
+def example_row(learner: Learner) -> Any:
+    """A row that the model might see, made up from what it counted."""
+    row: Any = None
+    try:
+        model, _ = learner.answering()
+        plain = model.as_answering() if isinstance(model, LabelModel) else model
+        with learner.lock:
+            drawn = plain.sample(1, seed=0)
+        row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}
+    except (errors.BanburyError, NotImplementedError):
+        row = {}
+    if learner.rows.text is not None:
+        return str(row.get(learner.rows.text) or "some words of a text")
+    row = {name: value for name, value in row.items() if value is not None}
+    return row or {learner.rows.columns[0]: None}
+
+
+def _plain(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return (
+        None if isinstance(value, float) and value != value else round(value, 6) if isinstance(value, float) else value
+    )
+
+
+def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
+    """What to send, by method and path: a body, an id or a query."""
+    row, name = example_row(learner), learner.rows.text or learner.rows.columns[0]
+    classes = [each for each in learner.classes if each != EVERY]
+    one = classes[0] if classes else "yes"
+    label = [one] if learner.schema.labels is not None else one
+    cell = row if isinstance(row, str) else row.get(name)
+    kind = "BYTES" if isinstance(cell, str) else "BOOL" if isinstance(cell, bool) else "FP64"
+    tensor = {"name": name, "shape": [1], "datatype": kind, "data": [cell]}
+    return {
+        ("POST", "/predict"): {"body": {"rows": [row], "posteriors": True}},
+        ("POST", "/explain"): {"body": {"row": row}},
+        ("PUT", "/rows/{id}"): {"id": "1", "body": {"row": row, "label": label}},
+        ("GET", "/rows/{id}"): {"id": "1"},
+        ("DELETE", "/rows/{id}"): {"id": "1"},
+        ("GET", "/rows"): {"query": {"n": 10}},
+        ("POST", "/rows"): {"body": {"rows": [{"id": "1", "row": row, "label": label}, {"id": "2", "row": row}]}},
+        ("POST", "/undo"): {"body": {}},
+        ("POST", "/nomogram"): {"body": {"row": row}},
+        ("GET", "/next"): {"query": {"n": 10}},
+        ("GET", "/suspicious"): {"query": {"n": 10}},
+        ("GET", "/look/rows"): {"query": {"truth": 0, "answer": 0}},
+        ("GET", "/export"): {"query": {"format": "ndjson"}},
+        ("GET", "/history"): {"query": {"n": 10}},
+        ("POST", "/v2/models/{name}/infer"): {"body": {"inputs": [tensor]}},
+    }
+
+
+def described(endpoints: Sequence[Any], learner: Learner, name: str) -> dict[str, Any]:
+    """The service in the words of OpenAPI 3.1."""
+    given, paths = examples(learner), dict[str, dict[str, Any]]()
+    for endpoint in endpoints:
+        path = endpoint.path.replace("{id:path}", "{id}")
+        own = given.get((endpoint.method, path), {})
+        about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
+        parameters = []
+        if "{id}" in path:
+            parameters.append(_parameter("id", "path", own.get("id", "1")))
+        if "{name}" in path:
+            parameters.append(_parameter("name", "path", name))
+        parameters += [_parameter(key, "query", value) for key, value in own.get("query", {}).items()]
+        about |= {"parameters": parameters} if parameters else {}
+        if "body" in own:
+            media = {"application/json": {"schema": {"type": "object"}, "example": own["body"]}}
+            about["requestBody"] = {"content": media}
+        if endpoint.scope is not None:
+            about["security"] = [{"token": [endpoint.scope]}]
+            about["responses"]["default"] = {"description": "What is wrong, as application/problem+json."}
+        paths.setdefault(path, {})[endpoint.method.lower()] = about
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"Banbury: {name}", "version": __version__},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
+    kind = "integer" if isinstance(example, int) else "string"
+    return {"name": name, "in": place, "required": place == "path", "schema": {"type": kind}, "example": example}
+
+
+def page(endpoints: Sequence[Any], learner: Learner, name: str, url: str) -> str:
+    """The same for reading: no script, and nothing from elsewhere."""
+    given = examples(learner)
+    parts = []
+    for endpoint in endpoints:
+        path = endpoint.path.replace("{id:path}", "{id}")
+        own = given.get((endpoint.method, path), {})
+        parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
+        parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else " Anybody may ask.</p>"]
+        parts += [f"<pre>{escape(_curl(endpoint.method, path, own, name, url))}</pre>"]
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
+    about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"
+    return "".join([head, about, *parts, "</html>"])
+
+
+def _curl(method: str, path: str, own: Mapping[str, Any], name: str, url: str) -> str:
+    path = path.replace("{id}", str(own.get("id", "1"))).replace("{name}", name)
+    query = "&".join(f"{key}={value}" for key, value in own.get("query", {}).items())
+    words = ["curl", "-s", *(["-X", method] if method not in ("GET", "POST") or "body" not in own else [])]
+    words = [word for word in words if (word, method) not in (("-X", "GET"), ("GET", "GET"))]
+    words.append(f"'{url}{path}{'?' + query if query else ''}'")
+    if "body" in own:
+        text = json.dumps(own["body"], ensure_ascii=False).replace("'", "'\\''")
+        words.append(f"-H 'Content-Type: application/json' \\\n  -d '{text}'")
+    return " ".join(words)
