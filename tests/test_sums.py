@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_core as naive
@@ -20,6 +20,7 @@ from banbury.sums import (
     Counts,
     Moments,
     Products,
+    WholeKeys,
     cells_of,
     in_order,
     in_parts,
@@ -688,3 +689,28 @@ def test_combinations_are_tuples_that_are_made_when_asked_for(one: Any, other: A
     assert lazy.only(used).same(plain.only(used))
     axes = tuple(in_order({*axis, *more}) for axis, more in zip(lazy.keys[0].axes, ("xy", (9,), ()), strict=True))
     np.testing.assert_array_equal(cells_of(lazy.keys[0], axes), cells_of(plain.keys[0], axes))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(-9, 9)), st.lists(st.integers(-9, 9)), st.integers(0, 3))
+def test_keys_in_an_array_are_those_in_a_tuple(some, others, halved):
+    """Whole keys held as an array add, subtract, coarsen and compare as the same keys of Python's."""
+
+    def counts(rows, hold):
+        keys = sorted(set(rows))
+        cells = np.array([[rows.count(key), 2] for key in keys], dtype=np.int64).reshape(-1, 2, 1)
+        return Counts((hold(keys),), Integers.of(cells, 0))
+
+    def array(keys):
+        return WholeKeys(np.array(keys, dtype=np.int64))
+
+    (a, b), (c, d) = ([counts(rows, hold) for rows in (some, others)] for hold in (array, tuple))
+    for one, other in ((a + b, c + d), (a + d, c + d), (a + b - b, c), ((a - a).without_empty([None]), c - c)):
+        other = other.without_empty([None])
+        one = one.without_empty([None])
+        assert one.same(other) and other.same(one) and list(one.keys[0]) == list(other.keys[0])
+    coarse, same = a.coarsen(0, halved), c.coarsen(0, halved)
+    assert coarse.same(same) and coarse.index == same.index and coarse.keys == same.keys
+    held = pickle.loads(pickle.dumps(a.keys[0]))
+    assert held == tuple(sorted(set(some))) == held and held[:2] == tuple(held)[:2] and (5 in held) == (5 in some)
+    assert repr(held) == repr(tuple(held)) and (not held or type(held[0]) is int) and held != (*held, 99)

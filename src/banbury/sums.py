@@ -141,6 +141,38 @@ def _rank(key: Any) -> tuple[int, Any]:
     return int(not isinstance(key, bool)), key
 
 
+class WholeKeys(Sequence[int]):
+    """Keys that are whole numbers, in order, held as an array: there are many, and as Python's they take time and memory."""
+
+    def __init__(self, numbers: Int) -> None:
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers.tolist())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.numbers.tolist()
+
+    def __getitem__(self, k: Any) -> Any:
+        return tuple(self.numbers[k].tolist()) if isinstance(k, slice) else int(self.numbers[k])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.numbers.astype(dtype or np.int64, copy=bool(copy))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, WholeKeys):
+            return np.array_equal(self.numbers, other.numbers)
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 class Combinations(Sequence[Any]):
     """Keys that are tuples of values: of each its cell in a table of all combinations. They are many, and made when asked for.
 
@@ -199,11 +231,20 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
 
 def united(a: Sequence[Any], b: Sequence[Any]) -> Any:
     """The keys of both, in order."""
+    if isinstance(a, WholeKeys) and isinstance(b, WholeKeys):
+        return WholeKeys(np.union1d(a.numbers, b.numbers))
     if isinstance(a, Combinations) and isinstance(b, Combinations):
         axes = tuple(x if x == y else in_order({*x, *y}) for x, y in zip(a.axes, b.axes, strict=True))
         if all(len(set(map(type, axis))) < 2 for axis in axes) and prod(map(len, axes)) < 2**62:
             return Combinations(axes, np.union1d(cells_of(a, axes), cells_of(b, axes)))
     return in_order(set(a).union(b))
+
+
+def _kept(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
+    """The keys that are used."""
+    if isinstance(keys, WholeKeys):
+        return WholeKeys(keys.numbers[used])
+    return Combinations(keys.axes, keys.cells[used]) if isinstance(keys, Combinations) else tuple(compress(keys, used))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +314,8 @@ class Counts:
             elif isinstance(new, Combinations):
                 cells = cells_of(old, new.axes)
                 index[start : start + len(old)] = offsets[f] + np.searchsorted(new.cells, cells)
+            elif isinstance(old, WholeKeys) and isinstance(new, WholeKeys):
+                index[start : start + len(old)] = offsets[f] + np.searchsorted(new.numbers, old.numbers)
             else:
                 position = {key: k for k, key in enumerate(new, offsets[f])}
                 index[start : start + len(old)] = [position[key] for key in old]
@@ -301,10 +344,7 @@ class Counts:
         if used.all():
             return self
         parts = np.split(used, self.offsets[1:-1])
-        keys: Any = tuple(
-            Combinations(ks.axes, ks.cells[us]) if isinstance(ks, Combinations) else tuple(compress(ks, us))
-            for ks, us in zip(self.keys, parts, strict=True)
-        )
+        keys = tuple(_kept(ks, us) for ks, us in zip(self.keys, parts, strict=True))
         return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
 
     def coarsen(self, f: int, times: int | Int) -> Counts:
@@ -316,7 +356,7 @@ class Counts:
             merged, where = np.unique(
                 np.array(keys, dtype=np.int64) >> times, axis=0 if several else None, return_inverse=True
             )
-            coarser: Any = tuple(map(tuple, merged.tolist()) if several else merged.tolist())
+            coarser: Any = tuple(map(tuple, merged.tolist())) if several else WholeKeys(merged)
             parts[f] = coarser, cells.merge(as_index(where.reshape(-1)), len(merged), 0)
         return Counts.join(parts, self.cells.shape[1])
 

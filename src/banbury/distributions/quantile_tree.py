@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
 from banbury.distributions.trees import HALF_ROW, SMALLEST, Strengths, Tree, grouped, prior_of, quantiles, tree_of
 from banbury.readers import Batch
-from banbury.sums import Counts, Keys
+from banbury.sums import Counts, Keys, WholeKeys
 
 MOST_KEYS = 2048  # that a column may occupy
 TAILS = 30  # stretches beyond the outer leaf, each twice as wide as the last and with half its rows
@@ -79,7 +79,7 @@ class LeadingBitsCounter(BinCounter):
         names = [feature.name for feature in features]
         shifts = np.array([int(np.log2(feature.unit)) for feature in features], dtype=np.int64)
         counted = rows.counted(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
-        parts = [(tuple(keys.tolist()), cells) for keys, cells, _ in counted]
+        parts: Any = [(WholeKeys(keys), cells) for keys, cells, _ in counted]
         if shifts.tolist() != [shift for *_, shift in counted]:
             features = [f._replace(unit=2.0**shift) for f, (*_, shift) in zip(features, counted, strict=True)]
         return features, Counts.join(parts, len(rows.labels))
@@ -105,7 +105,7 @@ class LeadingBitsCounter(BinCounter):
         most = INFINITE >> int(np.log2(feature.unit))
         if not all(type(key) is int and -most - 1 <= key <= most for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
-        return tuple(keys)
+        return cast(Keys, WholeKeys(np.array(keys, dtype=np.int64)))
 
 
 def _within(feature: Feature, keys: Keys) -> Feature:
