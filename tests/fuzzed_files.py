@@ -95,7 +95,8 @@ def weighed_labels() -> bb.LabelModel:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice(["good", "bad", "one", "no", "two"], 6)) for _ in range(120)]
     sets = [[name for name, word in (("p", "good"), ("q", "bad")) if word in text] for text in texts]
-    return bb.MultiLabelClassifier().fit(texts, sets).model_
+    table = {"t": texts, "word": rng.choice(["a", "b", "c"], 120).tolist(), "x": rng.normal(size=120)}
+    return bb.MultiLabelClassifier().fit(table, sets).model_
 
 
 THINGS: dict[str, Callable[[], Any]] = {

@@ -22,9 +22,10 @@ import banbury as bb
 import naive_labels
 from banbury import _core
 from banbury.errors import BadSetting, BadValue, BanburyError, BanburyWarning, NegativeCount, SchemaMismatch
+from banbury.label_calibration import LabelCalibration
 from banbury.label_sets import EVERY, LabelSets
 from banbury.labels import Thresholds, yes_no
-from banbury.labels.thresholds import best_f1, honest_numbers
+from banbury.labels.thresholds import best_f1
 
 TEXTS = [
     "wheat and corn prices rise",
@@ -61,6 +62,13 @@ def made_table(n: int, seed: int = 0) -> tuple[dict[str, Any], list[list[str]]]:
     frame["c"] = np.where(has["a"], "x", "y").tolist()
     frame["c"][1::5] = ["z"] * len(frame["c"][1::5])
     return frame, sets
+
+
+def repeated_columns(n: int, seed: int = 0) -> tuple[dict[str, Any], list[list[str]]]:
+    """The same without texts, and with columns that say once more what another says."""
+    frame, sets = made_table(n, seed)
+    del frame["text"]
+    return frame | {f"m{k}": frame["m"] + k for k in range(6)}, sets
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -349,9 +357,67 @@ def test_honest_numbers_lose_least() -> None:
     rng = np.random.default_rng(0)
     odds = rng.normal(scale=4, size=(4000, 2)) - 1
     flags = rng.random(odds.shape) < 1 / (1 + np.exp(-(0.3 * odds - 0.5)))
-    slope, shift = honest_numbers(odds, flags, None)
+    found = LabelCalibration.fit(None, odds, flags, None)
+    slope, shift = found.slope, found.shift
     assert abs(slope - 0.3) < 0.03 and abs(shift + 0.5) < 0.1
-    assert honest_numbers(odds, np.zeros_like(flags), None) == (1.0, 0.0)
+    assert not LabelCalibration.fit(None, odds, np.zeros_like(flags), None).changes
+
+
+def test_calibration_is_learned_of_all_labels_or_of_each(tmp_path: Path) -> None:
+    (frame, sets), (test, truth) = repeated_columns(300), repeated_columns(300, seed=1)
+    model = bb.LabelModel.of(bb.count(frame, target=sets))
+    assert model.calibration is None
+    before = bb.evaluate(model, test, truth).log_loss
+    held = bb.cross_validate(frame, sets, folds=5, threshold=None)
+    losses = []
+    for method in ("temperature", "platt"):
+        found = bb.calibrate(method, held.log_odds, held.truth)
+        honest = model.calibrated(found)  # type: ignore[arg-type]
+        same = [set(own) for own in honest.predict(test)] == [set(own) for own in model.predict(test)]
+        assert same  # for thresholds go along
+        assert_allclose(honest.log_odds(test), model.log_odds(test))
+        assert_allclose(honest.posterior(test), found.apply(model.log_odds(test)))
+        told, p = honest.explain([{k: v[0] for k, v in test.items()}], "b"), honest.posterior(test)[0, 1]
+        assert_allclose(told.probability if told.winner == "b" else told.probability_against, p, rtol=1e-9)
+        bb.save(honest, tmp_path / "honest.banbury")
+        loaded = bb.load(tmp_path / "honest.banbury")
+        assert str(loaded.calibration) == str(found) and np.array_equal(loaded.posterior(test), honest.posterior(test))
+        assert honest.calibrated(None).predict(test) == model.predict(test)
+        losses.append(bb.evaluate(honest, test, truth).log_loss)
+        within = bb.cross_validate(frame, sets, folds=5, threshold=None, calibrate=method)
+        assert within.log_loss < 0.8 * held.log_loss
+        clf = bb.MultiLabelClassifier(weigh=False, calibrate=method).fit(frame, sets)
+        assert type(clf.model_.calibration) is type(found) and clf.model_.calibration.is_shared == (method != "platt")
+        clf.partial_fit(taken(test, [0]), [["new"]])
+        assert clf.predict_proba(test).shape == (300, 5)
+    assert losses[0] < 0.8 * before and losses[1] < losses[0]
+
+
+def test_the_line_of_a_label_is_drawn_towards_that_of_all() -> None:
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=(4000, 3)) * 5
+    flags = rng.random((4000, 3)) < 1 / (1 + np.exp(-(odds * [0.2, 0.5, 0.2] + [0.0, -1.0, 1.0])))
+    flags[:, 2] = False  # never there
+    found = LabelCalibration.fit("platt", odds, flags, None)
+    assert_allclose(found.slopes[:2], [0.2, 0.5], atol=0.05)
+    assert_allclose(found.shifts[:2], [0.0, -1.0], atol=0.15)
+    assert np.isfinite(found.shifts).all() and found.apply(odds)[:, 2].max() < 0.1
+    twice = LabelCalibration.fit("platt", odds, flags, np.full(4000, 2.0))
+    both = LabelCalibration.fit("platt", np.tile(odds, (2, 1)), np.tile(flags, (2, 1)), None)
+    assert_allclose(twice.slopes, both.slopes)
+    for bad, said in (
+        ((odds, flags[:-1]), "rows of flags"),
+        ((odds[:, :2], flags), "3 labels"),
+        ((odds, odds), "flags"),
+    ):
+        with pytest.raises(BanburyError, match=said):
+            bb.calibrate("platt", *bad)
+    with pytest.raises(BanburyError, match="isotonic"):
+        bb.calibrate("isotonic", odds, flags)
+    with pytest.raises(BadValue, match="row 0 for label number 1"):
+        bb.calibrate("platt", np.where(np.arange(3) == 1, np.nan, odds), flags)
+    with pytest.raises(BadSetting, match="one of 3 labels"):
+        bb.LabelModel.of(bb.count(TEXTS, target=TOPICS)).calibrated(found)
 
 
 def test_measures_are_those_of_scikit_learn() -> None:
@@ -413,10 +479,7 @@ def test_a_weight_of_two_is_the_row_twice_and_one_of_none_no_row(columns: list[s
 
 
 def test_a_table_is_weighed_and_what_was_learned_stays_with_it(tmp_path: Path) -> None:
-    (frame, sets), (test, truth) = made_table(400), made_table(300, seed=1)
-    for each in (frame, test):
-        del each["text"]
-        each |= {f"m{k}": each["m"] + k for k in range(6)}
+    (frame, sets), (test, truth) = repeated_columns(400), repeated_columns(300, seed=1)
     clf = bb.MultiLabelClassifier().fit(frame, sets)
     assert clf.weighing_.cells.names[:4] == ("n", "m", "c", "m0") and "9 columns × 4 labels" in str(clf.weighing_)
     plain = bb.MultiLabelClassifier(weigh=False).fit(frame, sets)
@@ -709,7 +772,7 @@ def test_views_of_strings_are_counted_like_others() -> None:
         ({"text": 5}, "text must be settings"),
         ({"text": {"often": 1}}, "a setting of text must be one of"),
         ({"groups": "text"}, "groups must be left out"),
-        ({"calibrate": "platt"}, "calibrate must be left out"),
+        ({"calibrate": "isotonic"}, "method must be one of"),
         ({"class_prior": "uniform"}, "class_prior must be left out"),
     ],
 )

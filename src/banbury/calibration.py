@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.errors import check_whole, many
+from banbury.label_calibration import checked_calibration
 from banbury.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
@@ -46,6 +47,9 @@ def calibrate(
     thousand rows. A number added to all scores of a row changes nothing, so log joints will do as well. −inf is an
     impossible class. A row of weight 0 is no row.
 
+    Of several labels per row ``truth`` has flags, rows × labels, and scores are log-odds of each label: "temperature" divides all
+    by one number, "platt" has a line for each label, drawn towards that of all. ``calibrated`` of a ``bb.LabelModel`` takes it.
+
     >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
     >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
     >>> found
@@ -53,6 +57,9 @@ def calibrate(
     >>> found.apply(certain).round(3).tolist()
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
+    if np.ndim(truth) == 2:
+        weighed = _weights(weights, len(np.asarray(truth)))
+        return checked_calibration(method, log_posteriors, truth, weighed)  # type: ignore[return-value]
     kind, scores, raw = _kind(method), _scores(log_posteriors), np.asarray(log_posteriors)
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with one row at least")
     shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()

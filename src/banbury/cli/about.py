@@ -54,8 +54,8 @@ def _of_labels(model: LabelModel) -> dict[str, Any]:
     facts, chosen = _of_tally(model.tally), model.choice
     thresholds = dict(zip(model.labels, model.thresholds.probabilities.tolist(), strict=True))
     facts["labels"] = [{**each, "threshold": thresholds[each["label"]]} for each in facts["labels"]]
-    weighing = None if model.weighing is None else str(model.weighing)
-    return {**facts, "how": chosen.how, "alpha": chosen.alpha, "weighing": weighing}
+    weighing, calibration = (None if own is None else str(own) for own in (model.weighing, model.calibration))
+    return {**facts, "how": chosen.how, "alpha": chosen.alpha, "weighing": weighing, "calibration": calibration}
 
 
 def weighed(model: Model) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _refuse(args: Namespace, *names: str) -> None:
 
 def fit(args: Namespace, data: Any) -> None:
     """Counts, chooses thresholds on rows held out, weighs where that is better, and keeps the model."""
-    _refuse(args, "tan", "calibrate", "class-prior", "bins")
+    _refuse(args, "tan", "class-prior", "bins")
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
     delimiter = {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
     rows = HeldRows.of(Table.of(data, args.target, threads=args.threads, **counting, **delimiter))
@@ -66,17 +66,18 @@ def fit(args: Namespace, data: Any) -> None:
     alpha = estimating.get("alpha", 1.0)
     alpha = "auto" if enough and args.alpha == "1" else alpha
     chosen = {"how": args.how, "seed": args.seed, "threads": args.threads, "threshold": "f1" if enough else None}
+    chosen["calibrate"] = args.calibrate
     model, found = fitted(rows, tally, alpha=alpha, **chosen)
     if found is None and not enough and args.cross_validate and int(rows.known.sum()) > 1:
         given = Table.of(data, args.target, threads=args.threads, **counting, **delimiter)
         validation: LabelEvaluation | None = validate_labels(given, min(10, rows.n_rows), threshold=None)
     else:
-        validation = None if found is None else validated(found, chosen["threshold"])
+        validation = None if found is None else validated(found, chosen["threshold"], args.calibrate)
     notes = list[str]()
     if not args.plain and (args.weigh or (enough and can_weigh(tally, rows.n_rows))):
         other, weighed = fitted(rows, tally, weigh=True, **chosen)
         assert weighed is not None
-        said = validated(weighed, chosen["threshold"])
+        said = validated(weighed, chosen["threshold"], args.calibrate)
         notes += [_compared("plain  ", validation), _compared("weighed", said)]
         if args.weigh or validation is None or said.log_loss < validation.log_loss:
             model, validation = other, said
@@ -102,7 +103,7 @@ def _compared(name: str, found: LabelEvaluation | None) -> str:
 
 def cross_validate(args: Namespace, data: Any) -> None:
     """How good labels are on rows that were not counted."""
-    _refuse(args, "calibrate", "class-prior", "groups")
+    _refuse(args, "class-prior", "groups")
     folds = settings.folds(args.folds, " where rows have sets of labels")
     chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
     chosen = {name: value for name, value in chosen.items() if name != "class_prior"}

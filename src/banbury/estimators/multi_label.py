@@ -17,6 +17,7 @@ from banbury.arrays import Real
 from banbury.estimators.guard import Guarded
 from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_validate
 from banbury.explain import Explanation, Informative
+from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
@@ -41,7 +42,8 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     from 100 rows on, True, or False for plain counts. ``threshold``: how probable a label must be: "f1" (chosen for each label
     on rows held out, drawn towards a common one where a label has few), a number, one for each label, None for one half of
     probabilities as they are counted, without a look at rows held out, or "auto": "f1" from 100 rows on and None below.
-    ``at_least_one``: the most probable label where no other is given.
+    ``at_least_one``: the most probable label where no other is given. ``calibrate``: "temperature" makes probabilities honest by
+    one number, "platt" by two of each label; if not said, two of all labels do, where thresholds are chosen.
 
     After fitting: ``classes_`` (the labels), ``tally_``, ``model_``, ``thresholds_``, ``weighing_``. Learning and forgetting keep
     the tally exact; weights and thresholds stay those of ``fit`` until ``refit``.
@@ -74,12 +76,14 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         weigh: Any = "auto",
         threshold: Any = "auto",
         at_least_one: bool = False,
+        calibrate: str | None = None,
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
         self.features, self.how, self.alpha, self.weigh, self.threshold = features, how, alpha, weigh, threshold
-        self.at_least_one, self.missing, self.threads, self.seed = at_least_one, missing, threads, seed
+        self.at_least_one, self.calibrate, self.missing = at_least_one, calibrate, missing
+        self.threads, self.seed = threads, seed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -252,6 +256,8 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         check_seed(self.seed)
         if not is_auto(self.weigh) and not isinstance(self.weigh, (bool, np.bool_)):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
+        if self.calibrate not in (None, *METHODS):
+            raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
         if isinstance(self.threshold, str) and self.threshold not in ("auto", "f1"):
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
@@ -320,6 +326,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return {
             "weigh": enough and weighable if is_auto(self.weigh) else bool(self.weigh),
             "threshold": threshold,
+            "calibrate": self.calibrate,
             "alpha": alpha,
         }
 

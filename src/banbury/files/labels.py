@@ -9,7 +9,8 @@ import numpy as np
 
 from banbury.distributions.keys import scalars
 from banbury.files import contents, weighing
-from banbury.files.checking import Arrays, check, under
+from banbury.files.checking import Arrays, check, real, under
+from banbury.label_calibration import FLATTEST, LabelCalibration
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.cells import CellWords
 from banbury.naive_bayes import checked_choice
@@ -39,8 +40,8 @@ def about(model: LabelModel) -> dict[str, Any]:
         "telling": model.telling,
         "labels": list(thresholds.labels),
         "common": thresholds.common,
-        "slope": thresholds.slope,
-        "shift": thresholds.shift,
+        "slope": thresholds.calibration.slope,
+        "shift": thresholds.calibration.shift,
         "weighing": weighed,
     }
     return {**contents.about(model.tally), "labels": own}
@@ -54,6 +55,8 @@ def _weighing(model: LabelModel) -> LabelWeighing | None:
 def arrays(model: LabelModel) -> Arrays:
     found = contents.arrays(model.tally)
     found[f"{PREFIX}thresholds"] = model.thresholds.probabilities
+    if not (calibration := model.thresholds.calibration).is_shared:
+        found |= {f"{PREFIX}slopes": calibration.slopes, f"{PREFIX}shifts": calibration.shifts}
     return found | {f"{PREFIX}{name}": array for name, array in _state(_weighing(model)).items()}
 
 
@@ -81,10 +84,19 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),) and np.isfinite(numbers).all()
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))
-    check(0 <= common <= 1 and slope >= 0 and bool(np.isfinite([slope, shift]).all()), "labels have no such numbers")
-    thresholds = Thresholds(labels, numbers.copy(), common, slope, shift)
+    check(
+        0 <= common <= 1 and slope >= FLATTEST and bool(np.isfinite([slope, shift]).all()),
+        "labels have no such numbers",
+    )
+    calibration = LabelCalibration.shared(len(labels), slope, shift)
+    lines = {"slopes", "shifts"} & set(beside)
+    if lines:
+        slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))
+        check(bool((slopes >= FLATTEST).all()), "a slope is not above zero")
+        calibration = LabelCalibration(slopes, shifts, slope, shift)
+    thresholds = Thresholds(labels, numbers.copy(), calibration, common)
     learned = None if own["weighing"] is None else _put_weighing(own["weighing"], beside, model)
-    check(set(beside) == {"thresholds", *_state(learned)}, "there are other arrays than those of labels")
+    check(set(beside) == {"thresholds", *lines, *_state(learned)}, "there are other arrays than those of labels")
     return model.weighed(learned).with_thresholds(thresholds)
 
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
+from banbury.label_calibration import Flags, honest_loss
 from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
 from banbury.labels.results import LabelEvaluation
-from banbury.labels.thresholds import Flags, Thresholds, honest_loss
+from banbury.labels.thresholds import Thresholds
 from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
@@ -41,6 +42,7 @@ def fitted(
     alpha: Any = 1.0,
     weigh: bool = False,
     threshold: Any = "f1",
+    calibrate: str | None = None,
     seed: int = 0,
     threads: int | None = None,
 ) -> tuple[LabelModel, HeldOut | None]:
@@ -48,20 +50,20 @@ def fitted(
     model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha, threads=threads)
     if weigh:
         model, found = weighed(model, rows, seed)
-    elif threshold is None and alpha != "auto":
+    elif threshold is None and calibrate is None and alpha != "auto":
         return model, None
     else:
         folds, some = rows.dealt(FOLDS), enough(rows, len(model.labels))
         if len(np.unique(folds[some])) < 2:
             return model, None
         model, found = _with_alpha(model, rows, folds, some, alpha)
-    if threshold is None:
+    if threshold is None and calibrate is None:
         return model, found
     order = np.argsort(
         rows.hashes()[found.rows], kind="stable"
     )  # sums of rows that stand otherwise may differ in a last bit
     weights = None if found.weights is None else found.weights[order]
-    chosen = Thresholds.chosen(found.labels, found.scores[order], found.flags[order], weights, threshold)
+    chosen = Thresholds.chosen(found.labels, found.scores[order], found.flags[order], weights, threshold, calibrate)
     return model.with_thresholds(chosen), found
 
 
@@ -194,6 +196,7 @@ def cross_validate(
     alpha: Any = 1.0,
     weigh: bool = False,
     threshold: Any = "f1",
+    calibrate: str | None = None,
     seed: int = 0,
 ) -> LabelEvaluation:
     """How good labels are on rows that were not counted, from one count of each fold.
@@ -213,10 +216,11 @@ def cross_validate(
     if not weigh:
         model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
         tried = [held_out(each, rows, numbers) for each in candidates(model, alpha)]
-        return replace(_validated(tried, threshold), what=what)
+        return replace(_validated(tried, threshold, calibrate), what=what)
     for fold in np.unique(numbers[known]).tolist():
         inner = rows.only(np.flatnonzero((numbers != fold) & rows.known))
-        model, _ = fitted(inner, inner.count(), how=how, weigh=True, threshold=threshold, seed=seed)
+        chosen = {"threshold": threshold, "calibrate": calibrate, "seed": seed}
+        model, _ = fitted(inner, inner.count(), how=how, weigh=True, **chosen)
         place = {label: k for k, label in enumerate(labels)}
         columns = np.array([place[label] for label in model.labels], dtype=np.int64)
         at = np.flatnonzero(numbers[known] == fold)
@@ -227,12 +231,12 @@ def cross_validate(
     return LabelEvaluation(labels, known, truth, given, posterior, weights, what)
 
 
-def validated(found: HeldOut, threshold: Any = "f1") -> LabelEvaluation:
+def validated(found: HeldOut, threshold: Any = "f1", calibrate: str | None = None) -> LabelEvaluation:
     """How good labels are, from what models without each row say of it; thresholds are chosen on the rows of other folds."""
-    return _validated([found], threshold)
+    return _validated([found], threshold, calibrate)
 
 
-def _validated(tried: Sequence[HeldOut], threshold: Any) -> LabelEvaluation:
+def _validated(tried: Sequence[HeldOut], threshold: Any, calibrate: str | None) -> LabelEvaluation:
     """The same of several, of which that is taken, for each fold, that loses least on the rows of others."""
     truth, folds, weights, labels = tried[0].flags, tried[0].folds, tried[0].weights, tried[0].labels
     posterior, given = np.zeros(truth.shape), np.zeros(truth.shape, dtype=np.bool_)
@@ -242,8 +246,8 @@ def _validated(tried: Sequence[HeldOut], threshold: Any) -> LabelEvaluation:
         losses = [honest_loss(each.scores[rest], truth[rest], others) for each in tried] if len(tried) > 1 else [0.0]
         scores = tried[int(np.argmin(losses))].scores
         chosen = Thresholds.half(labels)
-        if threshold is not None and len(rest):
-            chosen = Thresholds.chosen(labels, scores[rest], truth[rest], others, threshold)
+        if (threshold is not None or calibrate is not None) and len(rest):
+            chosen = Thresholds.chosen(labels, scores[rest], truth[rest], others, threshold, calibrate)
         posterior[here] = chosen.honest(scores[here])
         given[here] = posterior[here] >= chosen.probabilities
     what = f"{len(np.unique(folds))} folds, each held out"
@@ -319,6 +323,7 @@ def tune(
     scoring: str = "log_loss",
     folds: int = 5,
     threshold: Any = "f1",
+    calibrate: str | None = None,
     seed: int = 0,
 ) -> LabelTuning:
     """The best of many settings for sets of labels, from one count of each fold."""
@@ -338,8 +343,9 @@ def tune(
             families = {name: replace(tally.schema[name].family, **own) for name in names} if own else None  # type: ignore[type-var]
             model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], features=families)
             found = held_out(model, rows, numbers)
-        evaluation = validated(found, threshold)
-        chosen = Thresholds.chosen(found.labels, found.scores, found.flags, found.weights, threshold)
+        evaluation = validated(found, threshold, calibrate)
+        held = found.labels, found.scores, found.flags, found.weights
+        chosen = Thresholds.chosen(*held, threshold, calibrate)
         tried.append((settings, evaluation))
         models.append(model.with_thresholds(chosen))
     best = min(range(len(tried)), key=lambda k: _cost(tried[k][1], scoring))

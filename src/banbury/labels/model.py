@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Choice, Feature, How
 from banbury.explain import Explanation, Informative
+from banbury.label_calibration import LabelCalibration
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelWeighing, WeighedLabels
@@ -118,6 +119,24 @@ class LabelModel:
 
     def with_thresholds(self, thresholds: Thresholds) -> LabelModel:
         return replace(self, thresholds=thresholds.of(self.labels))
+
+    def calibrated(self, calibration: LabelCalibration | None) -> LabelModel:
+        """The same with probabilities that this calibration makes honest; None takes one away. Answers stay what they are.
+
+        >>> import banbury as bb
+        >>> texts = ["wheat and corn", "crude oil", "corn oil", "a quiet day"] * 5
+        >>> topics = [["grain"], ["fuel"], ["fuel", "grain"], []] * 5
+        >>> model = bb.LabelModel.of(bb.count(texts, target=topics))
+        >>> found = bb.cross_validate(texts, topics, folds=4, threshold=None)
+        >>> model.calibrated(bb.calibrate("temperature", found.log_odds, found.truth)).calibration
+        temperature 0.586
+        """
+        return replace(self, thresholds=self.thresholds.calibrated(calibration))
+
+    @property
+    def calibration(self) -> LabelCalibration | None:
+        """What makes its probabilities honest; None where they are as counted."""
+        return self.thresholds.calibration if self.thresholds.calibration.changes else None
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
         """The same with its words weighed, or plain again."""
@@ -236,6 +255,12 @@ class LabelModel:
             odds = joint[:, 1] - joint[:, 0] - prior
         return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST))
 
+    def log_odds(self, rows: Any, **reading: Any) -> Real:
+        """log P(label | row) / P(not the label | row) before calibration, rows × labels, in the order of ``labels``."""
+        plain = self.calibrated(None)
+        found = [plain.scores(batch) for batch, _ in plain.stream(rows, **reading)]
+        return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
+
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
         if (work := elsewhere(rows)) is not None:
@@ -325,15 +350,10 @@ class LabelModel:
         """
         told = self.of_label(label).explain(self._without_labels(row) if isinstance(row, Batch) else row)
         stale = self._weighed is not None and self._weighed.stale
-        return replace(self._honest(told), stale=stale).of_label(label)
-
-    def _honest(self, told: Explanation) -> Explanation:
-        """The same evidence, as heavy as makes probabilities honest."""
-        slope, shift = self.thresholds.slope, self.thresholds.shift
-        if (slope, shift) == (1.0, 0.0):
-            return told
-        sign = 1.0 if told.winner is True else -1.0
-        return told.recalibrated(slope, sign * shift)
+        if self.calibration is not None:
+            k, sign = self.labels.index(label), 1.0 if told.winner is True else -1.0
+            told = told.recalibrated(float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k]))
+        return replace(told, stale=stale).of_label(label)
 
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""

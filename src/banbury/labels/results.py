@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.labels.thresholds import Flags
+from banbury.label_calibration import Flags
 from banbury.tally import Label
 
 SHOWN = 20  # labels that are printed
@@ -83,6 +83,12 @@ class LabelEvaluation:
 
     def _mean(self, each: Any) -> float:
         return float(np.average(each, weights=self.weights)) if len(each) else 0.0
+
+    @cached_property
+    def log_odds(self) -> Real:
+        """log P(label) / P(not the label), (rows, labels), as far as the probabilities tell: for ``bb.calibrate``."""
+        p = np.clip(self.posterior, 1e-300, 1.0 - 2.0**-53)
+        return np.asarray(np.log(p) - np.log1p(-p))
 
     @property
     def predictions(self) -> list[tuple[Label, ...]]:

@@ -7,31 +7,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.label_calibration import Flags, LabelCalibration, in_stretches, sigmoid
 from banbury.tally import Label
 
-RIDGE = 1.0  # of the slope of honest log-odds, towards 1
-STRETCHES = 1 << 13  # of scores
 SHRUNK = 10.0  # rows that the common threshold counts in that of a label
-Flags = NDArray[np.bool_]
 Choose = Literal["f1"] | float | Mapping[Any, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Thresholds:
-    """Of each label the probability from which on it is given, and two numbers that make probabilities honest.
+    """Of each label the probability from which on it is given, and the calibration that makes probabilities honest.
 
     ``common`` is the one of labels that were not there when they were chosen.
     """
 
     labels: tuple[Label, ...]
     probabilities: Real  # (labels,)
+    calibration: LabelCalibration
     common: float = 0.5
-    slope: float = 1.0
-    shift: float = 0.0
 
     def __str__(self) -> str:
         if not len(self.probabilities):
@@ -44,22 +40,30 @@ class Thresholds:
 
     @classmethod
     def half(cls, labels: Sequence[Label]) -> Thresholds:
-        return cls(tuple(labels), np.full(len(labels), 0.5))
+        return cls(tuple(labels), np.full(len(labels), 0.5), LabelCalibration.shared(len(labels)))
 
     @classmethod
     def chosen(
-        cls, labels: Sequence[Label], scores: Real, flags: Flags, weights: Real | None, choose: Choose
+        cls,
+        labels: Sequence[Label],
+        scores: Real,
+        flags: Flags,
+        weights: Real | None,
+        choose: Choose | None,
+        method: str | None = None,
     ) -> Thresholds:
         """From the scores of rows that were held out, (rows, labels), and the labels that they have.
 
         "f1": of each label the threshold that gives the highest F1, drawn towards the one that does for all together, as if that
-        had been found on ten more rows of it. A number: that one, for all; a mapping: for some labels, and 0.5 for others.
+        had been found on ten more rows of it. A number: that one, for all; a mapping: for some labels, and 0.5 for others; None:
+        one half. ``method``: how probabilities are calibrated ("temperature", "platt"; None: one slope and shift of all labels).
         """
-        slope, shift = honest_numbers(scores, flags, weights)
-        begun = replace(cls.half(labels), slope=slope, shift=shift)
+        begun = replace(cls.half(labels), calibration=LabelCalibration.fit(method, scores, flags, weights))
+        if choose is None:
+            return begun
         if not (isinstance(choose, str) and choose == "f1"):
             return begun.given(choose)
-        odds = slope * scores + shift
+        odds = begun.calibration.odds(scores)
         own = np.ones(len(odds)) if weights is None else weights
         common, together = common_f1(odds, flags, weights)
         n, found = own @ flags, np.zeros(odds.shape[1])
@@ -86,18 +90,26 @@ class Thresholds:
             return self
         known = dict(zip(self.labels, self.probabilities.tolist(), strict=True))
         values = np.array([known.get(label, self.common) for label in labels])
-        return replace(self, labels=tuple(labels), probabilities=values)
+        place = {label: k for k, label in enumerate(self.labels)}
+        calibration = self.calibration.take([place.get(label) for label in labels])
+        return replace(self, labels=tuple(labels), probabilities=values, calibration=calibration)
+
+    def calibrated(self, calibration: LabelCalibration | None) -> Thresholds:
+        """Those of the same answers under another calibration; None takes it away."""
+        new = LabelCalibration.shared(len(self.labels)) if calibration is None else calibration
+        if not isinstance(new, LabelCalibration):
+            raise errors.bad_setting("calibration", new, "what bb.calibrate makes of log-odds and flags, or None")
+        if new.n_labels != len(self.labels):
+            wanted = f"one of the model's {errors.many(len(self.labels), 'label')}"
+            raise errors.bad_setting("calibration", f"one of {errors.many(new.n_labels, 'label')}", wanted)
+        with np.errstate(divide="ignore"):  # a threshold of 0 or 1 stays what it is
+            odds = np.log(self.probabilities) - np.log1p(-self.probabilities)
+        moved = np.where(np.isinf(odds), odds, new.odds(self.calibration.before(odds)))
+        return replace(self, probabilities=sigmoid(moved), calibration=new)
 
     def honest(self, scores: Real) -> Real:
         """Probabilities of log-odds."""
-        return np.asarray(sigmoid(self.slope * scores + self.shift))
-
-
-def sigmoid(odds: Any) -> Any:
-    """The probability of log-odds, as exact where it is small as where it is large."""
-    odds = np.asarray(odds, dtype=np.float64)
-    small = np.exp(-np.abs(odds))
-    return np.where(odds < 0, small, 1.0) / (1.0 + small)
+        return np.asarray(sigmoid(self.calibration.odds(scores)))
 
 
 class Together(NamedTuple):
@@ -137,7 +149,7 @@ def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None =
 
 def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, Together]:
     """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
-    x, no, yes = _in_stretches(odds, flags, weights)
+    x, no, yes = in_stretches(odds, flags, weights)
     right, given = np.cumsum(yes[::-1])[::-1], np.cumsum((yes + no)[::-1])[::-1]
     if not len(right) or right[0] <= 0:
         return 0.0, Together(0.0, odds.shape[1], 1.0)
@@ -145,64 +157,3 @@ def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, To
     best = int(len(f1) - 1 - np.argmax(f1[::-1]))
     cut = (x[best] + x[best - 1]) / 2.0 if best else x[0] - 2.0
     return float(cut), Together(float(f1[best]), odds.shape[1], float(given[best] + right[0]))
-
-
-def _in_stretches(scores: Real, flags: Flags, weights: Real | None) -> tuple[Real, Real, Real]:
-    """Stretches of scores, narrow near zero, that some have; of each its middle, and how many have no label there, and one."""
-    squeezed = np.arcsinh(scores.ravel())
-    low, high = (float(squeezed.min()), float(squeezed.max())) if squeezed.size else (0.0, 0.0)
-    width = max(high - low, 1e-9) / STRETCHES
-    place = np.minimum((squeezed - low) / width, STRETCHES - 1).astype(np.int64) * 2 + flags.ravel()
-    own = None if weights is None else np.repeat(weights, scores.shape[1])
-    counted = np.bincount(place, own, 2 * STRETCHES).astype(np.float64).reshape(-1, 2)
-    kept = np.flatnonzero(counted.sum(axis=1) > 0)
-    no, yes = counted[kept].T
-    return np.sinh(low + (kept + 0.5) * width), no, yes
-
-
-def honest_numbers(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float]:
-    """The slope, not below zero, and the shift of the log-odds that lose least on these rows."""
-    return _honest(scores, flags, weights)[:2]
-
-
-def honest_loss(scores: Real, flags: Flags, weights: Real | None) -> float:
-    """The mean log loss, over rows and labels, of log-odds that two numbers make honest."""
-    return _honest(scores, flags, weights)[2]
-
-
-def _honest(scores: Real, flags: Flags, weights: Real | None) -> tuple[float, float, float]:
-    """Both numbers, and the loss, by Newton's steps over stretches of scores: so many of which a label is right and wrong."""
-    x, no, yes = _in_stretches(scores, flags, weights)
-    n = float(no.sum() + yes.sum())
-
-    def loss(slope: float, shift: float) -> float:
-        z = slope * x + shift
-        return float(yes @ np.logaddexp(0.0, -z) + no @ np.logaddexp(0.0, z)) + RIDGE * (slope - 1.0) ** 2
-
-    if not yes.sum() > 0 or not no.sum() > 0:
-        return 1.0, 0.0, loss(1.0, 0.0) / max(n, 1.0)
-    both, slope, shift = yes + no, 30.0 / max(30.0, float(np.abs(x).max())), 0.0
-    now = loss(slope, shift)
-    for _ in range(100):
-        p = sigmoid(slope * x + shift)
-        down = np.array([(both * p - yes) @ x + 2.0 * RIDGE * (slope - 1.0), (both * p - yes).sum()])
-        curve = both * p * (1.0 - p)
-        a, b, c = float(curve @ x**2) + 2.0 * RIDGE, float(curve @ x), float(curve.sum()) + 1e-9
-        step = np.array([c * down[0] - b * down[1], a * down[1] - b * down[0]]) / max(a * c - b * b, 1e-300)
-        size, before = 1.0, now
-        while size > 1e-9:
-            new = max(slope - size * float(step[0]), 0.0), shift - size * float(step[1])
-            if (now := loss(*new)) <= before:
-                slope, shift = new
-                break
-            size /= 2.0
-        if not before - now > 1e-10 * before:
-            now = min(now, before)
-            break
-    return slope, shift, loss(slope, shift) / n
-
-
-def log_loss(odds: Real, flags: Flags, weights: Real | None) -> float:
-    """The mean over rows and labels of −log P(whether a row has a label)."""
-    each = np.logaddexp(0.0, np.where(flags, -odds, odds)).mean(axis=1) if odds.size else np.zeros(len(odds))
-    return float(np.average(each, weights=weights)) if len(each) else 0.0

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.label_calibration import Flags
 from banbury.label_sets import LabelSets
 from banbury.labels.model import LabelModel, labels_of
-from banbury.labels.thresholds import Flags
 from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.table import Table, content_hashes

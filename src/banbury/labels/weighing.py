@@ -15,9 +15,9 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.family import ColumnReader, Feature, Parameters
+from banbury.label_calibration import Flags, honest_loss
 from banbury.label_sets import EVERY
 from banbury.labels.cells import CellEvidence, CellWords
-from banbury.labels.thresholds import Flags, honest_loss
 from banbury.labels.words import lexicon_of
 from banbury.naive_bayes import Model
 from banbury.readers import Batch

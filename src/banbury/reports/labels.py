@@ -91,7 +91,7 @@ def measure(
     rows = HeldRows.of(table)
     own = rows.count() == model.tally
     if own and int(rows.known.sum()) > 1:
-        chosen = None if (model.thresholds.slope, model.thresholds.shift) == (1.0, 0.0) else "f1"
+        chosen = None if model.calibration is None else "f1"
         settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "seed": seed}
         settings |= {"weigh": model.weighing is not None, "threshold": chosen}
         found = cross_validate(rows, min(folds, int(rows.known.sum())), **settings)

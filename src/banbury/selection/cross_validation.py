@@ -111,7 +111,7 @@ def cross_validate(
         data = opened(data, schema, {name: value for name, value in reading.items() if name != "target_delimiter"})
     if has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-        refused = {"class_prior": class_prior, "calibrate": calibrate, "groups": groups}
+        refused = {"class_prior": class_prior, "groups": groups}
         for name, value in refused.items():
             if value is not None:
                 raise errors.bad_setting(name, value, "left out where rows have sets of labels")
@@ -120,7 +120,7 @@ def cross_validate(
         )
         table = Table.of(data, target, **counting, **reading)
         settings = {"how": how, "alpha": alpha, "weigh": bool(weigh), "threshold": threshold, "seed": seed}
-        return validate_labels(table, folds, **settings)  # type: ignore[return-value]
+        return validate_labels(table, folds, calibrate=calibrate, **settings)  # type: ignore[return-value]
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
         if calibrate is not None:

@@ -88,10 +88,10 @@ def tune(
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}
-        for name, value in {"class_prior": class_prior, "calibrate": calibrate, "groups": groups}.items():
+        for name, value in {"class_prior": class_prior, "groups": groups}.items():
             errors.require(value is None, name, value, "left out where rows have sets of labels")
         table = Table.of(data, target, **counting, **reading)
-        return tune_labels(table, folds=folds, **settings)  # type: ignore[return-value]
+        return tune_labels(table, folds=folds, calibrate=calibrate, **settings)  # type: ignore[return-value]
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     if calibrate is not None and calibrate not in tuple(METHODS):
