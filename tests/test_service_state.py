@@ -23,7 +23,10 @@ import serving
 from banbury import errors
 from banbury.service.learner import Settings
 from banbury.service.log import DiskFull
+from banbury.service.refitting import Refitting
+from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
+from banbury.table import Table
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 MODELS: dict[str, Any] = {}
@@ -460,3 +463,73 @@ def test_settings_are_kept(tmp_path: Path) -> None:
         assert state.learner.settings.choice.alpha == 0.3
         assert state.learner.settings.calibration is not None
         assert Settings.of(state.learner.answering()[0]).class_prior == [0.4, 0.6]
+
+
+# Rows that the model counted, and weights ----------------------------------------------------------------------------
+
+
+def learned(data: Any, target: Any = None, **reading: Any) -> Any:
+    return lambda tally: rows_of(Table.of(data, target, schema=tally.schema, **reading))
+
+
+def test_a_state_begun_with_the_rows_of_its_model_forgets_those_too(tmp_path: Path) -> None:
+    data = serving.table(60)
+    data["age"][3], data["ward"][5], data["note"][7], data["flu"][9] = None, None, None, None
+    model = bb.estimate(bb.count(data, target="flu"))
+    with State.of(model, tmp_path / "state", learned=learned(data, "flu")) as state:
+        assert state.digest()[0] == model.tally.digest()
+        assert len(state.rows(n=-1)) == 59
+        assert state.verified()["equal"]
+        state.change(Delete("1"))
+        fewer = {name: values[1:] for name, values in data.items()}
+        assert state.learner.tally() == bb.count(fewer, "flu", schema=model.schema)
+    with State.of(None, tmp_path / "state") as state:
+        assert state.verified()["equal"]
+    other = {name: values[1:] for name, values in data.items()}
+    with pytest.raises(errors.SchemaMismatch, match="not the rows that were counted"):
+        State.of(model, tmp_path / "other", learned=learned(other, "flu"))
+    State.of(model, tmp_path / "other").close()  # nothing was begun
+
+
+@pytest.mark.parametrize("kind", ["texts", "table", "labels"])
+def test_weights_are_learned_again_beside_the_answers(kind: str, tmp_path: Path) -> None:
+    """The refitted model is the one that is fitted to the same rows anew, and is kept over a restart."""
+    rng = random.Random(0)
+    texts: Any = [serving.text(rng) for _ in range(80)]
+    data: Any = serving.table(80) if kind == "table" else texts
+    target: Any = "flu" if kind == "table" else [rng.choice(["ham", "spam"]) for _ in texts]
+    if kind == "labels":
+        target = [sorted(name for name in ("grain", "fuel") if rng.random() < 0.5) for _ in texts]
+        model: Any = bb.MultiLabelClassifier(weigh=True).fit(texts, target).model_
+    else:
+        model = bb.weigh(bb.count(data, target=target), data, target)
+    with State.of(model, tmp_path / "state", learned=learned(data, target)) as state:
+        more = serving.KINDS["table" if kind == "table" else "texts"][1](rng)
+        label = ["grain"] if kind == "labels" else state.learner.classes[0]
+        for n in range(5):
+            state.change(Put(f"more{n}", more, label))
+        settings = state.learner.settings
+        assert settings.weighing.is_stale(state.learner.tally())
+        refitting = Refitting(state)
+        assert refitting.begin()["refitting"]
+        refitting.wait()
+        assert refitting.problem is None
+        tally = state.learner.tally()
+        assert not state.learner.settings.weighing.is_stale(tally)
+        assert state.learner.weighed_at == state.change_number
+        if kind == "texts":
+            again = bb.weigh(tally, [*texts, *[more] * 5], [*target, *[label] * 5])
+            said = state.learner.answering()[0]
+            np.testing.assert_allclose(said.posterior(texts), again.posterior(texts), rtol=1e-9)
+        batch = state.learner.rows.batch([more])
+        answer = state.learner.answering()[0].posterior(batch)
+    with State.of(None, tmp_path / "state") as state:
+        np.testing.assert_allclose(state.learner.answering()[0].posterior(batch), answer, rtol=1e-12)
+        assert state.learner.weighed_at == 85
+
+
+def test_weights_are_not_learned_from_some_of_the_rows(tmp_path: Path) -> None:
+    with State.of(serving.texts_model(True), tmp_path / "state") as state, pytest.raises(NotKept, match="40 of 40"):
+        Refitting(state).begin()
+    with State.of(serving.texts_model(), tmp_path / "plain") as state, pytest.raises(NotKept, match="plain"):
+        Refitting(state).begin()

@@ -6,13 +6,18 @@ import socket
 import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from banbury import errors
 from banbury.cli import output
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import Limits, Service, server
+from banbury.service.rows import rows_of
 from banbury.service.state import State
+from banbury.table import Table
+from banbury.tally import Tally
 
 
 def serve(args: Namespace) -> None:
@@ -24,7 +29,7 @@ def serve(args: Namespace) -> None:
     errors.require(0 <= args.port < 65536, "--port", args.port, "a whole number from 0 to 65,535")
     errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
     served = None if args.model is None else Path(args.model)
-    with State.of(served, args.state, keep_rows=args.rows, threads=args.threads) as state:
+    with State.of(served, args.state, keep_rows=args.rows, learned=_learned(args), threads=args.threads) as state:
         if args.verify:
             return _verify(args, state.verified())
         if args.compact:
@@ -33,8 +38,28 @@ def serve(args: Namespace) -> None:
             return None
         name = Path(args.model if args.model is not None else args.state).stem
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
-        run(args, Service(state, tokens, limits, name=name), {"model": args.model}, f"Serving {name} on")
+        run(
+            args,
+            Service(state, tokens, limits, name=name, refit_every=args.refit),
+            {"model": args.model},
+            f"Serving {name} on",
+        )
     return None
+
+
+def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
+    """The rows that the model counted, as they are read."""
+    if args.learned is None:
+        return None
+    errors.require(
+        args.model is not None and args.state is not None, "--learned", args.learned, "beside MODEL and --state"
+    )
+
+    def read(tally: Tally) -> Iterable[tuple[Any, Any]]:
+        target: Any = tally.schema.labels if tally.schema.labels is not None else tally.schema.target
+        return rows_of(Table.of(args.learned, target, schema=tally.schema, threads=args.threads))
+
+    return read
 
 
 def run(args: Namespace, service: Service, facts: dict[str, object], doing: str) -> None:

@@ -21,6 +21,7 @@ from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.description import described
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
+from banbury.service.refitting import Refitting
 from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
 
 try:
@@ -99,9 +100,11 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     metrics: metrics.Metrics = field(default_factory=metrics.Metrics)
     name: str = "model"
+    refit_every: int | None = None  # changes
 
     def __post_init__(self) -> None:
         self.looking = Looking(self.state)
+        self.refitting = Refitting(self.state)
 
     # What a request holds
 
@@ -176,7 +179,17 @@ class Service:
         answer = await asyncio.wrap_future(self.state.submit(wanted))
         for each in answer.get("rows", [answer]):
             self.metrics.rows[each["action"]] += 1
+        if self.refit_every is not None and not self.refitting.under_way:
+            learner = self.state.learner
+            if learner.settings.weighing is not None and learner.change - (learner.weighed_at or 0) >= self.refit_every:
+                await asyncio.to_thread(self._try_refit)
         return answer
+
+    def _try_refit(self) -> None:
+        try:
+            self.refitting.begin()
+        except errors.BanburyError as problem:
+            self.refit_every, self.refitting.problem = None, str(problem)
 
     def number(self, request: Request, name: str, default: int, most: int) -> int:
         given = request.query_params.get(name, str(default))
@@ -268,8 +281,16 @@ async def history(service: Service, request: Request) -> Any:
     return {"changes": changes}
 
 
+async def refit(service: Service, request: Request) -> Any:
+    await service.json(request, (), empty=True)
+    return Json(await asyncio.to_thread(service.refitting.begin), 202)
+
+
 async def get_model(service: Service, request: Request) -> Any:
-    return await asyncio.to_thread(described, service.state)
+    told = await asyncio.to_thread(described, service.state)
+    if "weights" in told:
+        told["weights"] |= {"refitting": service.refitting.under_way, "problem": service.refitting.problem}
+    return told
 
 
 async def get_metrics(service: Service, request: Request) -> Any:
@@ -354,6 +375,7 @@ ENDPOINTS = (
         "POST", "/undo", "learn", undo, "Take back the last change that was not taken back yet, of all rows or of one."
     ),
     Endpoint("GET", "/history", "read", history, "Changes, the latest first, of all rows or of one."),
+    Endpoint("POST", "/refit", "learn", refit, "Learn weights again from all rows, beside the answers."),
     Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
     Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
     Endpoint("GET", "/v2", "read", v2_server, "Open Inference Protocol: the server."),
@@ -376,6 +398,7 @@ def app(service: Service) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
         yield
+        await asyncio.to_thread(service.refitting.wait)
         await asyncio.to_thread(service.state.close)
 
     routes = [Route(e.path, _guarded(service, e), methods=[e.method]) for e in ENDPOINTS + ASSETS]

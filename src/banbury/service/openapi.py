@@ -60,6 +60,7 @@ def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
         ("GET", "/rows"): {"query": {"n": 10}},
         ("POST", "/rows"): {"body": {"rows": [{"id": "1", "row": row, "label": label}, {"id": "2", "row": row}]}},
         ("POST", "/undo"): {"body": {}},
+        ("POST", "/refit"): {"body": {}},
         ("POST", "/nomogram"): {"body": {"row": row}},
         ("GET", "/next"): {"query": {"n": 10}},
         ("GET", "/suspicious"): {"query": {"n": 10}},

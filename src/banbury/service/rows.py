@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ import numpy as np
 from banbury import errors
 from banbury.label_sets import LabelSets
 from banbury.readers import Batch, Codes
-from banbury.readers.columns import Objects
+from banbury.readers.columns import Objects, missing
 from banbury.readers.tables import from_mapping
 from banbury.schema import Schema
-from banbury.table import aligned
+from banbury.table import Table, aligned, numbered
 from banbury.tally import Part, count_rows, count_sets
 
 LARGEST = 2**63
@@ -128,3 +128,39 @@ def _no_row(row: Any, number: int, rows: JsonRows) -> errors.BadValue:
     return errors.BadValue(
         f"row {number:,} is {errors.shortened(repr(row))}, and {wanted} is needed there.", row=number
     )
+
+
+def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
+    """The rows of any labelled data as JSON holds them, each with its label; those without one are passed over."""
+    schema = table.schema
+    assert schema is not None
+    alone = JsonRows(schema).text
+    for batch in table.batches("reading"):
+        aligned_batch = table.aligned(batch, schema)
+        columns = {name: [_plain(cell) for cell in aligned_batch.column(name).cells()] for name in schema.columns}
+        labels = _labels(table, batch, schema)
+        for number, label in enumerate(labels):
+            if label is not None:
+                row = {name: cells[number] for name, cells in columns.items() if cells[number] is not None}
+                yield (row[alone] if alone in row else row or {schema.columns[0]: None}), label
+
+
+def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
+    if schema.labels is not None:
+        sets = table.labels.sets_of(batch)
+        ends = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.known.tolist(), strict=True)
+        each = [
+            sorted((sets.names[k] for k in sets.codes[a:b].tolist()), key=key) if is_known else None
+            for a, b, is_known in ends
+        ]
+        return each
+    numbers, names, _ = numbered(batch, schema, table.labels)
+    return [None if number < 0 else _plain(names[number]) for number in numbers.tolist()]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as JSON holds it; None where it is missing."""
+    if missing(cell):
+        return None
+    value = cell.tolist() if hasattr(cell, "tolist") else cell
+    return list(value) if isinstance(value, tuple) else value

@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -113,6 +113,7 @@ class State:
         about = {} if log is None else log.about
         self.keeps_rows = bool(about.get("keeps_rows", True))
         self._salt = bytes.fromhex(about.get("salt", ""))
+        learner.weighed_at = about.get("weighed_at")
         self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
         self.commits = 0
         self._queue: queue.SimpleQueue[tuple[Wanted, Future[Answer]] | Callable[[], None] | None] = queue.SimpleQueue()
@@ -135,9 +136,14 @@ class State:
         folder: str | os.PathLike[str] | None = None,
         *,
         keep_rows: bool = True,
+        learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
     ) -> State:
-        """The state in a folder, which is begun with a model, or with the file of one, where there is none yet."""
+        """The state in a folder, which is begun with a model, or with the file of one, where there is none yet.
+
+        ``learned`` gives the rows that the model counted, each with its label: they are then rows of the state as all others
+        are, with the ids 1, 2 and so on.
+        """
         if folder is None:
             if served is None:
                 raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
@@ -152,7 +158,7 @@ class State:
             if "begun" not in log.about:
                 if served is None:
                     raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
-                learner = _begun(place, log, served, keep_rows, threads)
+                learner = _begun(place, log, served, keep_rows, learned, threads)
             else:
                 learner = _restarted(place, log, served, keep_rows, threads)
             return cls(learner, place, log, lock)
@@ -232,12 +238,17 @@ class State:
         """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
         if not self.keeps_rows:
             raise NotKept("the state keeps no rows, so that they cannot be counted again.")
-        tally, rows, change = self._in_turn(lambda: (self.learner.tally(), self.log.rows(labelled=True), self.log.last))
+        tally, rows, change = self.standing()
         assert self.folder is not None
         again = _recounted(_tally(load(self.folder / BASE)), rows)
         again = again if again.schema == tally.schema else again.to(tally.schema)
         digest, recount = tally.digest(), again.digest()
         return {"equal": digest == recount, "digest": digest, "recount": recount, "rows": len(rows), "change": change}
+
+    def standing(self) -> tuple[Tally, list[Kept], int]:
+        """The sums, the rows that have labels, and the change as of which both are."""
+        _ = self.log
+        return self._in_turn(lambda: (self.learner.tally(), self.log.rows(labelled=True), self.learner.change))
 
     # Changing
 
@@ -272,6 +283,18 @@ class State:
         """Writes the model as it stands, so that a restart begins there; the change as of which it is."""
         self._in_turn(self._snapshot)
         return self.snapshot_at
+
+    def weigh(self, settings: Settings, change: int) -> None:
+        """From now on evidence is weighed so, as it was learned as of a change; a snapshot keeps it."""
+
+        def used() -> None:
+            self.learner.use(settings.kept(self.learner.tally()))  # rows may have been forgotten meanwhile
+            self.learner.weighed_at = change
+            with self.log.transaction():
+                self.log.tell(weighed_at=change)
+            self._snapshot()
+
+        self._in_turn(used)
 
     def compact(self) -> None:
         """Drops the history but for the last change of each row, and contents that no row has any more.
@@ -448,7 +471,7 @@ class State:
             self._undo.append(lambda: self.learner.forget(new))
 
     def _hash(self, text: str) -> bytes:
-        return blake2b(text.encode(), key=self._salt, digest_size=32).digest()
+        return _hashed(text, self._salt)
 
     # Snapshots
 
@@ -563,17 +586,42 @@ def _tally(served: Any) -> Tally:
     return served if isinstance(served, Tally) else served.tally
 
 
-def _begun(place: Path, log: Log, served: Served | Path, keep_rows: bool, threads: int | None) -> Learner:
+def _begun(
+    place: Path,
+    log: Log,
+    served: Served | Path,
+    keep_rows: bool,
+    learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
+    threads: int | None,
+) -> Learner:
     base = _loaded(served)
-    learner = _learner(base, threads)
-    save(base, place / BASE)
-    choice = learner.settings.choice
-    settings = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
-    salt = secrets.token_hex(16)
+    learner, choice = _learner(base, threads), Settings.of(base).choice
+    about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
+    salt, tally = secrets.token_bytes(16), _tally(base)
+    for at in _snapshots(place):
+        (place / f"snapshot-{at}.banbury").unlink()
     with log.transaction():
-        log.tell(format=FORMAT, salt=salt, keeps_rows=keep_rows, settings=settings, begun=time.time())
+        log.tell(format=FORMAT, salt=salt.hex(), keeps_rows=keep_rows, settings=about, begun=time.time())
         log.tell(model=_identity(served) if isinstance(served, Path) else None)
+        if learned is None:
+            save(base, place / BASE)
+            return learner
+        again = Learner(tally - tally, Settings())
+        for number, (row, label) in enumerate(learned(tally), 1):
+            again.count(row, label)
+            text = key(row)
+            content = log.keep(str(number), text, _hashed(text, salt))
+            learner.change = log.put(str(number), "learned", None, key(label), content)
+        if again.tally() != tally:
+            text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
+            raise errors.SchemaMismatch(f"{text} Give the very rows, read as they were then.")
+        save(tally - tally, place / BASE)
+        save(base, place / f"snapshot-{learner.change}.banbury")
     return learner
+
+
+def _hashed(text: str, salt: bytes) -> bytes:
+    return blake2b(text.encode(), key=salt, digest_size=32).digest()
 
 
 def _loaded(served: Served | Path) -> Served:

@@ -13,7 +13,7 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.evidence import Comparison, TellingValues, Term
-from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line
+from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line, named
 from banbury.threads import n_threads
 from banbury.weighing.texts import LearnedTexts, Reals32, WordEvidence
 
@@ -99,7 +99,10 @@ class ScaledParameters(Parameters):
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         threads = n_threads(getattr(rows, "threads", None))
         parts = self.own.parts(rows)
-        scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]
+        try:
+            scores = _core.score(rows.n_rows, np.zeros(self.n_classes), parts, "log_joint", threads)[0]
+        except _core.BadValue as bad:
+            raise named(bad, [name for feature in self.features for name in feature.inputs], rows) from None  # type: ignore[arg-type]
         scores = self.weight * scores if self.weight else np.zeros_like(scores)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 

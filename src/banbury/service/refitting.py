@@ -1,0 +1,88 @@
+"""Refitting: what evidence is worth, learned again from all rows of a state, beside its answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from banbury import errors
+from banbury.label_sets import LabelSets
+from banbury.labels import HeldRows, fitted
+from banbury.service.learner import Settings
+from banbury.service.log import Kept
+from banbury.service.state import NotKept, State
+from banbury.table import Held, Table
+from banbury.tally import Tally
+from banbury.weighing import Weighing, learn
+
+Answer = dict[str, Any]
+
+
+class Refitting:
+    """Learns weights again beside the answers, which go on with the old ones; one at a time."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.problem: str | None = None  # what went wrong the last time
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def under_way(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def begin(self) -> Answer:
+        """Begins, unless it is under way; raises where weights cannot be learned."""
+        with self._lock:
+            if not self.under_way:
+                settings = self.state.learner.settings
+                if settings.weighing is None:
+                    raise NotKept(
+                        "the model is plain: it has no weights to learn again, and follows every row by itself."
+                    )
+                tally, rows, change = _all_rows(self.state)
+                self._thread = threading.Thread(target=self._learn, args=(settings, tally, rows, change), daemon=True)
+                self._thread.start()
+        return {"refitting": True, "as_of": self.state.change_number}
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def _learn(self, settings: Settings, tally: Tally, rows: list[Kept], change: int) -> None:
+        try:
+            learned = refitted(self.state, settings, tally, rows)
+            self.state.weigh(learned, change)
+            self.problem = None
+        except Exception as problem:  # the old weights go on; what went wrong is told
+            self.problem = str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
+
+
+def _all_rows(state: State) -> tuple[Tally, list[Kept], int]:
+    """The sums and the rows that make them up; raises where some rows were counted before the state was begun."""
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, from which weights could be learned again.")
+    tally, rows, change = state.standing()
+    if len(rows) != tally.n_rows:
+        text = f"weights are learned from rows, and {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
+        raise NotKept(f"{text}state was begun. Begin it with them: banbury serve MODEL --state DIR --learned ROWS.")
+    return tally, rows, change
+
+
+def refitted(state: State, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
+    """The settings with weights that these rows teach, which a tally counted."""
+    batch = state.learner.rows.batch([json.loads(kept.row or "") for kept in rows])
+    labels = [json.loads(kept.label or "") for kept in rows]
+    batch.threads = settings.threads
+    if tally.schema.labels is not None:
+        held = HeldRows.of(
+            Table.of(Held((batch,)), LabelSets.of(labels), schema=tally.schema, threads=settings.threads)
+        )
+        model, _ = fitted(held, tally, how=settings.choice.how, weigh=True, threads=settings.threads)
+        return Settings.of(model, settings.threads)
+    table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
+    how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
+    return replace(settings, weighing=learn(tally, table, **how), calibration=None)
