@@ -207,17 +207,11 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     suggested = others.argmax(axis=1)
     margin = own - others[at, suggested]
     order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
+    columns = tested, truth, suggested, own, others[at, suggested], confident != truth
+    named = any(batch.row_names is not None for batch in rows.batches)
     found = tuple(
-        SuspiciousRow(
-            int(tested[i]),
-            rows.classes[truth[i]],
-            rows.classes[suggested[i]],
-            float(own[i]),
-            float(others[i, suggested[i]]),
-            bool(confident[i] != truth[i]),
-            rows.row_name(int(tested[i])),
-        )
-        for i in order
+        SuspiciousRow(row, rows.classes[label], rows.classes[other], p, q, sure, rows.row_name(row) if named else None)
+        for row, label, other, p, q, sure in zip(*(column[order].tolist() for column in columns), strict=True)
     )
     alone = int(np.count_nonzero(~known & weighs))
     sizes = float(len(kept)) if weights is None else float(weights.sum())
@@ -254,9 +248,13 @@ def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
         last = order[n - 1]
         later = (measure[order] > measure[last]) | ((measure[order] == measure[last]) & (raw[order] > raw[last]))
         order = order[~later]
-    order = np.sort(order)
-    hashes = np.concatenate([content_hashes(part, rows.schema.columns) for part in rows.take(tested[order])])
-    return np.asarray(order[np.lexsort((hashes, raw[order], measure[order]))][:n])
+    near, far = order[:-1], order[1:]
+    alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
+    tied = np.sort(order[alike | np.append(alike[1:], False)])
+    hashes = np.zeros(len(measure), dtype=np.uint64)
+    if len(tied):
+        hashes[tied] = np.concatenate([content_hashes(part, rows.schema.columns) for part in rows.take(tested[tied])])
+    return np.asarray(order[np.lexsort((order, hashes[order], raw[order], measure[order]))][:n])
 
 
 # What was found ------------------------------------------------------------------------------------------------------

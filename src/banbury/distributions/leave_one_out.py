@@ -65,10 +65,8 @@ class Shares:
         keys = keys - self.start
         if weights is not None:
             return self._each(keys, labels, weights) - self.log_width
-        n_classes = self.cells.shape[1]
-        pairs, inverse = np.unique(keys * n_classes + labels, return_inverse=True)
-        each = self._each(pairs // n_classes, pairs % n_classes, np.ones(len(pairs))) - self.log_width
-        return each[inverse.reshape(-1)]
+        keys, labels, row = different_rows(keys, labels, self.cells.shape)
+        return (self._each(keys, labels, np.ones(len(keys))) - self.log_width)[row]
 
     def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
         at, n_keys = np.arange(len(keys)), len(self.cells)
@@ -105,6 +103,19 @@ class Shares:
         rows = every + (strength * size)[:, None]
         skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
         return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
+
+
+def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int, Int, Int]:
+    """The different pairs of cell and label that rows have, (cells, labels), and which of them each row is."""
+    n_cells, n_classes = shape
+    pairs = cells * n_classes + labels
+    if n_cells * n_classes > 4 * len(pairs):
+        each, row = np.unique(pairs, return_inverse=True)
+        return each // n_classes, each % n_classes, row.reshape(-1)
+    there = np.zeros(n_cells * n_classes, dtype=np.bool_)
+    there[pairs] = True
+    each = np.flatnonzero(there)
+    return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]
 
 
 def rounding(cells: Real, weights: Real) -> Real:

@@ -31,6 +31,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
+from banbury.distributions.leave_one_out import different_rows
 from banbury.distributions.trees import HALF_ROW, SMALLEST, Strengths, Tree, grouped, prior_of, quantiles, tree_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Keys, WholeKeys
@@ -228,9 +229,14 @@ class QuantileTree(BinnedFamily):
             column = held_out.rows.numbers([feature.name])
             cell = _core.steps(column, [each.edges], held_out.threads)[:, 0].astype(np.int64)
             there = np.flatnonzero((cell < len(each.leaf)) & (held_out.weight > 0))
-            cell, labels, weight = cell[there], held_out.labels[there], held_out.weight[there]
+            cell, labels = cell[there], held_out.labels[there]
+            if held_out.weights is None:  # many rows are alike
+                cell, labels, row = different_rows(cell, labels, (len(each.leaf), held_out.n_classes))
+                weight = np.ones(len(cell))
+            else:
+                weight, row = held_out.weight[there], np.arange(len(there))
             share = each.shares_left_out(choice, each.leaf[cell], labels, weight)
-            total[there] += dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None]
+            total[there] += (dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None])[row]
         return total
 
     def leave_one_out_notes(self) -> list[str]:
