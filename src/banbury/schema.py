@@ -44,6 +44,7 @@ WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 MANY_ALIKE = 1000  # features in a row that are one entry of a file
 AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
+FEW_ROWS = 10  # most columns show in these that they hold more than one value
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
 QUANTILE_TREE, GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
@@ -599,7 +600,7 @@ def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | N
     words = sum(len(str(value).split()) for value in values) / max(len(values), 1)
     if words > WORDS_OF_TEXT:
         return TEXT, f"{words:.1f} words on average"
-    if len(values) >= FEWEST_IDENTIFIERS and _all_different(batch, name):
+    if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):
         return None, "identifiers: every row has its own"
     return CATEGORICAL[missing], "strings"
 
@@ -646,7 +647,7 @@ def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], samp
 
 
 def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
-    if len(set(batch.head(name, SAMPLE))) != 1:
+    if any(len(set(batch.head(name, n))) != 1 for n in (FEW_ROWS, SAMPLE)):
         return False
     values = batch.head(name, batch.n_rows)
     return len(values) >= max(fewest, 2) and len(set(values)) == 1

@@ -301,6 +301,8 @@ class Tally:
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
         kept = np.asarray(kept, dtype=np.int64)
+        if _are_all(kept, len(self.classes)):
+            return replace(self, classes=names)
         sums = tuple(sums.take(kept) for sums in self.sums)
         return replace(self, classes=names, rows=self.rows.take(kept, 0), sums=sums)
 
@@ -318,6 +320,8 @@ class Tally:
     def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
         """Class c is class ``index[c]`` of these; those that become one are added up."""
         size = len(names)
+        if size == len(self.classes) and _are_all(index, size):
+            return replace(self, classes=names)
         sums = tuple(sums.merge(index, size) for sums in self.sums)
         return replace(self, classes=names, rows=self.rows.merge(index, size, 0), sums=sums)
 
@@ -437,6 +441,11 @@ def _places(names: Sequence[Any], among: Sequence[Any]) -> NDArray[np.int64]:
     """Where each name is among others, which have it."""
     place = {name: c for c, name in enumerate(among)}
     return np.array([place[name] for name in names], dtype=np.int64)
+
+
+def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
+    """Whether these are the numbers from 0 to n in order."""
+    return len(numbers) == n and bool((numbers == np.arange(n)).all())
 
 
 def _canonical(key: Any) -> Any:

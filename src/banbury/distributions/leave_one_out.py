@@ -34,13 +34,18 @@ def by_cells(numbered: Parameters, held_out: HeldOutRows, shares: Callable[[int]
     numbers = _core.score(held_out.rows.n_rows, np.zeros(1), numbered.parts(held_out.rows), "parts", held_out.threads)[
         0
     ]
-    places = np.rint(numbers[:, :, 0]).astype(np.int64) - 1
+    places = np.rint(numbers[:, :, 0].T).astype(np.int64) - 1
     total = np.zeros((len(held_out.labels), held_out.n_classes))
-    for f in range(len(numbered.features)):
-        there, table = np.flatnonzero(places[:, f] >= 0), shares(f)
-        if table is not None:
-            weights = None if held_out.weights is None else held_out.weights[there]
-            total[there] += table.of_rows(places[there, f], held_out.labels[there], weights)
+    for f, place in enumerate(places):
+        table = shares(f)
+        if table is None:
+            continue
+        if int(place.min(initial=0)) >= 0:
+            total += table.of_rows(place, held_out.labels, held_out.weights)
+            continue
+        there = np.flatnonzero(place >= 0)
+        weights = None if held_out.weights is None else held_out.weights[there]
+        total[there] += table.of_rows(place[there], held_out.labels[there], weights)
     return total
 
 

@@ -44,6 +44,8 @@ class _Entries:
     outside: Bools
 
     def only(self, kept: Bools) -> _Entries:
+        if kept.all():
+            return self
         return _Entries(
             self.text[kept], self.word[kept], self.x[kept], self.mine[kept], self.inside[kept], self.outside[kept]
         )
@@ -70,7 +72,7 @@ class CountedTexts:
         from scipy.sparse import csr_matrix
 
         counts = (self.pairs.documents if self.family.once else self.pairs.occurrences).astype(np.float64)
-        return csr_matrix((counts, self.pairs.classes, self.pairs.starts), (self.n_words, self.n_classes)).tocsc()
+        return csr_matrix((counts, self.pairs.classes, self.pairs.starts), (self.n_words, self.n_classes))
 
     @cached_property
     def pairs(self) -> Any:
@@ -164,9 +166,13 @@ class CountedTexts:
     def _blocks(self) -> Iterator[tuple[slice, Real]]:
         """Some classes at a time, and the counts of all words in them."""
         size = max(1, BLOCK // max(self.n_words, 1))
+        if size >= self.n_classes:
+            yield slice(0, self.n_classes), np.asarray(self.counts.toarray(), dtype=np.float64)
+            return
+        by_class = self.counts.tocsc()
         for start in range(0, self.n_classes, size):
             classes = slice(start, min(start + size, self.n_classes))
-            yield classes, np.asarray(self.counts[:, classes].toarray(), dtype=np.float64)
+            yield classes, np.asarray(by_class[:, classes].toarray(), dtype=np.float64)
 
     def _matrix(self, entries: _Entries, each: Real) -> Any:
         """Numbers of entries as a sparse matrix, texts × words."""

@@ -236,7 +236,8 @@ class QuantileTree(BinnedFamily):
             else:
                 weight, row = held_out.weight[there], np.arange(len(there))
             share = each.shares_left_out(choice, each.leaf[cell], labels, weight)
-            total[there] += (dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None])[row]
+            says = (dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None])[row]
+            total[there if len(there) < len(total) else slice(None)] += says
         return total
 
     def leave_one_out_notes(self) -> list[str]:

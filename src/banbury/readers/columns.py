@@ -587,6 +587,8 @@ def _places(codes: Codes) -> NDArray[np.int64]:
 
 def missing(value: Any) -> bool:
     """Whether a cell is None, NaN, NaT or pandas' NA."""
+    if type(value) is str:
+        return False
     if value is None:
         return True
     if isinstance(value, (float, np.floating, np.datetime64, np.timedelta64, decimal.Decimal)):
