@@ -767,23 +767,23 @@ def test_an_explanation_says_what_stands_in_the_file_and_whether_the_answer_is_w
 MAY = "the model may have counted this row, which then speaks for itself: --held-out yes leaves it out"
 
 
-def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, monkeypatch):
+@pytest.mark.parametrize("model", ["play.banbury", "tree.banbury"])
+def test_a_row_is_left_out_where_the_input_is_what_was_counted(here, capsys, monkeypatch, model):
     """What the input holds is counted to see; of more or fewer rows, or of too much to count, it is said what is not known."""
+    bb.save(bb.BeliefNetwork.tan("weather.csv", target="play", level=None), "tree.banbury")
     text = Path("weather.csv").read_text().splitlines()
     Path("fewer.csv").write_text("\n".join(text[:-1]))
     Path("other.csv").write_text("\n".join([text[0], text[1].replace("sunny", "overcast"), *text[2:]]))
     left_out = "this row was counted as 'no'; here it is left out"
     for name, counted in (("weather.csv", True), ("fewer.csv", None), ("other.csv", False)):
-        assert said(capsys, "explain", "play.banbury", name)["counted"] is counted
-        shown = "\n".join(lines_of(capsys, "explain", "play.banbury", name, "--table"))
+        assert said(capsys, "explain", model, name)["counted"] is counted
+        shown = "\n".join(lines_of(capsys, "explain", model, name, "--table"))
         assert (left_out in shown, MAY in shown) == (counted is True, counted is None)
-    assert left_out in "\n".join(
-        lines_of(capsys, "explain", "play.banbury", "fewer.csv", "--held-out", "yes", "--table")
-    )
-    assert "was not counted as one" in refused(capsys, "explain", "play.banbury", "other.csv", "--held-out", "yes")[1]
-    assert "Did you mean" in refused(capsys, "explain", "play.banbury", "other.csv", "--held-out", "ye")[1]
+    assert left_out in "\n".join(lines_of(capsys, "explain", model, "fewer.csv", "--held-out", "yes", "--table"))
+    assert "was not counted as one" in refused(capsys, "explain", model, "other.csv", "--held-out", "yes")[1]
+    assert "Did you mean" in refused(capsys, "explain", model, "other.csv", "--held-out", "ye")[1]
     monkeypatch.setattr("banbury.cli.predict.MOST_COUNTED", 0)
-    assert said(capsys, "explain", "play.banbury", "weather.csv")["counted"] is None
+    assert said(capsys, "explain", model, "weather.csv")["counted"] is None
 
 
 def test_a_class_is_recognised_in_a_file_of_other_types(here, capsys):
@@ -933,8 +933,8 @@ def test_explain_by_a_network(here, capsys):
     bb.save(network, "tree.banbury")
     days = bb.datasets.play_tennis()
     found = json.loads("\n".join(lines_of(capsys, "explain", "tree.banbury", "weather.csv", "--row", "6")))
-    expected = network.explain({name: column[5] for name, column in days.items()})
-    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5], "counted": None}
+    expected = network.explain({name: column[5] for name, column in days.items()}, held_out=True)
+    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5], "counted": True}
     assert main(["explain", "tree.banbury", "weather.csv", "--row", "6", "--table"]) == 0
     assert capsys.readouterr().out.startswith(str(expected))
     code, message = refused(capsys, "explain", "tree.banbury", "--text", "sunny")

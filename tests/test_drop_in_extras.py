@@ -618,6 +618,22 @@ def test_it_explains_its_own_answers(name: str, chosen: dict[str, Any]) -> None:
     assert list(clf.informative(1, classes=[0, 2]).ratios) == [0, 2]
 
 
+@pytest.mark.parametrize("name", ["GaussianNB", "MultinomialNB", "BernoulliNB", "CategoricalNB"])
+def test_a_row_left_out_is_explained_as_if_it_had_not_been_learned(name: str) -> None:
+    X = np.random.default_rng(0).integers(0, 3, (40, 4))
+    y, of = np.arange(40) % 2, getattr(bb, name)
+    clf = of(**({"min_categories": 3} if name == "CategoricalNB" else {})).fit(X, y)
+    rest = of(**clf.get_params()).fit(np.delete(X, 3, 0), np.delete(y, 3))
+    found, expected = clf.explain(X[3], held_out=True, label=y[3]), rest.explain(X[3])
+    assert found.held_out and found.winner == expected.winner
+    for one in found.evidence:
+        [other] = [each for each in expected.evidence if (each.feature, each.value) == (one.feature, one.value)]
+        assert one.decibans == pytest.approx(other.decibans, abs=2e-6)  # var_smoothing is of all rows
+    if name != "BernoulliNB":  # where 900 is as much as 1
+        with pytest.raises(bb.errors.NegativeCount, match="not counted as one of class 1, so it cannot be left out"):
+            clf.explain(X[3] + 900, held_out=True, label=1)
+
+
 def test_columns_keep_their_names_in_what_is_explained() -> None:
     rows = pd.DataFrame({"free": [2, 1, 0, 0], "noon": [0, 0, 3, 1]})
     clf = bb.MultinomialNB().fit(rows, ["spam", "spam", "ham", "ham"])

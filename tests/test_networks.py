@@ -1245,6 +1245,59 @@ def test_a_tree_without_edges_is_explained_as_naive_bayes():
         assert ours.decibans == pytest.approx(theirs.decibans, abs=1e-12)
 
 
+@pytest.mark.parametrize("of", ["play", "wind"])
+def test_a_row_left_out_is_explained_as_if_it_had_not_been_counted(of):
+    table = bb.datasets.play_tennis()
+    network = bb.BeliefNetwork.tan(table, "play", level=None)
+    for row in (0, 5, 13):
+        own = {name: column[row] for name, column in table.items()}
+        others = {name: column[:row] + column[row + 1 :] for name, column in table.items()}
+        rest = network.count_more(others)
+        found, expected = network.explain(own, of=of, held_out=True), rest.explain(own, of=of)
+        assert (found.evidence, found.log_odds, found.winner) == (
+            expected.evidence,
+            expected.log_odds,
+            expected.winner,
+        )
+        assert found.held_out and f"this row was counted as {own[of]!r}" in str(found)
+        without = {name: cell for name, cell in own.items() if name != of}
+        if of == "play":
+            assert network.explain(without, held_out=True, label=own["play"]).evidence == expected.evidence
+
+
+def test_a_row_that_cannot_be_left_out_of_a_network_is_refused_by_name():
+    table = bb.datasets.play_tennis()
+    network = bb.BeliefNetwork.tan(table, "play", level=None)
+    row = {name: column[0] for name, column in table.items() if name != "play"}
+    for label, error, words in (
+        (
+            None,
+            errors.BadSetting,
+            "own class is needed .* Give it as label=..., or a row that has it in the column 'play'",
+        ),
+        ("yes", errors.NegativeCount, "not counted as one of class 'yes', so it cannot be left out"),
+        ("maybe", errors.UnknownClass, "'maybe'"),
+    ):
+        with pytest.raises(error, match=words):
+            network.explain(row, held_out=True, label=label)
+    given = bb.BeliefNetwork.from_tables({"a": {"u": 0.5, "v": 0.5}, "b": {"s": 0.5, "t": 0.5}})
+    with pytest.raises(errors.BadSetting, match="given, not counted, so no row can be left out"):
+        given.explain({"b": "s"}, of="a", held_out=True, label="u")
+    lone = bb.BeliefNetwork.count({"x": list("aab"), "y": list("ppq")}, {"x": ["y"]})
+    with pytest.raises(errors.BadSetting, match="the only row of class 'q'"):
+        lone.explain({"x": "b", "y": "q"}, of="y", held_out=True)
+
+
+def test_a_tree_leaves_a_row_out_unless_classes_weigh_differently():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    found = bb.TANClassifier().fit(X, y).explain(X[3], held_out=True, label=y[3])
+    assert found.held_out and "counted as 0;" in str(found)
+    with pytest.raises(errors.BadSetting, match="or fit with class_weight=None"):
+        bb.TANClassifier(class_weight="balanced").fit(X, y).explain(X[3], held_out=True, label=y[3])
+
+
 def test_a_classifier_explains_rows_of_every_form():
     frame = pd.DataFrame(DAYS).drop(columns="play")
     classifier = bb.TANClassifier(level=None).fit(frame, DAYS["play"])

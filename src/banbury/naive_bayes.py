@@ -18,6 +18,7 @@ from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, ch
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
+from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
@@ -132,7 +133,7 @@ class Answering(Protocol):
     def target_kind(self) -> Kind | None: ...
 
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]: ...
-    def explain(self, row: Any, against: Any = None) -> Explanation: ...
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation: ...
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool: ...
     @property
     def n_rows(self) -> float: ...
@@ -377,7 +378,7 @@ class Model:
         return self._explained_without(rest, batch, own, other if rest.predict(batch)[0] == own else own)
 
     def _explained_without(self, rest: Model, batch: Batch, own: Label, against: Any) -> Explanation:
-        remarks = [f"this row was counted as {own!r}; here it is left out, and does not speak for itself"]
+        remarks = [is_left_out(own)]
         remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
         return replace(rest.explain(batch, against), held_out=True, stale=self._stale, remarks=tuple(remarks))
 
@@ -392,12 +393,7 @@ class Model:
             numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
-            there = "" if self.target is None else f", or a row that has it in the column {self.target!r}"
-            raise errors.BadSetting(
-                f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}.",
-                setting="label",
-                value=None,
-            )
+            raise no_own_class(self.target)
         return self.classes[class_number(label, self.classes)]
 
     def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
@@ -408,18 +404,10 @@ class Model:
         try:
             growing.forget(own)
         except errors.NegativeCount as problem:
-            raise errors.NegativeCount(
-                f"the row was not counted as one of class {label!r}, so it cannot be left out: "
-                f"{problem.args[0].partition('. ')[0]}. Explain it without held_out=True.",
-                label=label,
-            ) from None
+            raise not_counted(label, problem) from None
         rest = growing.frozen()
         if rest.classes != self.classes:
-            raise errors.BadSetting(
-                f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. "
-                "Explain it without held_out=True.",
-                label=label,
-            )
+            raise only_row(label)
         weighing = None if self.weighing is None else self.weighing.kept(rest)
         return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, weighing)
 

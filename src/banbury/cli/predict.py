@@ -199,11 +199,6 @@ def _explained(
     """
     if args.held_out not in (known := ("auto", "yes", "no")):
         raise errors.unknown_choice("--held-out", args.held_out, known)
-    if not isinstance(model, Model):
-        if args.held_out == "yes":
-            raise errors.bad_setting("--held-out", args.held_out, "auto or no: rows are not left out of a network")
-        told = model.explain(row, against)
-        return replace(told, remarks=(MAY,)) if truth is not None else told, None
     counted = args.held_out == "yes" or (None if truth is None else _is_counted(args, model, row))
     if counted and args.held_out != "no":
         return model.explain(row, against, held_out=True), True
@@ -213,7 +208,7 @@ def _explained(
     return told, counted
 
 
-def _is_counted(args: Namespace, model: Model, row: Batch) -> bool | None:
+def _is_counted(args: Namespace, model: Answering, row: Batch) -> bool | None:
     """Whether a row of the input is among those that a model has counted: if all of the input is."""
     try:
         model.explain(row, held_out=True)

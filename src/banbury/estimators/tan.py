@@ -111,10 +111,17 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         network, batch = self._ready(X)
         return network.log_joint(batch)
 
-    def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column, given the one it depends on, in decibans."""
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column, given the one it depends on, in decibans.
+
+        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``BeliefNetwork.explain``.
+        """
         check_is_fitted(self)
-        return self.network_.explain(row, against)
+        if held_out and self.class_weight is not None:
+            text = "held_out=True leaves out a row that was counted once, and class_weight counts rows by their class. "
+            text += "Explain it without held_out=True, or fit with class_weight=None."
+            raise errors.BadSetting(text, setting="held_out", value=True)
+        return self.network_.explain(row, against, held_out=held_out, label=label)
 
     def _ready(self, X: Any) -> tuple[BeliefNetwork, Batch]:
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.evidence import Term
 from banbury.explain import page
@@ -280,3 +281,28 @@ def _sum(differences: Real) -> float:
     if np.isfinite(differences).all():
         return math.fsum(np.clip(differences, -LARGEST, LARGEST).tolist())
     return float(differences.sum())
+
+
+# Rows that were counted, and are left out ----------------------------------------------------------------------------
+
+
+def is_left_out(label: Any) -> str:
+    """The remark on an explanation of such a row."""
+    return f"this row was counted as {label!r}; here it is left out, and does not speak for itself"
+
+
+def no_own_class(target: str | None) -> errors.BadSetting:
+    there = "" if target is None else f", or a row that has it in the column {target!r}"
+    text = f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}."
+    return errors.BadSetting(text, setting="label", value=None)
+
+
+def not_counted(label: Any, problem: errors.NegativeCount) -> errors.NegativeCount:
+    text = f"the row was not counted as one of class {label!r}, so it cannot be left out: "
+    text += f"{problem.args[0].partition('. ')[0]}. Explain it without held_out=True."
+    return errors.NegativeCount(text, label=label)
+
+
+def only_row(label: Any) -> errors.BadSetting:
+    text = f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. "
+    return errors.BadSetting(f"{text}Explain it without held_out=True.", label=label)

@@ -19,6 +19,7 @@ from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
 from banbury.explain import Explanation, Term, calibrated, explained
+from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.naive_bayes import (
     MOST_SAMPLED,
     Calibrates,
@@ -642,12 +643,23 @@ class BeliefNetwork:
 
     # Explaining
 
-    def explain(self, row: Any, against: Any = None, of: str | None = None) -> Explanation:
+    def explain(
+        self,
+        row: Any,
+        against: Any = None,
+        of: str | None = None,
+        *,
+        held_out: bool = False,
+        label: Any = None,
+    ) -> Explanation:
         """The weight of evidence, in decibans, for the most probable value of ``of`` against the runner-up or another.
 
         A column's evidence is the logarithm of P(its value | what the columns above it show, answer) for the two answers: parents
         come before their children, so what a column repeats of its parents is not counted again. With the prior it all adds
         up to the odds, whatever the row lacks. ``of`` is the target unless another node is named.
+
+        ``held_out``: of a row that was counted, with the answer ``label`` or the one that stands in it, as if it had not been. It
+        is subtracted exactly; edges and bins that were found with it stay, and so does a calibration.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
@@ -665,6 +677,10 @@ class BeliefNetwork:
         if len(classes) < 2:
             raise errors.bad_setting("of", self.nodes[node], f"a node of two values at least, not {classes[0]!r} alone")
         batch = self._aligned(self._one_row(row))
+        if held_out:
+            rest, own = self._without(batch, node, label)
+            remarks = is_left_out(own), "edges and bins of the network stay"
+            return replace(rest.explain(batch, against, of), held_out=True, remarks=remarks)
         (places,) = np.array(self._placed(batch, (node,), set()), dtype=np.int32).T
         order = [v for v in map(self.nodes.index, in_topological_order(self.parents)) if places[v] != MISSING]
         shown = np.full(
@@ -694,6 +710,25 @@ class BeliefNetwork:
         logs = honest.log_apply(posterior[None])[0]
         odds = np.inf if np.isneginf(logs[other]) else float(logs[ranked[0]] - logs[other])
         return calibrated(told, odds, (float(said[ranked[0]]), float(said[other])), told.probability)
+
+    def _without(self, batch: Batch, node: int, label: Any) -> tuple[BeliefNetwork, Any]:
+        """The same network of all rows but one; and the answer that the row was counted with."""
+        sums, variable = self._sums("no row can be left out"), self.variables[node]
+        cells: dict[str, list[Any]] = {n: batch.head(n, 1) if n in batch.names else [] for n in self.nodes}
+        if label is not None:
+            cuts = variable.cuts is not None  # of a number; its bin is not asked for
+            cells[variable.name] = [label if cuts else variable.values[class_number(label, variable.values)]]
+        for name in (variable.name, self.target):
+            if name is not None and not cells[name]:
+                raise no_own_class(name)
+        called = NetworkClassifier(self, variable.name).label(cells[variable.name][0])
+        try:
+            rest = sums - self.count_more({name: cell or [None] for name, cell in cells.items()})._sums("")
+        except errors.NegativeCount as problem:
+            raise not_counted(called, problem) from None
+        if rest.variables[node].values != variable.values:
+            raise only_row(called)
+        return replace(self, variables=rest.variables, sums=rest), called
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
@@ -852,8 +887,8 @@ class NetworkClassifier:
     def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
         return target in (None, self.target) and self.network.has_counted(data, **reading)
 
-    def explain(self, row: Any, against: Any = None) -> Explanation:
-        return self.network.explain(row, against, self.target)
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
+        return self.network.explain(row, against, self.target, held_out=held_out, label=label)
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         return self.network._read(rows, reading)

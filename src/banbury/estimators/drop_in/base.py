@@ -438,9 +438,13 @@ class DropIn(Guarded):
         """The same as a ``bb.Model``: to explain, save, merge, compare."""
         return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
 
-    def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column, in decibans."""
-        return self.model_.explain(row, against)
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column, in decibans.
+
+        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been; the class prior stays. See
+        ``Model.explain``.
+        """
+        return self.model_.explain(row, against, held_out=held_out, label=label)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest: see ``Model.informative``."""
