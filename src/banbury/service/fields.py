@@ -10,7 +10,6 @@ import numpy as np
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
-from banbury.plots.features import span
 from banbury.plots.nomogram import NomogramDisplay
 from banbury.plots.scales import Scale
 from banbury.service.learner import Learner
@@ -20,6 +19,7 @@ MOST_FIELDS = 300
 MOST_VALUES = 2_000
 LANES = 20  # columns of a nomogram: those that tell most
 POINTS = 60  # of a curve
+SAMPLED = 400  # rows that are drawn to tell the range of numbers
 
 
 def fields(state: State) -> dict[str, Any]:
@@ -42,6 +42,7 @@ def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
             yield {"name": column, "kind": "text" if text else _kind(kinds.get(column)), "values": None} | NO_RANGE
         return
     model = estimate(tally._each_row_once)
+    drawn = model.sample(SAMPLED)
     places = {f.name: (group, k) for group in model.parameters for k, f in enumerate(group.features)}
     for feature, column in columns:
         group, k = places[feature.name]
@@ -54,11 +55,18 @@ def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
             yield {"name": column, "kind": "category", "values": values, **NO_RANGE}
             continue
         kind = _kind(kinds.get(column))
-        low, high = span(model, column) if kind == "number" else (None, None)
-        yield {"name": column, "kind": kind, "values": None, "low": low, "high": high}
+        ends = _ends(drawn[column]) if kind == "number" and column in drawn else NO_RANGE
+        yield {"name": column, "kind": kind, "values": None, **ends}
 
 
 NO_RANGE = {"low": None, "high": None}
+
+
+def _ends(values: Any) -> dict[str, float | None]:
+    """Between which numbers nearly all lie, in three digits."""
+    numbers = np.asarray(values, dtype=np.float64)
+    low, high = np.quantile(numbers[np.isfinite(numbers)], [0.01, 0.99]).tolist()
+    return {"low": float(f"{low:.3g}"), "high": float(f"{high:.3g}")}
 
 
 def _kind(kind: Any) -> str:
@@ -89,17 +97,17 @@ def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, 
 
 
 def _lane(scale: Scale) -> dict[str, Any]:
-    decibans, values = scale.decibans, list(scale.values)
+    decibans, values, names = scale.decibans, list(scale.values), list(scale.names)
     if scale.numeric and len(values) > POINTS:
-        some = np.linspace(0, len(values) - 1, POINTS).astype(np.int64)
-        decibans, values = decibans[some], [values[k] for k in some.tolist()]
-    elif scale.shown is not None:
-        decibans, values = decibans[scale.shown], [values[k] for k in scale.shown]
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    said = plain if scale.numeric else [v if isinstance(v, (str, int, float, bool)) else str(v) for v in plain]
-    return {
+        some = np.linspace(0, len(values) - 1, POINTS).astype(np.int64).tolist()
+    else:
+        some = list(range(len(values))) if scale.shown is None else list(scale.shown)
+    plain = [value.item() if isinstance(value, np.generic) else value for value in (values[k] for k in some)]
+    told = {
         "feature": scale.feature,
         "numeric": scale.numeric,
-        "values": said,
-        "decibans": [strict(d) for d in decibans.tolist()],
+        "values": [v if isinstance(v, (str, int, float, bool)) else None for v in plain],
+        "names": [] if scale.numeric else ["missing" if values[k] is None else names[k] for k in some],
+        "decibans": [strict(d) for d in decibans[some].tolist()],
     }
+    return told

@@ -35,19 +35,16 @@ export async function openAsk() {
 
 function input(field, k) {
   const id = `field-${k}`;
-  if (field.kind === "text") {
-    return node("label", { class: "text" }, field.name, node("textarea", { id, dir: "auto", spellcheck: "false",
-      placeholder: "Paste a text" }));
-  }
+  const place = (control, kind = "field", ...more) => node("div", { class: kind }, node("label", { for: id }, field.name), control, more);
+  if (field.kind === "text") return place(node("textarea", { id, dir: "auto", spellcheck: "false", placeholder: "Paste a text" }), "field text");
   if (field.values && field.values.length <= MOST) {
     const options = field.values.map((value, v) => node("option", { value: v }, shown(value)));
-    return node("label", {}, field.name, node("select", { id }, node("option", { value: "" }, "(missing)"), options));
+    return place(node("select", { id }, node("option", { value: "" }, "(missing)"), options));
   }
   const number = field.kind === "number";
   const range = number && field.low !== null ? `${figure(field.low)} to ${figure(field.high)}` : "missing";
   const list = field.values ? node("datalist", { id: `${id}-list` }, field.values.slice(0, 1000).map((v) => node("option", { value: shown(v) }))) : null;
-  return node("label", {}, field.name, node("input", { id, placeholder: range, autocomplete: "off",
-    inputmode: number ? "decimal" : null, list: list ? `${id}-list` : null }), list);
+  return place(node("input", { id, placeholder: range, autocomplete: "off", inputmode: number ? "decimal" : null, list: list ? `${id}-list` : null }), "field", list);
 }
 
 export function given() {
@@ -144,24 +141,33 @@ function clear() {
 async function nomogram() {
   const row = given();
   const sheet = await post("/nomogram", { row, ...(against && !about.labels ? { against: named1(against) } : {}), ...(against && about.labels ? { label: named1(against) } : {}) });
-  const ends = sheet.scales.flatMap((scale) => scale.decibans.map(size)).filter((x) => Math.abs(x) < 100);
-  const most = Math.max(5, ...ends.map(Math.abs));
+  const ends = sheet.scales.flatMap((scale) => scale.decibans.map(size)).map(Math.abs).sort((a, b) => a - b);
+  const most = Math.max(5, ends[Math.floor(0.95 * (ends.length - 1))] || 0); // what is farther stands at the edge
   const x = (weight) => 300 + (280 * Math.max(-most, Math.min(most, size(weight)))) / most;
   const lanes = sheet.scales.map((scale) => {
-    const place = about.fields.findIndex((field) => field.name === scale.feature);
-    const chosen = scale.points === null ? null : drawn("circle", { class: "chosen", cx: x(scale.points), cy: 20, r: 6 });
+    const place = about.fields.findIndex((field) => field.name === scale.feature); // none, of a pair
+    const tall = scale.numeric ? 90 : 40;
+    const chosen = scale.points === null ? null : drawn("circle", { class: "chosen", cx: x(scale.points), cy: height(scale, row[scale.feature], tall), r: 6 });
     const marks = scale.numeric
-      ? [drawn("polyline", { class: "line", points: scale.decibans.map((d, k) => `${x(d)},${38 - (36 * k) / Math.max(scale.decibans.length - 1, 1)}`).join(" ") })]
+      ? [drawn("polyline", { class: "line", points: scale.decibans.map((d, k) => `${x(d)},${tall - 4 - ((tall - 8) * k) / Math.max(scale.decibans.length - 1, 1)}`).join(" ") })]
       : scale.decibans.map((d) => drawn("circle", { class: "dot", cx: x(d), cy: 20, r: 3.5 }));
-    const picture = drawn("svg", { viewBox: "0 0 600 40", role: "img", "aria-label": `${scale.feature}, from ${decibans(Math.min(...scale.decibans.map(size)))} to ${decibans(Math.max(...scale.decibans.map(size)))} decibans` },
-      drawn("line", { class: "tick", x1: 20, x2: 580, y1: 20, y2: 20 }), drawn("line", { class: "zero", x1: 300, x2: 300, y1: 4, y2: 36 }), marks, chosen);
+    const picture = drawn("svg", { viewBox: `0 0 600 ${tall}`, role: "img", "aria-label": `${scale.feature}, from ${decibans(Math.min(...scale.decibans.map(size)))} to ${decibans(Math.max(...scale.decibans.map(size)))} decibans` },
+      drawn("line", { class: "tick", x1: 20, x2: 580, y1: tall / 2, y2: tall / 2 }), drawn("line", { class: "zero", x1: 300, x2: 300, y1: 4, y2: tall - 4 }), marks, chosen);
     const order = scale.numeric ? [] : scale.decibans.map((d, k) => k).sort((a, b) => size(scale.decibans[b]) - size(scale.decibans[a]));
     const picks = order.slice(0, 24).map((k) => node("button", { class: "small", type: "button",
-      onclick: () => choose(place, scale, k) }, `${shown(scale.values[k], 24)} ${decibans(scale.decibans[k])}`));
+      disabled: place < 0, onclick: () => choose(place, scale, k) }, `${shown(scale.names[k], 36)} ${decibans(scale.decibans[k])}`));
     const ends = scale.numeric ? `${figure(scale.values[0])} at the bottom, ${figure(scale.values[scale.values.length - 1])} at the top` : "";
     return node("div", { class: "lane" }, node("div", {}, node("b", {}, scale.feature), " ", node("span", { class: "soft" }, ends)), picture, node("div", { class: "places" }, picks));
   });
   fill("lanes", node("p", { class: "soft" }, `To the right: for ${sheet.label}; to the left: for ${sheet.against}. The prior is ${decibans(sheet.prior)}. From end to end ${(2 * most).toFixed(0)} decibans.`), lanes);
+}
+
+// How high a number stands in its lane: where the curve has it.
+function height(scale, value, tall) {
+  if (!scale.numeric || typeof value !== "number") return tall / 2;
+  const after = scale.values.findIndex((each) => each >= value);
+  const k = after < 0 ? scale.values.length - 1 : after;
+  return tall - 4 - ((tall - 8) * k) / Math.max(scale.values.length - 1, 1);
 }
 
 function choose(place, scale, k) {

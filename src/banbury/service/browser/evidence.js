@@ -7,8 +7,9 @@ const CHARACTERS = 20000; // of a text that are shaded
 export function waterfall(why, strike) {
   const before = [["prior", "", why.prior]];
   if (why.calibration) before.push(["calibration", "", why.calibration]);
-  const told = why.evidence.slice(0, MOST).map((e) => [e.feature, e, e.decibans]);
-  const rest = why.evidence.slice(MOST);
+  const tells = why.evidence.filter((e) => Math.abs(size(e.decibans)) >= 0.005);
+  const told = tells.slice(0, MOST).map((e) => [e.feature, e, e.decibans]);
+  const rest = [...tells.slice(MOST), ...why.evidence.filter((e) => Math.abs(size(e.decibans)) < 0.005)];
   const sums = rest.reduce((sum, e) => sum + size(e.decibans), 0);
   const steps = [...before, ...told, ...(rest.length ? [[`and ${rest.length} more`, "", sums]] : [])];
   let at = 0;

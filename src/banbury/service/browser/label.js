@@ -188,7 +188,7 @@ function soon() {
 // What stands beside: how good the model is by now, labels that look wrong, history.
 async function aside() {
   drawPostponed();
-  const history = (await get("/history?n=15")).changes;
+  const history = (await get("/history?n=60")).changes.filter((each) => each.action !== "kept" || each.note).slice(0, 15);
   fill("history", history.length ? table(["time", "row", "what", "label", "note"],
     history.map((each) => [each.time.replace("T", " ").slice(0, 19), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "Nothing was answered yet."));
   const told = await get("/accuracy");
@@ -196,7 +196,7 @@ async function aside() {
   const good = told.accuracy === null ? "" : ` Right on ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the rows labelled, each judged by a model without it.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
   fill("grown", told.grown.length > 1 ? growth(told.grown) : null);
-  doubts = labelled > 3 ? (await get("/suspicious?n=5").catch(() => ({ rows: [] }))).rows : [];
+  doubts = labelled > 3 ? (await get("/suspicious?n=5").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
   fill("suspicious", doubts.length ? table(["row", "label", "rather", "probability", ""], doubts.map((each, k) => [
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
@@ -205,7 +205,11 @@ async function aside() {
 }
 
 const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).find((v) => typeof v === "string") ?? JSON.stringify(row));
-const change = (each) => (each.label_before === undefined ? "" : each.label_before === null ? named(each.label ?? "none") : `${named(each.label_before)} → ${named(each.label ?? "none")}`);
+const change = (each) => {
+  if (each.label === undefined) return "";
+  const now = each.label === null ? "none" : named(each.label);
+  return each.before === undefined || each.before === null ? now : `${named(each.before)} → ${now}`;
+};
 
 function correct(doubt) {
   doubts = doubts.filter((each) => each !== doubt);

@@ -66,12 +66,12 @@ function filled(made, attributes, inside) {
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
   }
-  made.append(...inside.flat().filter((each) => each !== null && each !== undefined));
+  made.append(...inside.flat(Infinity).filter((each) => each !== null && each !== undefined));
   return made;
 }
 
 export function fill(id, ...inside) {
-  document.getElementById(id).replaceChildren(...inside.flat().filter(Boolean));
+  document.getElementById(id).replaceChildren(...inside.flat(Infinity).filter(Boolean));
 }
 
 export function table(head, rows, kinds = []) {
