@@ -19,13 +19,16 @@ need_cargo = @command -v cargo >/dev/null || { \
 	echo "Banbury's core is written in Rust, and there is no cargo on PATH. Install Rust from https://rustup.rs." >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-engines test-all lint lint-rust bench wheel clean FORCE
+.PHONY: help demo serve-demo test test-rust test-engines test-all lint lint-rust bench wheel clean FORCE
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in ten seconds; leaves a model and a report in banbury-demo/
 	@$(bin)/python -m banbury.demo
+
+serve-demo: .venv/core.stamp ## Open the page on the same docstrings: ask, label by keyboard, look; Ctrl-C ends it
+	@$(bin)/python -m banbury demo --page
 
 test: .venv/core.stamp test-rust ## Run every test: the Rust kernels, the package, and the examples in README and docs
 	$(bin)/python -m pytest $(PYTEST_FLAGS)

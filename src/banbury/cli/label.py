@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
+from banbury import datasets, errors
 from banbury.cli import inputs
 from banbury.cli.serve import run
 from banbury.cli.settings import counting
+from banbury.naive_bayes import estimate
 from banbury.readers import Batch
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import Service
@@ -37,6 +38,26 @@ def label(args: Namespace) -> None:
         raise errors.bad_setting("INPUT", None, f"rows to label: {args.state} holds none yet")
     with State.of(None, args.state) if begun else _begun(args) as state:
         run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
+
+
+def serve_demo(args: Namespace) -> None:
+    """The page on docstrings of Python's own library: half of them counted, a quarter labelled, and a quarter to label."""
+    args.state, args.host = os.path.join(args.folder, "page"), "127.0.0.1"
+    begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    with State.of(None, args.state) if begun else _demo_state(args.state) as state:
+        run(args, Service(state, name="demo"), {}, "See the page at")
+
+
+def _demo_state(folder: str) -> State:
+    docs = datasets.docstrings()
+    names, labels = docs.pop("name"), docs.pop("module")
+    rows = [dict(zip(docs, values, strict=True)) for values in zip(*docs.values(), strict=True)]
+    counted = {name: column[::2] for name, column in docs.items()}
+    state = State.of(estimate(count(counted, labels[::2])), folder)
+    puts = (Put(names[k], rows[k], labels[k] if k % 4 == 1 else None) for k in range(1, len(rows), 2))
+    for part in _parts(iter(puts)):
+        state.change(Together(tuple(part)))
+    return state
 
 
 def _begun(args: Namespace) -> State:

@@ -506,5 +506,8 @@ with a sub-folder per class, a pattern in quotes, several files, or - for stdin
 look | demo | See it all at work on the docstrings of Python's own library; nothing is downloaded.
 [FOLDER]
 $ banbury demo
-folder FOLDER ? =banbury-demo | the folder to leave a model and a report in (banbury-demo)"""),
+$ banbury demo --page
+folder FOLDER ? =banbury-demo | the folder to leave a model and a report in (banbury-demo)
+--page | serve the page instead, with rows to ask about, to label and to look at
+--port PORT int =8000 | the port of the page (8000); 0 takes a free one"""),
 )

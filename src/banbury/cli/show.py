@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from importlib import import_module
 from typing import Any
 
 import banbury
@@ -77,4 +78,7 @@ def report(args: Namespace) -> None:
 
 def demo(args: Namespace) -> None:
     """The tour."""
-    banbury.demo.main(args.folder)
+    if args.page:
+        import_module("banbury.cli.label").serve_demo(args)  # which needs what `pip install banbury[serve]` brings
+    else:
+        banbury.demo.main(args.folder)

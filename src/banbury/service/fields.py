@@ -63,10 +63,10 @@ NO_RANGE = {"low": None, "high": None}
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """Between which numbers nearly all lie, in three digits."""
+    """Between which numbers most lie, in two digits."""
     numbers = np.asarray(values, dtype=np.float64)
-    low, high = np.quantile(numbers[np.isfinite(numbers)], [0.01, 0.99]).tolist()
-    return {"low": float(f"{low:.3g}"), "high": float(f"{high:.3g}")}
+    low, high = np.quantile(numbers[np.isfinite(numbers)], [0.1, 0.9]).tolist()
+    return {"low": float(f"{low:.2g}"), "high": float(f"{high:.2g}")}
 
 
 def _kind(kind: Any) -> str:

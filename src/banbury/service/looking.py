@@ -11,6 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.explain.page import stated
+from banbury.explain.ratios import LikelihoodRatio
 from banbury.labels import LabelModel
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import Model, estimate
@@ -182,16 +183,19 @@ def _figures(found: CrossValidation) -> dict[str, Any]:
 def _informative(model: Model | LabelModel) -> list[dict[str, Any]]:
     if isinstance(model, LabelModel):
         most = np.argsort(-model.n_rows, kind="stable")[:SHOWN].tolist()
-        each = [(model.labels[k], model.informative(model.labels[k], 8).ratios[model.labels[k]]) for k in most]
+        told = [(model.labels[k], model.informative(model.labels[k], 8)) for k in most]
+        each = [(label, own.words, own.ratios[label]) for label, own in told]
+    elif len(model.classes) > 1:
+        found = model.informative(8)
+        each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
     else:
-        each = list(model.informative(8).ratios.items())[:SHOWN] if len(model.classes) > 1 else []
-    return [
-        {
-            "class": name,
-            "ratios": [{"feature": r.feature, "value": _plain(r.value), "shown": stated(r.ratio)} for r in ratios],
-        }
-        for name, ratios in each
-    ]
+        each = []
+    return [{"class": name, "ratios": [_ratio(r, words) for r in ratios]} for name, words, ratios in each]
+
+
+def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
+    said = {"feature": ratio.feature, "word": ratio.feature in words, "value": _plain(ratio.value)}
+    return {**said, "shown": stated(ratio.ratio)}
 
 
 def _plain(value: Any) -> Any:

@@ -42,7 +42,7 @@ function input(field, k) {
     return place(node("select", { id }, node("option", { value: "" }, "(missing)"), options));
   }
   const number = field.kind === "number";
-  const range = number && field.low !== null ? `${figure(field.low)} to ${figure(field.high)}` : "missing";
+  const range = number && field.low !== null ? `mostly ${figure(field.low)} to ${figure(field.high)}` : "missing";
   const list = field.values ? node("datalist", { id: `${id}-list` }, field.values.slice(0, 1000).map((v) => node("option", { value: shown(v) }))) : null;
   return place(node("input", { id, placeholder: range, autocomplete: "off", inputmode: number ? "decimal" : null, list: list ? `${id}-list` : null }), "field", list);
 }

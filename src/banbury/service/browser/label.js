@@ -204,7 +204,7 @@ async function aside() {
     : node("p", { class: "soft" }, "None stands out."));
 }
 
-const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).find((v) => typeof v === "string") ?? JSON.stringify(row));
+const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).filter((v) => typeof v === "string").sort((a, b) => b.length - a.length)[0] ?? JSON.stringify(row));
 const change = (each) => {
   if (each.label === undefined) return "";
   const now = each.label === null ? "none" : named(each.label);

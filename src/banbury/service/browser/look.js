@@ -77,7 +77,7 @@ function curve(points) {
 
 function telling(told) {
   const cards = told.informative.map((own) => node("div", {}, node("h3", {}, named(own.class ?? own.label)), node("ol", {},
-    own.ratios.map((each) => node("li", {}, `${each.value === null ? each.feature : shown(each.value, 40)} `, node("span", { class: "soft" }, `${each.shown} : 1`))))));
+    own.ratios.map((each) => node("li", {}, `${each.word ? "" : `${each.feature}: `}${shown(each.value, 40)} `, node("span", { class: "soft" }, `${each.shown} : 1`))))));
   return cards.length ? [node("h2", {}, "What tells"), node("p", { class: "soft" }, "How many times as probable a value is in the class as in all others together."), node("div", { class: "cards" }, cards)] : [];
 }
 
