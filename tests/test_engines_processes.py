@@ -253,3 +253,96 @@ def test_warnings_of_workers_are_given_here_once(pool: Any) -> None:
 
 def test_rows_of_a_partition_are_of_any_kind() -> None:
     assert counting.has_no_rows([]) and not counting.has_no_rows("rows.csv")
+
+
+# Validation ------------------------------------------------------------------------------------------------------------
+
+FIGURES = ("log_loss", "brier", "macro_f1", "calibration_error")
+
+
+def same(found: Any, whole: Any) -> None:
+    """The same figures, to the last bit."""
+    assert found.classes == whole.classes
+    assert found.confusion.tolist() == whole.confusion.tolist()
+    assert found.accuracy == whole.accuracy
+    assert [getattr(found, name) for name in FIGURES] == [getattr(whole, name) for name in FIGURES]
+
+
+@pytest.mark.parametrize("settings", [{}, {"weights": "weight"}, {"id": "user"}, {"how": "predictive", "alpha": 0.3}])
+def test_cross_validation_agrees_with_that_of_one_process(pool: Any, settings: dict[str, Any]) -> None:
+    table = rows(600).assign(user=[f"user {number % 37}" for number in range(600)])
+    if "id" not in settings:
+        settings = {**settings, "features": {"user": None}}
+    whole = bb.cross_validate(table, "label", folds=4, seed=5, deal="content", **settings)
+    for n in (1, 7):
+        found = bb.cross_validate(parts(table, n), "label", folds=4, seed=5, engine=pool, **settings)
+        same(found, whole)
+        assert found.fold_accuracies.tolist() == whole.fold_accuracies.tolist()
+        assert str(found).splitlines()[0] == str(whole).splitlines()[0]
+    features = {"features": settings["features"]} if "features" in settings else {"features": {"user": None}}
+    assert found.tally == bb.count(table, "label", weights=settings.get("weights"), **features)
+
+
+def test_rows_are_dealt_by_what_they_hold(pool: Any) -> None:
+    table = pandas.concat([rows(300), rows(300)])  # every row twice
+    validation = bb.cross_validate(table, "label", folds=5, deal="content")
+    assert (validation.folds[:300] == validation.folds[300:]).all()
+    order = np.random.default_rng(0).permutation(600)
+    turned = bb.cross_validate(
+        table.iloc[order], "label", folds=5, deal="content", schema=bb.count(table, "label").schema
+    )
+    assert (turned.folds == validation.folds[order]).all()
+    sizes = np.bincount(validation.folds)
+    assert len(sizes) == 5 and sizes.min() > 60
+    other = bb.cross_validate(table, "label", folds=5, deal="content", seed=1)
+    assert (other.folds != validation.folds).any()
+    table["id"] = np.arange(600) % 20
+    by_id = bb.cross_validate(table, "label", folds=5, id="id")
+    assert all(len(set(by_id.folds[table["id"] == number])) == 1 for number in range(20))
+
+
+def test_tuning_agrees_with_that_of_one_process(pool: Any, frame: pandas.DataFrame) -> None:
+    table = frame.iloc[:400]
+    for scoring in ("log_loss", "accuracy"):
+        settings = {"alpha": [0.01, 1.0, 30.0], "how": ["mean", "map"], "folds": 3, "scoring": scoring}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            whole = bb.tune(table, "label", deal="content", **settings)
+            found = bb.tune(parts(table, 3), "label", engine=pool, **settings)
+        assert found.best == whole.best and found.tally == whole.tally
+        assert np.allclose(found.scores, whole.scores, rtol=1e-12) and np.allclose(found.accuracies, whole.accuracies)
+
+
+def test_evaluation_agrees_with_that_of_one_process(pool: Any, frame: pandas.DataFrame) -> None:
+    model = bb.estimate(bb.count(frame.iloc[:1000], "label"))
+    tested = frame.iloc[1000:1600].copy()
+    tested.loc[tested.index[:5], "label"] = "never met"
+    tested.loc[tested.index[5:9], "label"] = None
+    whole = bb.evaluate(model, tested)
+    found = bb.evaluate(model, parts(tested, 6), engine=pool)
+    same(found, whole)
+    assert found.notes == whole.notes == ("the model has not met 'never met'",)
+    own = bb.evaluate(model, parts(frame.iloc[:1000], 3), engine=pool)
+    assert own.notes == bb.evaluate(model, frame.iloc[:1000]).notes
+
+
+def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) -> None:
+    pieces = parts(frame.iloc[:200], 3)
+    with pytest.raises(errors.BadSetting, match="folds must be a whole number from 2 to 10,000"):
+        bb.cross_validate(pieces, "label", folds="loo", engine=pool)
+    with pytest.raises(errors.BadSetting, match="weigh must be left out where rows live elsewhere"):
+        bb.cross_validate(pieces, "label", weigh=True, engine=pool)
+    with pytest.raises(errors.BadSetting, match="alpha must be left out where rows live elsewhere"):
+        bb.cross_validate(pieces, "label", alpha="auto", engine=pool)
+    with pytest.raises(errors.BadSetting, match="how must be one of"):
+        bb.cross_validate(pieces, "label", how="best", engine=pool)
+    with pytest.raises(errors.BadSetting, match="deal must be one of 'stratified', 'content'"):
+        bb.cross_validate(frame, "label", deal="cards")
+    with pytest.raises(errors.UnknownColumn, match="no column 'user'"):
+        bb.cross_validate(pieces, "label", id="user", engine=pool)
+    with pytest.raises(errors.UnknownColumn, match="no column 'user'"):
+        bb.cross_validate(frame, "label", id="user")
+    with pytest.raises(errors.BadSetting, match="200 models at most"):
+        bb.tune(pieces, "label", folds=20, engine=pool)
+    with pytest.raises(errors.BadSetting, match="two folds at least"):
+        bb.cross_validate([frame.iloc[:1]] * 4, "label", folds=3, schema=bb.count(frame, "label").schema, engine=pool)

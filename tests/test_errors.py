@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -432,6 +433,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["alpha='auto'", "partial_fit sees some", "Choose with fit"],
     ),
     ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
+    (
+        "part_twice",
+        lambda _: replace(counted(), parts=frozenset({"a"})) + replace(counted(), parts=frozenset({"a", "b"})),
+        errors.PartTwice,
+        ["part 'a' would be counted twice", "Add each part once"],
+    ),
     ("too_many_rows", lambda _: too_many(), errors.BadSetting, ["2**63 rows", "scale tallies down"]),
     (
         "unusable_column",
@@ -1136,6 +1143,7 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
             "where",
             "warn",
             "led_from_here",
+            "overheard",
             "header_hint",
             "require",
             "check_whole",

@@ -45,7 +45,19 @@ def test_make_help_lists_every_command() -> None:
         ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, check=True, text=True
     ).stdout
     commands = {line.split()[0] for line in shown.splitlines()}
-    assert commands == {"help", "demo", "test", "test-rust", "test-all", "lint", "lint-rust", "bench", "wheel", "clean"}
+    assert commands == {
+        "help",
+        "demo",
+        "test",
+        "test-rust",
+        "test-engines",
+        "test-all",
+        "lint",
+        "lint-rust",
+        "bench",
+        "wheel",
+        "clean",
+    }
 
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert phony is not None

@@ -59,3 +59,11 @@ def _named(engine: Any) -> str:
             if (found := PACKAGES.get(kind.__module__.partition(".")[0])) is not None:
                 return found
     raise errors.bad_setting("engine", engine, WANTED)
+
+
+def refuse_elsewhere(**settings: Any) -> None:
+    """Raises where a setting is given that rows which live elsewhere cannot have."""
+    for name, value in settings.items():
+        if value is not None:
+            wanted = "left out where rows live elsewhere; it needs them in memory"
+            raise errors.bad_setting(name, value, wanted)

@@ -34,6 +34,7 @@ from banbury.readers import (
     read,
 )
 from banbury.readers.batches import all_whole, as_name
+from banbury.readers.columns import missing as is_missing
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
 
@@ -553,7 +554,7 @@ def bad_weight(row: int, value: float) -> errors.BadWeight:
 def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
     """Of each row a number that these columns of it alone decide, wherever it stands and whatever it came in.
 
-    Whole numbers and floats of one value are alike, and so are texts, however they are held.
+    Whole numbers and floats of one value are alike, and so are texts and what is missing, however they are held.
     """
     hashes = np.zeros(batch.n_rows, dtype=np.uint64)
     for name in names:
@@ -565,13 +566,16 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
         else:
             cells: Any = batch.column(name).cells()
             known: dict[Any, int] = {}
-            each = (known.get(cell) or known.setdefault(cell, _named_hash(cell)) for cell in map(str, cells))
+            texts = (None if is_missing(cell) else str(cell) for cell in cells)
+            each = (known.get(text) or known.setdefault(text, _named_hash(text)) for text in texts)
             own = np.fromiter(each, np.uint64, batch.n_rows)
         hashes = mixed(hashes * MIX + own)
     return hashes
 
 
-def _named_hash(text: str) -> int:
+def _named_hash(text: str | None) -> int:
+    if text is None:
+        return int(MISSING)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 

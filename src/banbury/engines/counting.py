@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from banbury.readers import Batch, read
 from banbury.readers.batches import joined
 from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema
 from banbury.table import Held, Table, fractional_among
-from banbury.tally import of_no_rows, summed
+from banbury.tally import Tally, of_no_rows, summed
 
 
 @contextmanager
@@ -101,6 +101,7 @@ class Asked:
     missing: Missing
     threads: int
     reading: Mapping[str, Any]
+    id: str | None = None  # a column that says which rows belong together, and is no feature
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,10 @@ class CountPart:
             counted = self._counted(partition, table)
         return Counted(**{**vars(counted), "warnings": tuple(said)}).packed()
 
+    def tally_of(self, table: Table, look: Callable[[Batch], None]) -> tuple[Tally, int]:
+        """The tally of a partition and its rows; ``look`` is given each batch first."""
+        return summed(table, look)
+
     def _counted(self, partition: int, rows: Any) -> Counted:
         if has_no_rows(rows):
             return Counted((partition,), 0, of_no_rows(self.settled.schema))
@@ -199,7 +204,7 @@ class CountPart:
                 raise _ShownMore(wider)
 
         try:
-            tally, n_rows = summed(self.settled.table(rows), look)
+            tally, n_rows = self.tally_of(self.settled.table(rows), look)
         except errors.EmptyData:  # a file that has no rows
             return Counted((partition,), 0, of_no_rows(self.settled.schema))
         except _ShownMore as shown:
@@ -221,7 +226,7 @@ def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files:
     given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
     given |= {"weights": first.weights if asked.weights is None else asked.weights}
     source, delimiter = Held((batch,), first.name, first.target), asked.reading.get("target_delimiter")
-    table = Table.of(source, asked.target, **given, threads=asked.threads, target_delimiter=delimiter)
+    table = Table.of(source, asked.target, **given, threads=asked.threads, groups=asked.id, target_delimiter=delimiter)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +15,14 @@ from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import Answers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
-from banbury.engines.parcels import Counted, Wider, added, repeat_warnings, total
-from banbury.files import load, save
+from banbury.engines.parcels import Counted, Wider, added, in_chunks, repeat_warnings, total
+from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
+from banbury.files import load, save, to_bytes
+from banbury.naive_bayes import Model, checked_choice, same_rows
 from banbury.progress import watched
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.selection.folds import Dealing
+from banbury.selection.results import OWN_ROWS, Streamed, StreamedEvaluation, met
 from banbury.tally import Tally, complete
 
 UNSAID = {
@@ -46,31 +50,72 @@ class Work:
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
         self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
-    def count(
-        self,
-        target: Any,
-        *,
-        schema: Any,
-        features: Any,
-        weights: Any,
-        classes: Any,
-        missing: Any,
-        threads: Any,
-        **reading: Any,
-    ) -> Tally:
+    def count(self, target: Any, **settings: Any) -> Tally:
         """``bb.count`` of all partitions."""
-        said = {name: value for name, value in reading.items() if value != UNSAID.get(name)}
-        columns = _column("target", target), _column("weights", weights)
-        asked = Asked(columns[0], schema, features, columns[1], classes, missing, n_threads(threads or 1), said)
+        asked = _asked(target, **settings)
         if self.folder is not None and asked.schema is None and (kept := self.folder.schema()) is not None:
             asked = replace(asked, schema=kept, features="auto")
-        settled, counted = self._widened(asked)
+        settled, counted = self._widened(asked, CountPart)
         assert counted.tally is not None
-        repeat_warnings(counted.warnings)
-        if not counted.n_rows:
-            raise errors.empty_data(None, "all partitions are empty")
         tally = complete(counted.tally, counted.n_rows, settled.schema.target)
         return tally if self.engine.names is None else replace(tally, parts=frozenset(self.engine.names))
+
+    def validated(
+        self, target: Any, dealing: Dealing, settings: Sequence[Mapping[str, Any]], **counting: Any
+    ) -> list[Streamed]:
+        """``bb.cross_validate`` of all partitions under each of these settings, in two passes."""
+        asked = replace(_asked(target, **counting), id=dealing.id)
+        for each in settings:
+            checked_choice(each["how"], each["alpha"], each["seed"])
+        settled, counted = self._widened(asked, lambda settled: CountFolds(settled, dealing))
+        assert counted.tally is not None
+        complete(counted.tally, counted.n_rows, settled.schema.target)
+        folded = Folded.of(counted.tally, counted.tally.skipped)
+        found = self._scored(ScoreFolds.of(settled, dealing, folded, settings))
+        found.told.warn(settings[0]["how"])
+        if not found.outcomes[0].weight > 0:
+            raise errors.tested_nothing()
+        what, weighted = f"{len(folded.used)}-fold cross-validation", settled.weights is not None
+        tally, classes = folded.groups.total, folded.groups.classes
+        return [Streamed(tally, classes, outcomes, weighted, what) for outcomes in found.outcomes]
+
+    def _scored(self, work: PartWork) -> Any:
+        """The sum of what work makes of all partitions, each once."""
+        done, found = set[int](), None
+
+        def steps() -> Steps[tuple[int, Any]]:
+            with closing(self.engine.each(work, ())) as each:
+                for partition, parcel in each:
+                    if partition not in done:
+                        done.add(partition)
+                        yield len(done), pickle.loads(parcel[0])
+
+        for step in self._watched(steps(), "scoring"):
+            if step.value is not None:
+                found = step.value if found is None else found + step.value
+        if found is None:
+            raise errors.empty_data(None, "all partitions are empty")
+        return found
+
+    def evaluate(self, model: Any, target: str | None, **reading: Any) -> StreamedEvaluation:
+        """``bb.evaluate`` of all partitions."""
+        target = model.target if target is None else target
+        if target is None or not isinstance(model, Model):
+            wanted = "the name of the column that has the true classes, of a Model, where rows live elsewhere"
+            raise errors.bad_setting("target", target, wanted)
+        found = self._scored(Evaluate(tuple(in_chunks(to_bytes(model))), target, reading))
+        if found.outcomes is None:
+            lacking = errors.no_target(found.n_rows, target)
+            raise lacking if found.n_rows else errors.empty_data(None, "all partitions are empty")
+        classes, notes = met(model, found.classes)
+        outcomes = found.outcomes.among(found.classes, classes)
+        if model.n_rows == outcomes.n_rows and same_rows(lambda: self._has_counted(model, target, reading)):
+            notes = (OWN_ROWS,)
+        return StreamedEvaluation(classes, outcomes, notes=notes)
+
+    def _has_counted(self, model: Model, target: str, reading: Mapping[str, Any]) -> bool:
+        counting = {"schema": model.schema, "features": "auto", "weights": None, "classes": None, "missing": "skip"}
+        return self.count(target, **counting, threads=None, **reading) == model.tally
 
     def answered(self, model: Any, question: str, **settings: Any) -> Any:
         """What a model says of all rows: a frame of the same kind, with the answers as columns beside its own, lazily."""
@@ -78,13 +123,16 @@ class Work:
         said = {name: value for name, value in settings.items() if value is not None}
         return self.engine.answered(Answers(model, question, said, tuple(self.engine.columns)))
 
-    def _widened(self, asked: Asked) -> tuple[Settled, Counted]:
+    def _widened(self, asked: Asked, work: Callable[[Settled], PartWork]) -> tuple[Settled, Counted]:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""
         wider = Wider()
         for _ in range(MOST_RESTARTS):
             settled = self.settled(asked, wider)
-            counted = self._summed(settled)
+            counted = self._summed(work(settled))
             if not counted.wider:
+                repeat_warnings(counted.warnings)
+                if not counted.n_rows:
+                    raise errors.empty_data(None, "all partitions are empty")
                 return settled, counted
             wider |= counted.wider
             columns = errors.listed(map(repr, counted.wider.columns), 6)
@@ -123,20 +171,19 @@ class Work:
         self._first = kinds, sample
         return sample
 
-    def _summed(self, settled: Settled) -> Counted:
+    def _summed(self, work: PartWork) -> Counted:
         """All partitions, each once."""
-        work = CountPart(settled)
         if self.folder is not None:
             return self._kept(work, self.folder)
         parcels = (done.value for done in self._watched(self.engine.added(work, added)) if done.value is not None)
         return total(map(Counted.unpacked, parcels))
 
-    def _watched(self, steps: Steps[tuple[int, Any]]) -> Iterator[Done]:
+    def _watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting") -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
         every = self.engine.n_partitions
         with closing(steps) as each:
             told = (Done(1000, n_done / every if every else None, value) for n_done, value in each)
-            yield from watched(told, f"counting on {self.engine.name}", "")
+            yield from watched(told, f"{doing} on {self.engine.name}", "")
 
     def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
         """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
@@ -163,6 +210,14 @@ class Work:
         if found is None:
             raise errors.empty_data(None, "there is no partition")
         return found
+
+
+def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
+    """What a user asked for, checked as far as that can be done before any row is seen."""
+    classes = rest.pop("classes", None)
+    said = {name: value for name, value in rest.items() if value != UNSAID.get(name)}
+    columns = _column("target", target), _column("weights", weights)
+    return Asked(columns[0], schema, features, columns[1], classes, missing, n_threads(threads or 1), said)
 
 
 def _column(setting: str, given: Any) -> Any:

@@ -17,11 +17,12 @@ from banbury.distributions.family import Choice, HeldOutRows, How, check_positiv
 from banbury.label_sets import LabelSets, are_sets
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
+from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.readers import Batch
 from banbury.readers.tables import library
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.dataset import Dataset, chooses, has_sets, held, several, streamed
-from banbury.selection.folds import MOST_FOLDS, Round, learned_from, n_folds, refuse_groups, rounds
+from banbury.selection.folds import MOST_FOLDS, Deal, Dealing, Round, learned_from, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
@@ -54,6 +55,10 @@ def cross_validate(
     seed: int = 0,
     threads: int | None = None,
     threshold: Any = "f1",
+    id: str | None = None,
+    deal: Deal = "stratified",
+    engine: Any = None,
+    partitions: int | None = None,
     **reading: Any,
 ) -> CrossValidation:
     """How good the model is on rows it has not seen, for the price of one count and one scoring.
@@ -69,6 +74,10 @@ def cross_validate(
     rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
     rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
     ``calibrate``: "temperature", "platt" or "isotonic" makes posteriors honest within the rows that each fold learns from.
+
+    ``deal="content"`` deals rows to folds by what they hold, whatever their order, and ``id`` by the value of a column, which is
+    then no feature: rows that are alike, or share the value, are in one fold. So a Dask dataframe (see ``bb.count``, which says
+    what ``engine`` and ``partitions`` are) is always dealt: in two passes over its partitions, with the figures of one process.
 
     A target of sets of labels (see ``bb.count``) is answered by a ``bb.LabelEvaluation``: F1 over all labels and label by label.
     ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
@@ -89,6 +98,21 @@ def cross_validate(
     """
     check_seed(seed)
     settings: dict[str, Any]
+    if (work := elsewhere(data, engine, partitions)) is not None:
+        refuse_elsewhere(estimator=estimator, calibrate=calibrate, groups=groups, weigh=weigh or None)
+        settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
+        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        if several(alpha) or chooses(features):
+            refuse_elsewhere(alpha=alpha if several(alpha) else None, features=features if chooses(features) else None)
+        dealing = Dealing.of(folds, int(seed), id)
+        [found] = work.validated(target, dealing, [settings], **counting, **reading)
+        return found  # type: ignore[no-any-return]
+    dealt = Dealing.asked(folds, int(seed), id, deal)
+    if dealt is not None:
+        refused = {"estimator": estimator, "groups": groups, "weigh": weigh or None}
+        for name, value in refused.items():
+            errors.require(value is None, name, value, "left out where rows are dealt by id= or by content")
+        groups = id
     if estimator is not None:
         given = {"how": how != "mean", "alpha": not _is(alpha, 1.0), "class_prior": class_prior is not None}
         given |= {"features": not _is(features, "auto"), "schema": schema is not None, "missing": missing != "skip"}
@@ -133,7 +157,9 @@ def cross_validate(
         rows = weighed_rows(data, target, groups=groups, **counting, **reading)
         return weighed_and_validated(rows, folds, seed=seed, class_prior=class_prior, weigh=weigh)[0]
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    rows = held(data, target, groups=groups, **counting, **reading)
+    rows = held(data, target, dealt, groups=groups, **counting, **reading)
+    if rows.dealt is not None:
+        folds = rows.dealt
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
     if calibrate is not None and calibrate not in tuple(METHODS):
         raise errors.unknown_choice("calibrate", calibrate, METHODS)

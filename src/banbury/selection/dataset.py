@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class Dataset:
     groups: Any = None  # what a splitter keeps together: one for each row
     skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
     reread: Reread | None = None  # in the place of batches, where they are not held
+    dealt: NDArray[np.int32] | None = None  # the fold of each row, where rows were dealt by what they hold
 
     @property
     def n_rows(self) -> int:
@@ -191,17 +192,24 @@ class Reread:
             raise changed
 
 
-def held(data: Any, target: Any, **settings: Any) -> Dataset:
+def held(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
     """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does.
 
-    The settings are those of ``Table.of``. Families that are still to be chosen are inferred.
+    The settings are those of ``Table.of``. Families that are still to be chosen are inferred. ``dealing`` deals rows to folds by
+    what they hold.
     """
-    return data if isinstance(data, Dataset) else _labelled(_table(data, target, **settings), hold=True)
+    return data if isinstance(data, Dataset) else _labelled(_table(data, target, **settings), True, dealing)
 
 
-def streamed(data: Any, target: Any, **settings: Any) -> Dataset:
+def streamed(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
     """The same rows, not held but read anew for each pass; of each the class, weight and group are known after the first."""
-    return _labelled(_table(data, target, **settings).again(), hold=False)
+    return _labelled(_table(data, target, **settings).again(), False, dealing)
+
+
+class Deals(Protocol):
+    """What deals rows to folds by what they hold."""
+
+    def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]: ...
 
 
 def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Table:
@@ -220,14 +228,15 @@ def several(alpha: Any) -> bool:
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
-def _labelled(table: Table, hold: bool) -> Dataset:
+def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset:
     """The rows of a table, of each the number of its class among all classes, its weight and its group."""
     batches, sizes, schemas = list[Batch](), list[int](), list[Schema]()
     marks: list[tuple[NDArray[np.int32], Sequence[Label], Real | None]] = []
     groups: list[tuple[NDArray[np.int32], Sequence[Label]]] = []
+    folds = list[NDArray[np.int32]]()
 
     def anew() -> None:
-        for collected in (batches, sizes, schemas, marks, groups):
+        for collected in (batches, sizes, schemas, marks, groups, folds):
             collected.clear()
 
     for batch in table.batches("reading", anew, quietly=hold):
@@ -236,7 +245,9 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         marks.append(numbered(batch, schemas[0], table.labels))
         refuse_continuous(marks[-1][1], batch.n_rows)
         sizes.append(batch.n_rows)
-        if table.labels.group_name is not None:
+        if dealing is not None:
+            folds.append(dealing.folds(table.aligned(batch, schemas[0]), schemas[0]))
+        elif table.labels.group_name is not None:
             groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
         if hold:
             batches.append(_encoded(_fitting(table, batch, schemas[0]), schemas[0]))
@@ -250,7 +261,7 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         raise errors.no_target(sum(sizes), table.labels.name)
     doubt_fractions(classes)
     kept_together = table.labels.groups
-    if table.labels.group_name is not None:
+    if table.labels.group_name is not None and dealing is None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
         kept_together = renumbered([(own, codes) for codes, own in groups], every)
     return Dataset(
@@ -264,6 +275,7 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         kept_together,
         sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
         None if hold else Reread(table, schemas[0], sizes),
+        np.concatenate(folds) if folds else None,
     )
 
 

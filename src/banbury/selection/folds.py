@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int
 from banbury.distributions.family import by_class
+from banbury.readers import Batch
+from banbury.schema import Schema
+from banbury.table import MIX, content_hashes, mixed
 
+Deal = Literal["stratified", "content"]  # how rows are dealt to folds
 MOST_FOLDS = 10_000
 DEALS = 1024  # random orders of the folds, of which one is chosen at random again and again
 
@@ -39,6 +43,38 @@ class Round:
         """The split that tests each row, −1 where none does; the first groups are the tests of the splits."""
         every = self.n_groups == len(self.splits)
         return self.groups if every else np.where(self.groups < len(self.splits), self.groups, -1)
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """How rows are dealt to folds by what they hold, wherever they stand: by a column, or by all that is counted."""
+
+    n_folds: int
+    seed: int
+    id: str | None = None
+
+    @classmethod
+    def of(cls, folds: Any, seed: int, id: Any) -> Dealing:
+        """Raises unless it is a number of folds, and a column."""
+        if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:
+            wanted = f"a whole number from 2 to {MOST_FOLDS:,} where rows are dealt by id= or by content"
+            raise errors.bad_setting("folds", folds, wanted)
+        if id is not None and not isinstance(id, str):
+            raise errors.bad_setting("id", id, "the name of a column, whose values say what rows are dealt together")
+        return cls(int(folds), int(seed), id)
+
+    @classmethod
+    def asked(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
+        """The dealing by what rows hold, where that is asked for."""
+        if deal not in get_args(Deal):
+            raise errors.unknown_choice("deal", deal, get_args(Deal))
+        return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
+
+    def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
+        """The fold of each row; rows that are alike have the same."""
+        names = [name for feature in schema.features for name in feature.inputs] if self.id is None else [self.id]
+        turned = mixed(content_hashes(batch, names) * MIX + np.uint64(self.seed))
+        return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:

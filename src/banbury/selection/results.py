@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from banbury.errors import many
 from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import same_rows
+from banbury.partitioned import elsewhere
 from banbury.readers.batches import as_name
 from banbury.selection.dataset import renumbered, used_names
 from banbury.sums import in_order, total, weighed
@@ -100,10 +102,20 @@ class Outcomes:
         n_rows, folds, cells = self.n_rows + other.n_rows, self.folds + other.folds, self.cells + other.cells
         return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
 
+    def among(self, own: Sequence[Label], every: Sequence[Label]) -> Outcomes:
+        """The same over more classes, of which its own are some."""
+        place = np.array([every.index(name) for name in own], dtype=np.int64)
+        return replace(self, cells=self.cells.merge(place, len(every), 0).merge(place, len(every), 1))
+
     @cached_property
     def weight(self) -> float:
         """Of all rows."""
         return float(total(total(self.bins, 0), 1).value[0, 0])
+
+    @property
+    def right(self) -> float:
+        """The share of right answers."""
+        return float(total(self.folds, 0).value[0, 1]) / self.weight
 
     def mean(self, number: int) -> float:
         """Of one of the sums over all rows."""
@@ -135,7 +147,7 @@ class Measures:
     @property
     def accuracy(self) -> Mean:
         """The share of right answers."""
-        return Mean(float(total(self.outcomes.folds, 0).value[0, 1]) / self.outcomes.weight, None)
+        return Mean(self.outcomes.right, None)
 
     @property
     def random_guess(self) -> float:
@@ -356,6 +368,24 @@ class Streamed(FoldMeasures):
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamedEvaluation(Measures):
+    """The evaluation of rows that are not held: how answers came out, without the answers."""
+
+    classes: tuple[Label, ...]
+    outcomes: Outcomes
+    weighted: bool = False
+    what: str = "Evaluation"
+    notes: tuple[str, ...] = ()
+
+
+def met(model: Any, seen: Iterable[Label]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
+    """The classes of a model and those that rows have beside them; and a note of these."""
+    new = in_order(set(seen).difference(model.classes))
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return (*model.classes, *new), notes
+
+
 def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 
@@ -366,7 +396,7 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
     left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
     model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and the target may be sets of
-    labels.
+    labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and the figures are the same.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -383,6 +413,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     target = as_name(target)
     if target is not None and not isinstance(target, str):
         raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
+    if (work := elsewhere(data, reading.pop("engine", None), reading.pop("partitions", None))) is not None:
+        return work.evaluate(model, target, **reading)
     source = model._read(data, reading)
     target = next((name for name in (target, model.target, source.target) if name is not None), None)
     if target is None:
@@ -399,13 +431,11 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, target)
-    new = in_order(seen.difference(model.classes))
-    classes: Any = (*model.classes, *new)
+    classes, notes = met(model, seen)
     truth = renumbered(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
-    scores = np.hstack([scores, np.zeros((len(scores), len(new)))])
-    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    scores = np.hstack([scores, np.zeros((len(scores), len(classes) - scores.shape[1]))])
     if source.again and same_rows(lambda: model.n_rows == len(rows) and model.has_counted(source, target)):
         notes = (OWN_ROWS,)
     return Evaluation(classes, rows, truth[rows], scores, notes=notes)

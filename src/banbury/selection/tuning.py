@@ -17,10 +17,11 @@ from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.labels import tune as tune_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
+from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import LEAST, FamilyChoice, choose
 from banbury.selection.dataset import Dataset, chooses, has_sets, held, several
-from banbury.selection.folds import Round, learned_from, rounds
+from banbury.selection.folds import Deal, Dealing, Round, learned_from, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import answer, fitting_prior, learned
 from banbury.selection.weighing import check_weighing, tried, weighed, weighed_rows
@@ -55,6 +56,10 @@ def tune(
     weigh: Any = False,
     seed: int = 0,
     threads: int | None = None,
+    id: str | None = None,
+    deal: Deal = "stratified",
+    engine: Any = None,
+    partitions: int | None = None,
     **reading: Any,
 ) -> Tuning:
     """The best of many settings, by exact cross-validation: all of them share one count.
@@ -70,9 +75,9 @@ def tune(
     setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
     weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
     in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
-    ``folds``, ``groups`` and the rest are those of ``bb.cross_validate``. A warning tells where the best of three numbers or
-    more is the least or the largest of them. A target of sets of labels is tuned by "log_loss", "micro_f1", "macro_f1",
-    "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
+    ``folds``, ``groups``, ``id``, ``deal``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning tells where
+    the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by "log_loss",
+    "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -85,6 +90,16 @@ def tune(
     if "estimator" in reading:
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
+    if (work := elsewhere(data, engine, partitions)) is not None:
+        refuse_elsewhere(text=text, calibrate=calibrate, groups=groups, weigh=weigh or None)
+        dealing = Dealing.of(folds, int(seed), id)
+        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        each = [{"alpha": a, "how": h} for h in _hows(how) for a in _alphas(alpha)]
+        return _tuned_elsewhere(work, target, dealing, each, class_prior, scoring, {**counting, **reading})
+    if (dealt := Dealing.asked(folds, int(seed), id, deal)) is not None:
+        for name, value in {"groups": groups, "weigh": weigh or None}.items():
+            errors.require(value is None, name, value, "left out where rows are dealt by id= or by content")
+        groups = id
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}
@@ -118,8 +133,8 @@ def tune(
         )
     if weighed_ones is not None and not plain:
         return weighed_ones.best()
-    rows = held(data, target, groups=groups, **counting, **reading)
-    splits = rounds(folds, rows.labels, seed, rows.groups)
+    rows = held(data, target, dealt, groups=groups, **counting, **reading)
+    splits = rounds(folds if rows.dealt is None else rows.dealt, rows.labels, seed, rows.groups)
     chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
@@ -139,6 +154,27 @@ def tune(
     if not isinstance(data, Dataset):  # who asks from within tells it, or not
         found.warn_of_edges()
     return found if weighed_ones is None else weighed_ones.beside(found)
+
+
+def _tuned_elsewhere(
+    work: Any,
+    target: Any,
+    dealing: Dealing,
+    grid: list[dict[str, Any]],
+    class_prior: ClassPrior,
+    scoring: Scoring,
+    counting: Mapping[str, Any],
+) -> Tuning:
+    """The best of many settings, of rows that live elsewhere: all of them share two passes."""
+    if scoring not in SCORINGS:
+        raise errors.unknown_choice("scoring", scoring, SCORINGS)
+    rest = {"class_prior": class_prior, "seed": dealing.seed}
+    each = work.validated(target, dealing, [{**settings, **rest} for settings in grid], **counting)
+    accuracies = np.array([validation.outcomes.right for validation in each])
+    scores = accuracies if scoring == "accuracy" else np.array([getattr(validation, scoring) for validation in each])
+    found = Tuning(each[0].tally, tuple(grid), scores, accuracies, scoring, rest)
+    found.warn_of_edges()
+    return found
 
 
 def _order(scores: Real, scoring: Scoring) -> list[int]:

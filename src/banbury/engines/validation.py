@@ -1,0 +1,230 @@
+"""Validation where rows are: folds are counted apart in one pass, and scored in another by models of all rows minus the fold."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions.keys import dense_numbers
+from banbury.engines.counting import CountPart, Settled, at_partition, has_no_rows, here
+from banbury.engines.engine import Parcel
+from banbury.engines.parcels import in_chunks
+from banbury.files import from_bytes, to_bytes
+from banbury.naive_bayes import Model
+from banbury.readers import Batch, Codes
+from banbury.selection.dataset import Dataset, renumbered, used_names
+from banbury.selection.folds import Dealing, Round, Split
+from banbury.selection.groups import Groups
+from banbury.selection.results import Outcomes
+from banbury.selection.scoring import PendingWarnings, model_maker, score_batch
+from banbury.sums import in_order
+from banbury.table import Table, numbered
+from banbury.tally import Growing, Label, Tally, count_rows
+
+MOST_MODELS = 200  # of folds and settings: all are in a worker's memory at once
+
+
+@dataclass(frozen=True)
+class CountFolds(CountPart):
+    """The tally of a partition, each fold of each class a class of its own."""
+
+    dealing: Dealing
+
+    def tally_of(self, table: Table, look: Callable[[Batch], None]) -> tuple[Tally, int]:
+        growing, n_rows, n_folds = Growing(self.settled.schema), 0, self.dealing.n_folds
+        for batch in table.batches("counting"):
+            look(batch)
+            fits = table.aligned(batch, growing.schema)
+            numbers, names, weights = numbered(fits, growing.schema, table.labels)
+            codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
+            labels = [_in_fold(name, fold) for name in names for fold in range(n_folds)]
+            growing.add(
+                count_rows(
+                    fits, growing.schema, Codes(codes.astype(np.int32), 0, labels), weights, table.labels.threads
+                )
+            )
+            n_rows += batch.n_rows
+        if not n_rows:
+            raise errors.empty_data(table.name)
+        return growing.frozen(), n_rows
+
+
+def _in_fold(name: Label, fold: int) -> str:
+    return json.dumps([fold, name])
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """The folds of all rows, counted apart: ``groups`` has the number of a fold among those that have rows."""
+
+    groups: Groups
+    used: tuple[int, ...]  # the folds that have rows
+
+    @classmethod
+    def of(cls, counted: Tally, skipped: int) -> Folded:
+        """The tally of ``CountFolds``, whose classes say what class and what fold they are."""
+        places = [json.loads(str(name)) for name in counted.classes]
+        used = tuple(sorted({fold for fold, _ in places}))
+        if len(used) < 2:
+            raise errors.bad_setting(
+                "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+            )
+        classes: Any = in_order({name for _, name in places})
+        numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
+        order = np.argsort(numbers)
+        kept = counted.of_classes(order.tolist(), tuple(sorted(numbers)))
+        return cls(Groups(replace(kept, skipped=skipped), classes, len(used)), used)
+
+
+class _Models:
+    """The models of folds that a worker has made, so that it makes them once for all partitions."""
+
+    made: tuple[str, list[list[Model]], PendingWarnings] | None = None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How the answers to the rows of some partitions came out, for each setting."""
+
+    outcomes: tuple[Outcomes, ...]
+    told: PendingWarnings
+
+    def __add__(self, other: Scored) -> Scored:
+        each = tuple(a + b for a, b in zip(self.outcomes, other.outcomes, strict=True))
+        wordless = self.told.wordless | other.told.wordless
+        return Scored(each, PendingWarnings(self.told.impossible + other.told.impossible, wordless))
+
+
+@dataclass(frozen=True)
+class ScoreFolds:
+    """How models of all rows minus the fold of each row answer those of a partition."""
+
+    settled: Settled
+    dealing: Dealing
+    content: tuple[bytes, ...]  # the folds, counted apart, as they are kept in a file
+    classes: tuple[Label, ...]
+    used: tuple[int, ...]
+    settings: tuple[Mapping[str, Any], ...]
+    digest: str
+
+    @classmethod
+    def of(
+        cls, settled: Settled, dealing: Dealing, folded: Folded, settings: Sequence[Mapping[str, Any]]
+    ) -> ScoreFolds:
+        if len(folded.used) * len(settings) > MOST_MODELS:
+            asked = f"{len(folded.used)} folds × {len(settings)} settings"
+            raise errors.bad_setting("folds", asked, f"{MOST_MODELS} models at most where rows live elsewhere")
+        tally = folded.groups.counted
+        content, every = tuple(in_chunks(to_bytes(tally))), tuple(settings)
+        digest = f"{tally.digest()} {every}"
+        return cls(settled, dealing, content, folded.groups.classes, folded.used, every, digest)
+
+    def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
+        """For each setting the models of all rows minus each fold."""
+        if _Models.made is None or _Models.made[0] != self.digest:
+            counted: Any = from_bytes(b"".join(self.content), "the folds that were sent")
+            groups, told = Groups(counted, self.classes, len(self.used)), PendingWarnings()
+            rows = self._dataset(
+                None, np.zeros(0, dtype=np.int32), np.zeros(1) if self.settled.weights is not None else None
+            )
+            nothing, others = np.zeros(0, dtype=np.int64), ~np.eye(len(self.used), dtype=np.bool_)
+            splits = tuple(Split(nothing, learned) for learned in others)
+            each = Round(np.zeros(0, dtype=np.int32), len(self.used), splits)
+            made = [[*map(model_maker(rows, each, groups, own, told), range(len(splits)))] for own in self.settings]
+            _Models.made = self.digest, made, told
+        return _Models.made[1], _Models.made[2]
+
+    def _dataset(self, batch: Batch | None, labels: NDArray[np.int32], weights: Any) -> Dataset:
+        batches = () if batch is None else (batch,)
+        return Dataset(self.settled.schema, batches, self.classes, labels, weights, self.settled.threads)
+
+    def __call__(self, partition: int, rows: Any) -> Parcel:
+        with at_partition(partition), here(rows) as table:
+            return [pickle.dumps(self._scored(table))]
+
+    def _scored(self, rows: Any) -> Scored | None:
+        models, noted = self._models()
+        found: Scored | None = None
+        for batch, numbers, weights in self._batches(rows):
+            place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
+            place[list(self.used)] = np.arange(len(self.used))
+            which = np.where(numbers >= 0, place[self.dealing.folds(batch, self.settled.schema)], -1).astype(np.int32)
+            part = self._dataset(batch, numbers, weights)
+            tested, outcomes, told = which >= 0, list[Outcomes](), PendingWarnings(0, dict(noted.wordless))
+            for each in models:
+                posteriors = np.empty((batch.n_rows, len(self.classes)))
+                told.impossible += score_batch(part, each, batch, which, "posterior", posteriors)
+                own = None if weights is None else weights[tested]
+                outcomes.append(Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), own))
+            scored = Scored(tuple(outcomes), told)
+            found = scored if found is None else found + scored
+        return found
+
+    def _batches(self, rows: Any) -> Iterator[tuple[Batch, NDArray[np.int32], Any]]:
+        """The batches of a partition, with the number of each row's class, −1 where it has none, and the weights."""
+        if has_no_rows(rows):
+            return
+        table = self.settled.table(rows)
+        try:
+            for batch in table.batches("scoring"):
+                fits = table.aligned(batch, self.settled.schema)
+                numbers, names, weights = numbered(fits, self.settled.schema, table.labels)
+                yield fits, renumbered([(names, numbers)], self.classes), weights
+        except errors.EmptyData:
+            return
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How a model's answers to the rows of some partitions came out, over its classes and those it has not met."""
+
+    classes: tuple[Label, ...]
+    outcomes: Outcomes | None
+    n_rows: int  # with a class or without
+
+    def __add__(self, other: Evaluated) -> Evaluated:
+        n_rows = self.n_rows + other.n_rows
+        if self.outcomes is None or other.outcomes is None:
+            one = self if other.outcomes is None else other
+            return replace(one, n_rows=n_rows)
+        new: Any = in_order({*self.classes, *other.classes}.difference(self.classes))
+        every = (*self.classes, *new)
+        both = self.outcomes.among(self.classes, every) + other.outcomes.among(other.classes, every)
+        return Evaluated(every, both, n_rows)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """How a model answers the rows of a partition."""
+
+    content: tuple[bytes, ...]  # the model as it is kept in a file
+    target: str
+    reading: Mapping[str, Any]
+
+    def __call__(self, partition: int, rows: Any) -> Parcel:
+        with at_partition(partition), here(rows) as table:
+            model: Any = replace(from_bytes(b"".join(self.content), "the model that was sent"), threads=1)  # type: ignore[arg-type]
+            found = Evaluated(model.classes, None, 0)
+            if not has_no_rows(table):
+                for batch, posteriors in model.stream(model._read(table, self.reading)):
+                    found = found + self._of(model, batch, posteriors)
+            return [pickle.dumps(found)]
+
+    def _of(self, model: Model, batch: Batch, posteriors: Any) -> Evaluated:
+        numbers, names = dense_numbers(batch.codes(self.target, model.target_kind), 1)
+        new: Any = in_order(used_names(names, numbers).difference(model.classes))
+        classes = (*model.classes, *new)
+        truth = renumbered([(names, numbers)], classes)
+        known = truth >= 0
+        if not known.any():
+            return Evaluated(classes, None, batch.n_rows)
+        scores = np.hstack([posteriors[known], np.zeros((int(known.sum()), len(new)))])
+        folds = np.zeros(len(scores), dtype=np.int32)
+        return Evaluated(classes, Outcomes.of(scores, truth[known], folds, 1, None), batch.n_rows)
