@@ -807,3 +807,38 @@ def test_labels_with_a_delimiter_may_look_like_numbers(tmp_path: Path) -> None:
         bb.evaluate(model, plain, target_delimiter=";").micro_f1
         == bb.evaluate(model, {"text": TEXTS}, [["1"], ["2"], [], ["12"], ["1"], ["2"]]).micro_f1
     )
+
+
+def test_what_was_not_counted_with_these_labels_is_not_forgotten() -> None:
+    frame, sets = made_table(60)
+    sets[30] = ["a"]
+    for columns in (["text"], ["n"], ["text", "n"]):
+        some = {name: frame[name] for name in columns}
+        clf = bb.MultiLabelClassifier(weigh=False, threshold=None).fit(some, sets)
+        tally, one = clf.tally_, taken(some, [30])
+        for given_ in ([], ["b"]):
+            with pytest.raises(NegativeCount, match=r"label '[ab]'"):
+                clf.forget(one, [given_])
+            with pytest.raises(NegativeCount, match=r"label '[ab]'"):
+                tally - bb.count(one, target=[given_], schema=tally.schema)
+            assert clf.tally_ == tally
+        assert clf.forget(one, [sets[30]]).tally_ == tally - bb.count(one, target=[sets[30]], schema=tally.schema)
+    clf = bb.MultiLabelClassifier().fit(TEXTS, TOPICS)
+    with pytest.raises(NegativeCount, match=r"left -1 rows among all rows in feature 'text' \(value 'zzz'\)"):
+        clf.forget(["zzz"], [["grain"]])
+    with pytest.raises(NegativeCount, match=r"left -1 rows of label 'fuel' in feature 'text' \(value 'wheat'\)"):
+        clf.forget([TEXTS[0]], [["fuel"]])
+
+
+def test_batches_that_come_but_once_may_hold_lists() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = pyarrow.table({"text": TEXTS, "topics": TOPICS})
+    none = pyarrow.table({"text": [], "topics": []}, schema=rows.schema)
+    for data in (
+        lambda: iter([*none.to_batches(), *rows.to_batches(2)]),
+        lambda: pyarrow.RecordBatchReader.from_batches(rows.schema, rows.to_batches(4)),
+        lambda: ({"text": TEXTS[k : k + 3], "topics": TOPICS[k : k + 3]} for k in (0, 3)),
+    ):
+        assert bb.count(data(), target="topics") == bb.count(rows, target="topics")
+        found = bb.cross_validate(data(), target="topics", folds=2)
+        assert found.to_dict() == bb.cross_validate(rows, target="topics", folds=2).to_dict()

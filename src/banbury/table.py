@@ -42,9 +42,6 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)
 MISSING = np.uint64(0x7FF8000000000000)
 MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
-CELLS_OF_TEXT = tuple(
-    table + packed for table in (".csv", ".tsv", ".data") for packed in ("", ".gz", ".bz2", ".zst", ".zip")
-)
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
 
 
@@ -101,6 +98,7 @@ class Table:
             target = source.target
         if wants_folders(source, target):
             source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
+        source = source.peeked()
         target = label_target(source, target, target_delimiter)
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
@@ -189,10 +187,9 @@ def label_target(source: Source, target: Any, delimiter: str | None) -> Any:
     if delimiter is not None:
         return LabelTarget((target,), delimiter)
     names = target if isinstance(target, (list, tuple)) and target and all(type(t) is str for t in target) else ()
-    if not source.again or not (isinstance(target, str) or names):
+    looked_at = source.again or source.peekable
+    if not looked_at or not (isinstance(target, str) or names) or (not names and source.holds_no_lists):
         return target
-    if isinstance(target, str) and str(source.name).lower().endswith(CELLS_OF_TEXT):
-        return target  # cells of a text table hold no lists
     for batch in source:
         if isinstance(target, str) and holds_sets(batch, target):
             return LabelTarget((target,))

@@ -210,15 +210,22 @@ class Tally:
             for (counter, features, _), x, y in zip(a.schema.groups, a.sums, b.sums, strict=True)
         )
         skipped = max(0, a.skipped - b.skipped)
-        left = replace(
-            a,
-            rows=a.rows - b.rows,
-            sums=tuple(differences),
-            skipped=skipped,
-            rounded=rounded,
-            parts=a.parts - b.parts,
-        )
-        return (left._possible(a) if rounded else left.checked())._trimmed()
+        try:
+            left = replace(
+                a,
+                rows=a.rows - b.rows,
+                sums=tuple(differences),
+                skipped=skipped,
+                rounded=rounded,
+                parts=a.parts - b.parts,
+            )
+            return (left._possible(a) if rounded else left.checked())._trimmed()
+        except errors.NegativeCount as problem:
+            raise self._in_words(problem) from None
+
+    def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
+        """What is said of sums that cannot be; of sets of labels by their names."""
+        return problem if self.schema.labels is None else errors.of_labels(problem, EVERY)
 
     def _possible(self, before: Tally) -> Tally:
         """The nearest sums that rows can have, where sums were rounded before they were subtracted and that is all."""
@@ -270,7 +277,22 @@ class Tally:
             raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
         for group, sums in self._groups():
             group.counter.check(group.features, sums, self.rows, self.classes)
+        if self.schema.labels is not None and EVERY in self.classes:
+            self._check_labels()
         return self
+
+    def _check_labels(self) -> None:
+        """Raises where more rows have a label than there are rows, by any of their values."""
+        every = self.classes.index(EVERY)
+        others = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
+        rest = self.rows.take(np.full(len(others), every), 0) - self.rows.take(others, 0)
+        for (at,) in np.argwhere(rest.is_negative()):
+            raise errors.more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
+        try:
+            for group, sums in self._groups():
+                group.counter.check_parts(group.features, sums, rest, every, self.classes)
+        except errors.NegativeCount as problem:
+            raise errors.more_of_a_label(problem) from None
 
     def to(self, schema: Schema) -> Tally:
         """The same tally under another schema of the same features: re-centred, and its bins widened.
@@ -614,8 +636,11 @@ class Growing:
             rest = rest.with_classes(self._declared)
         if not rest.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        touched = self._each(part.rows, self._rest.classes, forgetting=True)
-        self._check_left(part.rows, rest)
+        try:
+            touched = self._each(part.rows, self._rest.classes, forgetting=True)
+        except errors.NegativeCount as problem:
+            raise rest._in_words(problem) from None
+        self._check_left(part.rows, rest, touched)
         if rest.classes != self._rest.classes:
             kept = _places(rest.classes, self._rest.classes)
             self._growing = {g: growing.taken(kept) for g, growing in self._growing.items()}
@@ -644,17 +669,26 @@ class Growing:
         self._growing = every
         return touched
 
-    def _check_left(self, rows: RowsToCount, left: Tally) -> None:
-        """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none."""
+    def _check_left(self, rows: RowsToCount, left: Tally, touched: Touched) -> None:
+        """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none, or other ones."""
         assert self._rest is not None
         if left.rounded:
             return
-        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
-        for g, growing in self._growing.items():
-            for name, texts in zip(self._rest.classes, growing.seen().present.value[0].tolist(), strict=True):
-                if texts > rows_left.get(name, 0.0):
-                    self._each(rows, self._rest.classes, forgetting=False)
-                    raise errors.impossible_sums(name, self.schema.groups[g].features[0].name)
+        rows_left, classes = dict(zip(left.classes, left.rows.value.tolist(), strict=True)), self._rest.classes
+        try:
+            for g, growing in self._growing.items():
+                feature = self.schema.groups[g].features[0].name
+                for name, texts in zip(classes, growing.seen().present.value[0].tolist(), strict=True):
+                    if texts > rows_left.get(name, 0.0):
+                        raise left._in_words(errors.impossible_sums(name, feature))
+                if self.schema.labels is not None:
+                    try:
+                        growing.check_parts(touched[feature], classes.index(EVERY), classes)
+                    except errors.NegativeCount as problem:
+                        raise errors.more_of_a_label(problem) from None
+        except errors.NegativeCount:
+            self._each(rows, classes, forgetting=False)
+            raise
 
     def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingSums]:
         """What grows, with room for these classes."""

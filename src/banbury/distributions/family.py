@@ -391,6 +391,7 @@ class GrowingSums(Protocol):
     def seen(self) -> Any: ...
     def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Any: ...
     def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Any: ...
+    def check_parts(self, ids: Any, every: int, classes: Sequence[Any]) -> None: ...
     def placed(self, index: Int, n_classes: int) -> Self: ...
     def taken(self, kept: Int) -> Self: ...
 
@@ -442,6 +443,14 @@ class Counter:
         overfull = sums.present.value > rows.value  # both are rounded alike: no larger number becomes the smaller one
         for f, label in np.argwhere(overfull):
             raise errors.impossible_sums(classes[label], features[f].name)
+
+    def check_parts(
+        self, features: Sequence[Feature], sums: Any, rest: Integers, every: int, classes: Sequence[Any]
+    ) -> None:
+        """Raises if class ``every`` has not all that each other class has; ``rest`` are its rows without those of each."""
+        others = np.array([c for c in range(len(classes)) if c != every], dtype=np.int64)
+        without = self.minus(features, sums.take(np.full(len(others), every)), sums.take(others), False, classes)
+        self.check(features, without, rest, [classes[c] for c in others])
 
     def clamped(self, features: Sequence[Feature], sums: Any, least: Real, classes: Sequence[Any]) -> Any:
         """The nearest sums that rows can have, where rounded ones were subtracted; raises where less than ``least`` is left."""

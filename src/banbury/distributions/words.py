@@ -92,6 +92,10 @@ class GrowingWords:
             family.check_countable(rows.batch, self.feature)
             raise
 
+    def check_parts(self, ids: Ids, every: int, classes: Sequence[Any]) -> None:
+        """Raises if class ``every`` has some of these words less often than another class."""
+        check_parts_of_words(self.feature, self.table, ids, every, classes)
+
     def placed(self, index: Int, n_classes: int) -> GrowingWords:
         """The same with room for more classes: class c is class ``index[c]`` there."""
         return GrowingWords(self.feature, self.table.place(index, n_classes))
@@ -115,6 +119,19 @@ def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) 
     weights = None if rows.weights is None else rows.weights[at]
     given = family.kernel_input(rows.batch.take(at), feature)
     return given, np.concatenate([numbers, codes]), weights, rows.threads, None
+
+
+def check_parts_of_words(
+    feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Sequence[Any]
+) -> None:
+    """Raises if class ``every`` has some word, of these or of all, less often than another class."""
+    starts, own, *counts = table.pairs(ids)
+    words, of_every = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), own == every
+    for each in counts:  # occurrences, and texts
+        total = np.zeros(len(starts) - 1)
+        total[words[of_every]] = each[of_every]
+        for at in np.flatnonzero(each > total[words])[:1].tolist():
+            raise errors.impossible_sums(classes[int(own[at])], feature.name)
 
 
 def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:
@@ -159,6 +176,12 @@ class WordCounter(Counter):
     def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         if sums is not UNCOUNTED:
             super().check(features, sums, rows, classes)
+
+    def check_parts(
+        self, features: Sequence[Feature], sums: Any, rest: Integers, every: int, classes: Sequence[Any]
+    ) -> None:
+        if sums is not UNCOUNTED:
+            check_parts_of_words(features[0], sums.table, None, every, classes)
 
     def clamped(self, features: Sequence[Feature], sums: Words, least: Real, classes: Sequence[Any]) -> Words:
         return sums

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice, tee
 from typing import Any, Literal
 
@@ -140,7 +141,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
                 raise errors.BadSetting(text, setting="headers", value=headers)
             yield batch
 
-    return Source(batches, source.name, source.again, source.target, source.weights)
+    return replace(source, start=batches)
 
 
 def _read(data: Any, options: Options) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -482,9 +482,26 @@ class Source:
     again: bool = True
     target: str | None = None
     weights: str | None = None
+    holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
+    peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()
+
+    def peeked(self) -> Source:
+        """The same, whose first batch with rows can be looked at before all are read."""
+        if self.again or self.peekable:
+            return self
+        batches, first = iter(self), list[Batch]()
+
+        def start() -> Iterator[Batch]:
+            while not (first and first[-1].n_rows) and (batch := next(batches, None)) is not None:
+                first.append(batch)
+            yield from first
+            first.clear()
+            yield from batches
+
+        return replace(self, start=start, peekable=True)
 
 
 def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -49,7 +49,7 @@ def from_delimited(path: str, options: Options) -> Source:
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
-    return Source(_DelimitedFile(path, options).batches, path)
+    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True)
 
 
 class _DelimitedFile(BlockFile):

@@ -127,12 +127,10 @@ def cross_validate(
         if "threshold" in own and not are_sets(target):
             target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
-    if hasattr(data, "__arrow_c_stream__") and library(data) not in (
-        "pandas",
-        "polars",
-        "pyarrow",
-    ):  # which may give its stream but once
-        data = opened(data, schema, {name: value for name, value in reading.items() if name != "target_delimiter"})
+    streams = hasattr(data, "__arrow_c_stream__") and library(data) not in ("pandas", "polars", "pyarrow")
+    if streams or hasattr(data, "__next__"):  # which may give its rows but once
+        own = {name: value for name, value in reading.items() if name != "target_delimiter"}
+        data = opened(data, schema, own).peeked()
     if has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         refused = {"class_prior": class_prior, "groups": groups}

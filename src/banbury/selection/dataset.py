@@ -314,7 +314,7 @@ def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
         return True
     if isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target)):
         if isinstance(data, (Dataset, Table)) or not (
-            data.again if isinstance(data, Source) else not hasattr(data, "__next__")
+            data.again or data.peekable if isinstance(data, Source) else not hasattr(data, "__next__")
         ):
             return False
         source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
