@@ -811,8 +811,8 @@ def test_labels_with_a_delimiter_may_look_like_numbers(tmp_path: Path) -> None:
 
 def test_what_was_not_counted_with_these_labels_is_not_forgotten() -> None:
     frame, sets = made_table(60)
-    sets[30] = ["a"]
-    for columns in (["text"], ["n"], ["text", "n"]):
+    sets[30], frame["text"][30], frame["c"][30] = ["a"], "xylophone", "unheard"  # what no other row has
+    for columns in (["text"], ["c"], ["text", "n", "c"]):
         some = {name: frame[name] for name in columns}
         clf = bb.MultiLabelClassifier(weigh=False, threshold=None).fit(some, sets)
         tally, one = clf.tally_, taken(some, [30])
