@@ -38,7 +38,7 @@ test-rust: ## Run the tests of the Rust kernels alone
 	cargo test --manifest-path $(crate) $(locked) --quiet
 
 test-engines: .venv/engines.stamp ## Run the tests of Dask and Spark, which are installed for it
-	$(bin)/python -m pytest tests/test_engines_*.py
+	$(bin)/python -m pytest $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
 
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours

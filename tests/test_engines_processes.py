@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +17,7 @@ import pandas
 import pytest
 
 import banbury as bb
-from banbury import errors
+from banbury import cli, errors
 from banbury.engines import counting, parcels, processes
 from engine_rows import DieOnce, parts, rows, written
 
@@ -187,6 +192,39 @@ class Dying(processes.Processes):
 
     def each(self, work: Any, skip: Any) -> Any:
         return super().each(DieOnce(work, self.mark), skip)
+
+
+def test_a_driver_that_is_killed_goes_on_and_leaves_nothing_running(tmp_path: Path) -> None:
+    pieces = [rows(3000, seed) for seed in range(12)]
+    pattern, folder, tally = written(tmp_path, pieces, "csv"), tmp_path / "parts", tmp_path / "all.banbury"
+    command = [sys.executable, "-m", "banbury", "count", pattern, "--target", "label", "--engine", "processes"]
+    command += ["--parts", str(folder), "-o", str(tally)]
+    with subprocess.Popen(command, start_new_session=True) as driver:
+        until = time.monotonic() + 60
+        while not list(folder.glob("part-*.banbury")) and time.monotonic() < until and driver.poll() is None:
+            time.sleep(0.01)
+        os.kill(driver.pid, signal.SIGKILL)
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.banbury")}
+    assert 0 < len(before) < 12 and not tally.exists()
+    until = time.monotonic() + 20
+    while _runs(driver.pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not _runs(driver.pid)
+    assert cli.main(command[3:]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert bb.load(tally) == bb.count(pandas.concat(pieces), "label")
+    assert cli.main([*command[3:-1], str(tmp_path / "again.banbury")]) == 0  # all parts are there
+    assert cli.main(["count", "-", "--engine", "processes", "--target", "label", "-o", str(tally)]) == 2
+    assert cli.main(["count", pattern, "--parts", str(folder), "--target", "label", "-o", str(tally)]) == 2
+
+
+def _runs(group: int) -> bool:
+    """Whether some process of a group of them is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 # Bad input -------------------------------------------------------------------------------------------------------------

@@ -431,6 +431,8 @@ class Tally:
             lines.append(
                 "  rounded: its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate"
             )
+        if self.parts:
+            lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
         if self.schema.left_out:
             lines.append(
                 f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"

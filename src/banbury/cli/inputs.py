@@ -51,8 +51,10 @@ def opened(args: Namespace) -> Iterator[Any]:
             yield args.spool
         return
     for path in args.input:
-        _check(path)
-    yield args.input[0] if len(args.input) == 1 else [Path(path) for path in args.input]
+        if not (getattr(args, "engine", None) and "://" in path):  # which workers read
+            _check(path)
+    several = args.input if getattr(args, "engine", None) else [Path(path) for path in args.input]
+    yield args.input[0] if len(args.input) == 1 else several
 
 
 def _spooled(args: Namespace, path: str) -> str:

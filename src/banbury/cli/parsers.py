@@ -298,10 +298,15 @@ learn | count | Count labelled data into a tally, to be merged, subtracted and e
 INPUT... [--target COLUMN] -o FILE [OPTIONS]
 $ banbury count january.csv --target churn -o january.banbury
 $ banbury count february.csv --like january.banbury -o february.banbury
+$ banbury count 'parts/*.parquet' --target churn --engine processes -o churn.banbury
 {INPUTS}
 {OUTPUT}
 {COUNTING.format(sets=SETS, choose="", several="")}
 --like FILE | count what this tally, model or network counted, to merge the two
+# where it is counted
+--engine ENGINE | on processes of this machine, or on a cluster: processes, dask://HOST:PORT. Each file is a part, and the tally \
+is the same
+--parts FOLDER | keep the tally of each part there; a count that was cut off goes on with those that are missing
 {READING.format(before="")}"""),
     _verb(f"""
 learn | merge | Add tallies up: the same as counting all their rows at once.

@@ -24,9 +24,14 @@ COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv 
 def count(args: Namespace) -> None:
     """Counts rows into a tally file, or under what another file counted where one is named."""
     inputs.check_output(args)
+    where = {} if args.engine is None else {"engine": args.engine, "parts_folder": args.parts}
+    if args.engine is None and args.parts is not None:
+        raise errors.bad_setting("--parts", args.parts, "given with --engine, which counts in parts")
+    if where and "-" in args.input:
+        raise errors.bad_setting("INPUT", "-", "files where --engine is given: each is a part")
     with inputs.labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
-            several = {"target_delimiter": args.target_delimiter}
+            several = {"target_delimiter": args.target_delimiter, **where}
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
         if args.features or args.text or args.missing != "skip":
@@ -34,7 +39,9 @@ def count(args: Namespace) -> None:
             raise errors.bad_setting("--like", args.like, wanted)
         like, reading = about.sums(inputs.kept(args.like)), {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
-            _keep(args, like.count(data, args.target, **reading))
+            _keep(args, like.count(data, args.target, **reading, **where))
+        elif where:
+            raise errors.bad_setting("--engine", args.engine, "left out where a network is counted")
         else:
             _keep(args, like.count_more(data, **reading))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from banbury import errors
@@ -86,8 +87,16 @@ class Processes:
 
 def pool() -> ProcessPoolExecutor:
     """A pool of as many processes as there are processors, none of them a copy of this one."""
-    return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_quiet)
+    return ProcessPoolExecutor(n_threads(None), mp_context=get_context("spawn"), initializer=_begun)
 
 
-def _quiet() -> None:
+def _begun() -> None:
+    """A process of the pool is quiet, and ends when the one that began it does, however that ended."""
     os.environ["BANBURY_PROGRESS"] = "0"
+    threading.Thread(target=_end_with_parent, name="banbury parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
