@@ -826,7 +826,7 @@ def test_what_was_not_counted_with_these_labels_is_not_forgotten() -> None:
     clf = bb.MultiLabelClassifier().fit(TEXTS, TOPICS)
     with pytest.raises(NegativeCount, match=r"left -1 rows among all rows in feature 'text' \(value 'zzz'\)"):
         clf.forget(["zzz"], [["grain"]])
-    with pytest.raises(NegativeCount, match=r"left -1 rows of label 'fuel' in feature 'text' \(value 'wheat'\)"):
+    with pytest.raises(NegativeCount, match=r"left -1 rows of label 'fuel' in feature 'text' \(value '\w+'\)"):
         clf.forget([TEXTS[0]], [["fuel"]])
 
 
