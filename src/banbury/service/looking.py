@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,15 @@ from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch
 from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
 from banbury.service.log import Kept
+from banbury.service.rows import key
 from banbury.service.state import State
+from banbury.service.teaching import suspicious
 from banbury.table import Table
 from banbury.tally import count
 from banbury.weighing import Weighing
 
+QUICK = 0.1  # seconds: what is measured faster is measured after every change
+MANY = 50  # and anything else when one row of so many changed
 FEWEST = 4  # rows that figures are made of
 CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
@@ -30,28 +36,57 @@ SHOWN = 24  # classes whose telling values are listed
 CELL = 50  # rows of a cell of the confusion matrix
 
 
+class Remembered:
+    """What was measured last, and as of which change."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.change, self.cost, self.value = -1, 0.0, None
+
+    def get(self, state: State, recent: bool, measure: Callable[[], Any]) -> Any:
+        """Measured anew where rows changed; if a ``recent`` value will do, only where that is quick, or many rows did."""
+        with self.lock:
+            change = state.change_number
+            many = (change - self.change) * MANY >= state.learner.n_rows
+            if self.change < 0 or (change != self.change and (not recent or self.cost <= QUICK or many)):
+                start = perf_counter()
+                self.value, self.change = measure(), change
+                self.cost = perf_counter() - start
+            return self.value
+
+
 @dataclass
 class Looking:
     """Measures of a state, made anew where rows were learned or forgotten, beside the answers."""
 
     state: State
-    lock: threading.Lock = field(default_factory=threading.Lock)
     grown: list[dict[str, Any]] = field(default_factory=list)  # accuracy, each time that it was asked for
-    _measured: tuple[int, list[Kept], CrossValidation | None] | None = None
+    _judged_rows: Remembered = field(default_factory=Remembered)
+    _suspicious: Remembered = field(default_factory=Remembered)
 
     def rows(self) -> list[Kept]:
         """The rows with a label whose contents are kept, in the order of their ids."""
         rows = [] if self.state.folder is None else self.state.log.rows(labelled=True)
         return [row for row in rows if row.row is not None]
 
-    def measured(self) -> tuple[list[Kept], CrossValidation | None]:
+    def measured(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
         """Every row with a label, judged by the model without it; None where there are too few, or labels are sets."""
-        with self.lock:
-            change = self.state.change_number
-            if self._measured is None or self._measured[0] != change:
-                rows = self.rows()
-                self._measured = change, rows, self._judged(rows)
-            return self._measured[1:]
+
+        def judged() -> tuple[list[Kept], CrossValidation | None]:
+            rows = self.rows()
+            return rows, self._judged(rows)
+
+        found: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(self.state, recent, judged)
+        return found
+
+    def suspicious(self, n: int, recent: bool = False) -> dict[str, Any]:
+        """Rows whose labels look wrong; ``recent``: those of some changes ago will do."""
+        if not recent:
+            return suspicious(self.state, n)
+        found: dict[str, Any] = self._suspicious.get(self.state, True, lambda: suspicious(self.state, max(n, 20)))
+        now = [(each, self.state.log.row(each["id"])) for each in found["rows"]]
+        left = [each for each, kept in now if kept is not None and kept.label == key(each["given"])]
+        return {"rows": left[:n]}
 
     def _judged(self, rows: list[Kept]) -> CrossValidation | None:
         tally = self.state.learner.tally()
@@ -71,7 +106,7 @@ class Looking:
         """The share of right answers on rows that were left out, with its error, and how it grew."""
         labelled, unlabelled = self.state.log.n_rows()
         told: dict[str, Any] = {"labelled": labelled, "unlabelled": unlabelled, "accuracy": None, "error": None}
-        found = self.measured()[1]
+        found = self.measured(recent=True)[1]
         if found is not None:
             told |= _right(found)
             point = {"rows": labelled, **_right(found)}

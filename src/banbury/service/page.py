@@ -20,7 +20,7 @@ from banbury.files import save
 from banbury.service.fields import fields, nomogram
 from banbury.service.rows import key
 from banbury.service.state import State
-from banbury.service.teaching import next_rows, suspicious
+from banbury.service.teaching import next_rows
 
 # Nothing of another host, nothing in line: what a row holds can never be run.
 POLICY = (
@@ -82,7 +82,8 @@ async def get_next(service: Any, request: Request) -> Any:
 
 async def get_suspicious(service: Any, request: Request) -> Any:
     n = max(1, service.number(request, "n", 10, service.limits.listed))
-    return await asyncio.to_thread(suspicious, service.state, n)
+    recent = request.query_params.get("recent") == "true"
+    return await asyncio.to_thread(service.looking.suspicious, n, recent)
 
 
 async def get_export(service: Any, request: Request) -> Response:

@@ -2,7 +2,7 @@
 import { shaded } from "./evidence.js";
 import { about, ask, drawn, fill, get, keep, named, node, percent, post, say, shown, table } from "./service.js";
 
-const AHEAD = 8; // rows that are fetched before they are needed
+const AHEAD = 24; // rows that are fetched before they are needed
 const POSTPONED = "banbury.postponed";
 let queue = [];
 let done = new Set(); // ids that were answered here, and may still be in a list that is on its way
@@ -36,7 +36,13 @@ export async function openLabel() {
 const checked = (id) => document.getElementById(id).checked;
 const postponed = () => JSON.parse(localStorage.getItem(POSTPONED) || "[]");
 
-async function ahead() {
+let fetching = null;
+function ahead() {
+  fetching = fetching || fetched().finally(() => { fetching = null; });
+  return fetching;
+}
+
+async function fetched() {
   const rows = (await get(`/next?n=${AHEAD + postponed().length + 1}&order=${checked("in-order") ? "id" : "telling"}`)).rows;
   const later = new Set(postponed());
   const there = new Set([...queue.map((row) => row.id), current && current.id]);
@@ -54,7 +60,7 @@ async function show() {
     picked = [];
   }
   drawTask(null);
-  if (queue.length < 3 && current) ahead().catch(say);
+  if (queue.length < AHEAD / 2 && current) ahead().catch(say);
   if (current && checked("shading")) {
     const mine = current;
     const asked = { row: mine.row };
@@ -196,7 +202,7 @@ async function aside() {
   const good = told.accuracy === null ? "" : ` Right on ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the rows labelled, each judged by a model without it.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
   fill("grown", told.grown.length > 1 ? growth(told.grown) : null);
-  doubts = labelled > 3 ? (await get("/suspicious?n=5").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
+  doubts = labelled > 3 ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
   fill("suspicious", doubts.length ? table(["row", "label", "rather", "probability", ""], doubts.map((each, k) => [
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
