@@ -1,0 +1,73 @@
+"""The loader of MLflow's pyfunc flavour: a model file of ours, without pickle.
+
+``mlflow.pyfunc.save_model(path, loader_module="banbury.mlflow", data_path="mail.banbury")`` packs a file that ``bb.save`` wrote;
+``mlflow.pyfunc.load_model`` and ``mlflow models serve`` then answer with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from banbury import errors
+from banbury.files import load
+from banbury.labels import LabelModel
+from banbury.naive_bayes import Model
+from banbury.readers import is_texts
+
+__all__ = ["PyfuncModel"]
+
+
+class PyfuncModel:
+    """A model that MLflow asks: rows in, a table of answers out."""
+
+    def __init__(self, model: Model | LabelModel) -> None:
+        self.model = model
+
+    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
+        """A frame with the class and its probability, or with the labels and theirs; ``params={"posteriors": True}``: all.
+
+        Rows are a frame or a mapping of columns, by the names they were counted under; or texts, for a model of one text.
+        """
+        import pandas as pd
+
+        wanted = dict(params or {})
+        posteriors = bool(wanted.pop("posteriors", False))
+        for name in wanted:
+            raise errors.unknown_choice("a parameter", name, ["posteriors"])
+        each = self.model.posterior(self._rows(model_input))
+        if isinstance(self.model, LabelModel):
+            labels, place = self.model.chosen(each), {label: k for k, label in enumerate(self.model.labels)}
+            shares = [[float(row[place[label]]) for label in own] for own, row in zip(labels, each, strict=True)]
+            told: dict[str, Any] = {"labels": [list(own) for own in labels], "probabilities": shares}
+            names = self.model.labels
+        else:
+            best, names = each.argmax(axis=1), self.model.classes
+            told = {"class": [names[k] for k in best.tolist()], "probability": each.max(axis=1)}
+        if posteriors:
+            told |= {f"P({name})": each[:, k] for k, name in enumerate(names)}
+        return pd.DataFrame(told)
+
+    def _rows(self, given: Any) -> Any:
+        """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""
+        columns, schema = getattr(given, "columns", None), self.model.schema
+        alone = len(schema.columns) == 1 and "text" in schema.kinds().values()
+        if alone and columns is not None and len(columns) == 1:
+            return (
+                [str(text) for text in given.iloc[:, 0]]
+                if not schema.named
+                else {schema.columns[0]: list(given.iloc[:, 0])}
+            )
+        if isinstance(given, (str, bytes, os.PathLike)) or (is_texts(given) and not alone):
+            wanted = "a frame or a mapping of columns; of a model of one text, texts: no name of a file is read here"
+            raise errors.bad_setting("model_input", type(given).__name__, wanted)
+        return given
+
+
+def _load_pyfunc(path: str) -> PyfuncModel:
+    """What MLflow calls with the path of the file that was packed."""
+    model = load(path)
+    if not isinstance(model, (Model, LabelModel)):
+        raise errors.bad_setting("what is loaded", type(model).__name__, "a model; of a tally bb.estimate makes one")
+    return PyfuncModel(model)
