@@ -385,6 +385,12 @@ class Counts:
 
 # Words ---------------------------------------------------------------------------------------------------------------
 
+# What a file has of words: of whole numbers, or of fractional weights.
+WORD_STATES = (
+    {"bytes", "ends", "starts", "classes", "texts", "occurrences", "documents"},
+    {"bytes", "ends", "starts", "classes", "texts.parts", "parts"},
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Words:

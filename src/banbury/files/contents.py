@@ -18,7 +18,7 @@ from banbury.files import weighing
 from banbury.files.checking import Arrays, check, integers_of, under
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
-from banbury.sums import MOST_ROWS, some
+from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
 from banbury.tally import Tally
 from banbury.weighing import Weighing
 
@@ -122,6 +122,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     return model.calibrated(None if method is None else Calibration.from_state(method, state))
 
 
+def _is_state(sums: Any, names: set[str]) -> bool:
+    """Whether sums have a state of these names. Of words it is not made to see: that would sort them all."""
+    return names - {"slots"} in WORD_STATES if isinstance(sums, Words) else names == sums.state().keys()
+
+
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     schema = _schema(about["schema"])
     classes = names_of("classes", about["classes"])
@@ -139,8 +144,11 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     check(len(set(held)) == len(held), "two parts have one name")
     tally = Tally(schema, classes, rows, sums, skipped, rounded, frozenset(held))
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
-    known = tally.numbers().keys() | tally.states().keys()
-    alike = digits.keys() == tally.numbers().keys() and known == arrays.keys() - beside
+    rest = arrays.keys() - beside - tally.numbers().keys()
+    states = ({name.removeprefix(f"{g}.") for name in rest if name.startswith(f"{g}.")} for g in range(len(sums)))
+    whole = all(_is_state(own, names) for own, names in zip(sums, states, strict=True))
+    alike = digits.keys() == tally.numbers().keys() and tally.numbers().keys() <= arrays.keys() and whole
+    alike = alike and all(name.partition(".")[0] in map(str, range(len(sums))) for name in rest)
     check(alike, "there are arrays, or digits of arrays, that no tally has")
     check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
     if rounded:
