@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -66,6 +67,21 @@ def test_a_thousand_partitions_most_of_them_empty(client: Any, frame: pandas.Dat
     spread = [empty] * 400 + pieces[:15] + [empty] * 500 + pieces[15:] + [empty] * 70
     assert len(spread) == 1000
     assert bb.count(spread, "label") == bb.count(table, "label")
+
+
+def test_validation_is_that_of_one_process(client: Any, frame: pandas.DataFrame) -> None:
+    table = frame.iloc[:500].assign(user=[f"user {number % 31}" for number in range(500)])
+    collection = dd.from_pandas(table, npartitions=4)
+    for settings in ({"features": {"user": None}}, {"id": "user"}):
+        whole = bb.cross_validate(table, "label", folds=3, deal="content", **settings)
+        found = bb.cross_validate(collection, "label", folds=3, **settings)
+        assert (found.accuracy, found.log_loss, found.brier) == (whole.accuracy, whole.log_loss, whole.brier)
+        assert found.confusion.tolist() == whole.confusion.tolist()
+    model = bb.estimate(bb.count(frame.iloc[500:], "label"))
+    found, whole = bb.evaluate(model, collection.drop(columns="user")), bb.evaluate(model, table.drop(columns="user"))
+    assert (found.accuracy, found.log_loss, found.macro_f1) == (whole.accuracy, whole.log_loss, whole.macro_f1)
+    found = bb.tune(collection, "label", alpha=[0.1, 1.0], folds=3)
+    assert found.best == bb.tune(table, "label", alpha=[0.1, 1.0], folds=3, deal="content").best
 
 
 def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
@@ -178,7 +194,8 @@ def _wait(done: Any) -> None:
     assert done()
 
 
-def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame) -> None:
+def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_dask, "WITHIN", "1s")
     with pytest.raises(errors.EngineError, match=r"no scheduler of Dask answers at 127.0.0.1:1 "):
         bb.count(frame, "label", engine="dask://127.0.0.1:1")
     with distributed.Client(client.scheduler.address, set_as_default=False) as closed:
@@ -190,6 +207,22 @@ def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame) -> No
     array = pytest.importorskip("dask.array").ones((4, 4), chunks=(2, 2))
     with pytest.raises(errors.BadSetting, match="data of Dask must be a dataframe"):
         bb.count(array, "label")
+
+
+def test_a_worker_without_banbury(client: Any, frame: pandas.DataFrame) -> None:
+    client.run(_hide_banbury, workers=list(client.nthreads())[:1])
+    try:
+        with pytest.raises(errors.EngineError, match=r"has no package 'banbury'.* pip install banbury=="):
+            bb.count(dd.from_pandas(frame, npartitions=2), "label")
+    finally:
+        client.run(lambda: sys.modules.pop("banbury") if sys.modules.get("banbury", sys) is None else None)
+    assert bb.count(dd.from_pandas(frame, npartitions=2), "label") == bb.count(frame, "label")
+
+
+def _hide_banbury() -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "banbury"]:
+        del sys.modules[name]
+    sys.modules["banbury"] = None  # type: ignore[assignment]
 
 
 def test_without_a_cluster_the_scheduler_that_is_set_does_the_work(frame: pandas.DataFrame) -> None:

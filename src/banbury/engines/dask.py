@@ -20,12 +20,14 @@ from banbury import __version__, errors
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 
+WITHIN = "10s"  # a scheduler that is named answers
 AT_ONCE = 8  # partitions that are computed together where there is no cluster
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
     """The partitions of a collection of Dask, or the parts of other data, with the client that is given or is there."""
     client = client_of(engine)
+    _check_workers(client)
     if isinstance(data, Delayed):
         data = [data]
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, Delayed) for part in data):
@@ -61,7 +63,7 @@ def client_of(engine: Any) -> Any:
             client = _clients.get(address)
             if client is None or client.status != "running":
                 try:
-                    client = Client(f"tcp://{address}", timeout="10s", set_as_default=False)
+                    client = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
                 except (OSError, ValueError) as problem:
                     text = f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
                     raise errors.EngineError(f"{text}address: engine='dask://host:8786'.", address=address) from None
@@ -81,6 +83,23 @@ def _running(client: Any) -> Any:
         text = f"the client of Dask is {client.status}. Start another one, as in client = distributed.Client(...), and give it: "
         raise errors.EngineError(f"{text}engine=client.", status=client.status)
     return client
+
+
+def _check_workers(client: Any) -> None:
+    """Raises where a worker has no Banbury: it could not even read what it is to do."""
+
+    def has_banbury() -> bool:
+        try:
+            import banbury  # noqa: F401
+        except ImportError:
+            return False
+        return True
+
+    if client is not None:
+        without = [address for address, there in client.run(has_banbury).items() if not there]
+        if without:
+            text = f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: "
+            raise errors.EngineError(f"{text}pip install banbury=={__version__}", workers=without)
 
 
 class Dask:
@@ -192,8 +211,6 @@ class Dask:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
             raise
-        except ModuleNotFoundError as lacking:
-            raise _lacks(lacking) from None
         except Exception as problem:
             raise _explained(problem) from problem
 
@@ -237,13 +254,6 @@ def _added(add: Add, parcels: Sequence[Parcel]) -> Parcel:
     return add(parcels)
 
 
-def _lacks(lacking: ModuleNotFoundError) -> errors.EngineError:
-    package = (lacking.name or "").partition(".")[0]
-    wanted = f"banbury=={__version__}" if package == "banbury" else package
-    text = f"a worker of Dask has no package {package!r}. Install it on every worker: pip install {wanted}"
-    return errors.EngineError(text, package=package)
-
-
 def _explained(problem: Exception) -> Exception:
     """What went wrong on the cluster, in words; errors of a user's own partitions stay as they are."""
     kind = type(problem).__name__
@@ -252,8 +262,4 @@ def _explained(problem: Exception) -> Exception:
         return errors.EngineError(f"{text}give smaller partitions, or workers more memory.")
     if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
         return errors.EngineError(f"the work on Dask was cancelled, or its scheduler is gone ({problem}). Start again.")
-    if isinstance(problem, RuntimeError) and "deserializ" in str(problem).lower():
-        cause = problem.__cause__ or problem.__context__
-        if isinstance(cause, ModuleNotFoundError):
-            return _lacks(cause)
     return problem
