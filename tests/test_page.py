@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import banbury as bb
-from banbury.cli.label import _begun
+from banbury.cli.label import _opened
 from banbury.cli.parsers import parsed
 from banbury.service import page as files
 from banbury.service.app import Service
-from banbury.service.state import Put, State
+from banbury.service.state import Delete, Put, State
 from serving import at_a_socket, labels_model, plain_table, table, weighed_table
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -62,7 +62,19 @@ def begun(tmp_path: Path, **more: str) -> State:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
     args = parsed(words)
     assert args is not None
-    return _begun(args)
+    return _opened(args)
+
+
+def test_a_start_that_was_broken_off_is_taken_up_again(tmp_path: Path) -> None:
+    with begun(tmp_path) as state:
+        digest = state.digest()
+        assert state.log.n_rows() == (0, 40)
+        state.log._writing.execute("DELETE FROM about WHERE name = 'names'")
+        state.change(Delete("0000007"))
+    with begun(tmp_path) as again:
+        assert (again.log.n_rows(), again.names, again.digest()[0]) == ((0, 40), ["spam", "ham"], digest[0])
+    with pytest.raises(bb.BanburyError, match="the state has its rows already"):
+        begun(tmp_path)
 
 
 def shown_label(tab: Any) -> str:

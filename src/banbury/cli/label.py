@@ -30,14 +30,33 @@ def label(args: Namespace) -> None:
     """Keeps the rows in a state, unless it was begun before, and serves its page."""
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
-    begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    if begun and args.input:
-        text = "left out: the state has rows already. Name another --state to begin anew"
-        raise errors.bad_setting("INPUT", " ".join(args.input), text)
-    if not begun and not args.input:
-        raise errors.bad_setting("INPUT", None, f"rows to label: {args.state} holds none yet")
-    with State.of(None, args.state) if begun else _begun(args) as state:
+    with _opened(args) as state:
         run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
+
+
+def _opened(args: Namespace) -> State:
+    """The state as it was left; or begun with the rows, of which a part may be there from a start that was broken off."""
+    there = os.path.exists(os.path.join(args.state, "log.sqlite"))
+    state = State.of(None, args.state) if there else None
+    try:
+        if state is not None and state.names is not None:
+            if args.input:
+                text = "left out: the state has its rows already. Name another --state to begin anew"
+                raise errors.bad_setting("INPUT", " ".join(args.input), text)
+            return state
+        if not args.input:
+            raise errors.bad_setting("INPUT", None, f"rows to label: {args.state} does not hold all of them yet")
+        with inputs.opened(args) as data:
+            tally, rows = _pool(data, args)
+            state = State.of(tally, args.state) if state is None else state
+            for part in _parts(rows):
+                state.change(Together(tuple(part)))
+        state.offer([name.strip() for name in (args.classes or "").split(",") if name.strip()])
+        return state
+    except BaseException:
+        if state is not None:
+            state.close()
+        raise
 
 
 def serve_demo(args: Namespace) -> None:
@@ -57,22 +76,8 @@ def _demo_state(folder: str) -> State:
     puts = (Put(names[k], rows[k], labels[k] if k % 4 == 1 else None) for k in range(1, len(rows), 2))
     for part in _parts(iter(puts)):
         state.change(Together(tuple(part)))
+    state.offer([])
     return state
-
-
-def _begun(args: Namespace) -> State:
-    names = [name.strip() for name in (args.classes or "").split(",") if name.strip()]
-    with inputs.opened(args) as data:
-        tally, rows = _pool(data, args)
-        state = State.of(tally, args.state)
-        try:
-            state.offer(names)
-            for part in _parts(rows):
-                state.change(Together(tuple(part)))
-        except BaseException:
-            state.close()
-            raise
-        return state
 
 
 def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:

@@ -27,7 +27,7 @@ def fields(state: State) -> dict[str, Any]:
     learner = state.learner
     tally = learner.tally()
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
-    known = [name for name in state.names if name not in names]
+    known = [name for name in state.names or [] if name not in names]
     told = {"fields": list(_fields(learner)), "names": names + known}
     drawn = len(names) > 1 or tally.schema.labels is not None
     return told | {"sheet": drawn and any(field["kind"] != "list" for field in told["fields"])}

@@ -206,9 +206,9 @@ class State:
         return self.learner.change
 
     @property
-    def names(self) -> list[Any]:
-        """Classes that rows may be given though none has them yet."""
-        return [] if self._log is None else list(self._log.about.get("names", []))
+    def names(self) -> list[Any] | None:
+        """Classes that rows may be given though none has them yet; None where that was never said."""
+        return None if self._log is None else self._log.about.get("names")
 
     def row(self, id: str) -> Answer:
         """A row with its label, as they stand."""
