@@ -79,7 +79,7 @@ clean: ## Remove everything that was built, .venv included
 	@touch $@
 
 .venv/engines.stamp: .venv/core.stamp
-	$(bin)/python -m pip install --quiet 'banbury[dask]'
+	$(bin)/python -m pip install --quiet 'banbury[dask,spark]'
 	@touch $@
 
 # An editable install of the release build; it brings the run-time dependencies too.

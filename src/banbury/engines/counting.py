@@ -36,11 +36,13 @@ def at_partition(partition: int, name: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def here(rows: Any) -> Iterator[Any]:
-    """The rows of a partition as the readers take them: of a file elsewhere, such as s3://…, a copy; of others a list."""
+    """The rows of a partition as the readers take them: of a file elsewhere, such as s3://…, a copy; of an iterator a list.
+
+    A stream of Arrow's is read as it comes."""
     if isinstance(rows, str) and "://" in rows:
         with copied(rows) as path:
             yield path
-    elif hasattr(rows, "__next__") or isinstance(rows, tuple):
+    elif isinstance(rows, tuple) or (hasattr(rows, "__next__") and not hasattr(rows, "__arrow_c_stream__")):
         yield list(rows)
     else:
         yield rows

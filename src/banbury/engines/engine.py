@@ -6,24 +6,18 @@ those of a user, ``engine`` is what was given (a client, a name, or None where t
 Work is a function of the number of a partition and its rows, which gives a parcel: a list of bytes, none of them longer than
 ``parcels.CHUNK``, so that each fits a binary cell of Arrow. It can be pickled, and changes nothing: whether it is run once
 or twice, here or there, the parcel is the same. Rows are whatever ``bb.count`` reads: a frame of pandas, an Arrow table, a list
-of records or texts, the name of a file.
-
-Spark fits in so: ``engine`` wraps a dataframe, or files with a session, whose ``each`` maps the work over ``mapInArrow`` (the
-number of the partition is ``TaskContext.get().partitionId()``, of a record batch iterator the rows are
-``pyarrow.Table.from_batches``) into rows of (partition, place, bytes) and groups what ``toLocalIterator`` or ``toArrow`` brings
-by partition; ``first`` gives ``take(0, frame.limit(n))``; ``n_partitions`` may be None where that is not known beforehand;
-``added`` may leave the adding to the driver, as ``each`` does; ``answered`` is a ``mapInArrow`` with the columns of the answer.
+of records or texts, a stream of Arrow's, the name of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 Parcel = list[bytes]
 PartWork = Callable[[int, Any], Parcel]
-Add = Callable[[Sequence[Parcel]], Parcel]
+Add = Callable[[Iterable[Parcel]], Parcel]
 Steps: TypeAlias = Generator[T, None, None]  # closed when no more is wanted
 FAN_IN = 8  # parcels that are added up at a time
 

@@ -105,8 +105,8 @@ def in_chunks(content: bytes) -> list[bytes]:
     return [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
 
 
-def added(parcels: Sequence[Parcel]) -> Parcel:
-    """The sum of parcels, as a parcel: what an engine does with eight at a time."""
+def added(parcels: Iterable[Parcel]) -> Parcel:
+    """The sum of parcels, as a parcel, one after the other: what an engine does with eight at a time."""
     return total(Counted.unpacked(parcel) for parcel in parcels).packed()
 
 
