@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +24,7 @@ import pytest
 import banbury as bb
 import serving
 from banbury import errors
+from banbury.cli import main
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import ENDPOINTS, Limits, Service
 from banbury.service.rows import rows_of
@@ -389,3 +398,97 @@ def test_refitting_over_http(tmp_path: Path) -> None:
 def test_a_weighed_model_names_a_value_that_it_cannot_score(value: Any) -> None:
     with pytest.raises(errors.BadValue, match="'fever'"):
         serving.weighed_table().posterior([{**serving.table_row(random.Random(0)), "fever": value}])
+
+
+# The page of the docs -------------------------------------------------------------------------------------------------
+
+TEXTS = {"ham": ["lunch at noon", "noon is fine", "see you"], "spam": ["cheap watches", "cheap pills", "free pills"]}
+BLOCK = re.compile(r"```console\n(.*?)```", re.S)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_what_the_docs_show_is_what_is_answered(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "service.md").read_text()
+    labels = [label for label, texts in TEXTS.items() for _ in texts]
+    model = bb.estimate(bb.count([text for texts in TEXTS.values() for text in texts], target=labels))
+    n = 0
+    with serving_at(State.of(model, tmp_path / "state")) as client:
+        at = f"localhost:{client.base_url.port}"
+        for command, answer in re.findall(r"^\$ (curl .*)\n(.*)$", "\n".join(BLOCK.findall(page)), re.M):
+            found = subprocess.run(
+                ["bash", "-c", command.replace("localhost:8000", at)], capture_output=True, text=True
+            )
+            expected = ".*".join(map(re.escape, answer.split("...")))
+            assert re.fullmatch(expected, found.stdout.strip()), f"{command}\n{found.stdout}"
+            n += 1
+    assert n >= 11
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def banbury(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "banbury", *words], capture_output=True, text=True, env=ENVIRONMENT)
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(bb.__file__).parents[1])}
+
+
+def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
+    """Started, asked, refused twice, killed while eight clients learn, started again, verified."""
+    model, state = tmp_path / "mail.banbury", tmp_path / "state"
+    bb.save(serving.texts_model(), model)
+    acknowledged: set[str] = set()
+    for end in (signal.SIGKILL, signal.SIGTERM):
+        command = [sys.executable, "-m", "banbury", "serve", str(model), "--state", str(state), "--port", "0", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
+            assert process.stdout is not None
+            told = "".join(iter(process.stdout.readline, "}\n")) + "}"
+            url = json.loads(told)["url"]
+
+            def learn(number: int) -> None:
+                with suppress(httpx.HTTPError), httpx.Client(base_url=url, trust_env=False) as client:  # noqa: B023
+                    for n in range(1_000):
+                        id = f"{end.name}-{number}-{n}"  # noqa: B023
+                        if client.put(f"/rows/{id}", json={"row": f"text {n}", "label": "ham"}).status_code == 201:
+                            acknowledged.add(id)
+
+            clients = [threading.Thread(target=learn, args=(number,)) for number in range(8)]
+            for thread in clients:
+                thread.start()
+            while len(acknowledged) < 40:
+                time.sleep(0.01)
+            if end == signal.SIGKILL:
+                second = banbury("serve", "--state", str(state), "--port", "0")
+                assert (second.returncode, "another server runs" in second.stderr) == (1, True)
+            process.send_signal(end)
+            for thread in clients:
+                thread.join()
+        assert process.returncode in (-signal.SIGKILL, 128 + signal.SIGTERM, 0)
+    verified = banbury("serve", "--state", str(state), "--verify", "--json")
+    assert verified.returncode == 0, verified.stderr
+    assert json.loads(verified.stdout)["equal"]
+    with State.of(None, state) as again:
+        assert acknowledged <= {row["id"] for row in again.rows(n=-1)}
+
+
+def test_the_command_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "mail.banbury")
+    bb.save(serving.texts_model(), model)
+    for words, said in (
+        ((), "MODEL must be"),
+        ((model, "--host", "0.0.0.0"), "--tokens"),
+        ((model, "--port", "99999"), "--port"),
+        ((model, "--max-body", "0"), "--max-body"),
+        ((model, "--learned", "rows.csv"), "--learned"),
+        ((str(tmp_path / "none.banbury"),), "none.banbury"),
+        (("--state", str(tmp_path / "none")), "cannot hold a state"),
+    ):
+        assert main(["serve", *words]) in (1, 2)
+        assert said in capsys.readouterr().err
+
+
+def test_the_service_imports_nothing_that_it_does_not_need() -> None:
+    code = "import sys, banbury.cli.serve; print(*({'sklearn', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

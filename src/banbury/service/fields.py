@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import banbury
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
-from banbury.plots.nomogram import NomogramDisplay
-from banbury.plots.scales import Scale
 from banbury.service.learner import Learner
 from banbury.service.state import State
+
+if TYPE_CHECKING:
+    from banbury.plots.scales import Scale
 
 MOST_FIELDS = 300
 MOST_VALUES = 2_000
@@ -88,7 +90,7 @@ def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, 
             names = model.classes[best], model.classes[others[0]] if against is None else against
             names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
         assert isinstance(model, Model)
-        sheet = NomogramDisplay.of(model, *names)
+        sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
         points = sheet.points(batch)
     shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)[:LANES]
     told = (label, f"not {label}") if names == (True, False) and label is not None else names
