@@ -14,8 +14,9 @@ from banbury.distributions.family import Choice
 from banbury.labels import LabelModel, Thresholds
 from banbury.naive_bayes import Calibrates, ClassPrior, LiveModel, Model, class_log_prior, estimated
 from banbury.service.rows import JsonRows
-from banbury.tally import Growing, Part, Tally
+from banbury.tally import Growing, Part, Tally, Touched
 
+MANY = 1_000  # rows after which a model is derived anew rather than followed
 QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
 
 PLAIN = Choice()
@@ -80,6 +81,7 @@ class Learner:
         self._growing: Growing | None = Growing.of(tally) if tally.classes else None  # None: no row at all
         self._none = None if tally.classes else tally  # the sums of no rows, where there are none
         self._live: LiveModel | None = None
+        self._unfollowed: list[Touched] = []  # what rows changed since the live model was last brought up to date
         self._model: Model | LabelModel | None = None
         self._as_of, self._cost = -1, 0.0
         self.weighed_at: int | None = None  # the change as of which weights were learned here
@@ -159,21 +161,34 @@ class Learner:
             return None
 
     def _follow(self, touched: Any, before: Sequence[Any]) -> None:
-        """Brings the parameters of a plain model up to date; raises where there is no such model."""
+        """Notes what the parameters of a plain model have yet to follow; raises where there is no such model."""
         if self._growing is None:
-            self._live = self._model = None
+            self._live, self._model, self._unfollowed = None, None, []
             return
-        seen, prior = self._growing.seen, self.settings.class_prior
         if self.schema.labels is None:
-            class_log_prior(prior, seen)
-        if not self.follows:
-            return
-        if self._live is None or touched is None or self._growing.classes != tuple(before):
+            class_log_prior(self.settings.class_prior, self._growing.seen)
+        if touched is None or self._growing.classes != tuple(before) or len(self._unfollowed) >= MANY:
+            self._live, self._unfollowed = None, []  # it is derived anew
+        elif self._live is not None:
+            self._unfollowed.append(touched)
+
+    def _followed(self) -> Model:
+        """The plain model, brought up to date."""
+        assert self._growing is not None
+        seen = self._growing.seen
+        if self._live is None:
             made = self.settings.model(seen)
             assert isinstance(made, Model)
-            self._live = LiveModel(made)
-        else:
-            self._live.follow(seen, [touched], prior)
+            self._live, self._unfollowed = LiveModel(made), []
+        elif self._unfollowed:
+            try:
+                self._live.follow(seen, self._unfollowed, self.settings.class_prior)
+            except BaseException:
+                self._live = None
+                raise
+            finally:
+                self._unfollowed = []
+        return self._live.model
 
     # Answering
 
@@ -190,10 +205,7 @@ class Learner:
                     "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
                 )
             if self.follows:
-                if self._live is None:
-                    self._follow(None, ())
-                assert self._live is not None
-                return self._live.model, self.change
+                return self._followed(), self.change
             if self._model is None or (self._as_of != self.change and self._cost <= QUICK):
                 self._derived(self._growing.frozen(), self.settings, self.change)
             elif self._as_of != self.change and not self._deriving:
