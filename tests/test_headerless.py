@@ -315,3 +315,14 @@ def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
     assert "if the file has none, say --no-header" in said("fit Collection", capsys)[2]
     assert "if the file has none, say --no-header" in said("fit Collection --target kind", capsys)[2]
     assert "if the file has none" not in said("fit rows.ndjson", capsys)[2]
+
+
+def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):
+    path = tmp_path / "adult.test"
+    path.write_text("|1x3 Cross validator\n25, Private, yes\n38, Private, no\n")
+    with pytest.raises(
+        bb.errors.BadFile, match="line 2: .*If the first line is a title, pass it over with skip_lines=1"
+    ):
+        list(read(path, header=False))
+    [batch] = read(path, header=False, skip_lines=1)
+    assert batch.n_rows == 2 and len(batch.names) == 3

@@ -1330,3 +1330,14 @@ def test_repeats_are_told_as_such() -> None:
     assert str(found).startswith("2 × 3-fold cross-validation: 12 rows")
     assert str(bb.cross_validate(NUMBERS, LETTERS, folds=[(range(8), range(8, 12))]).accuracy).count("±") == 0
     assert "  weight  " in str(bb.cross_validate(NUMBERS, LETTERS, folds=3, weights=np.full(12, 0.5)))
+
+
+def test_rows_none_of_whose_labels_is_a_class_of_the_model_are_told_with_what_to_do(recwarn):
+    model = bb.estimate(bb.count({"x": list("aabb"), "y": ["<=50K", "<=50K", ">50K", ">50K"]}, target="y"))
+    found = bb.evaluate(model, {"x": list("ab"), "y": ["<=50K.", ">50K."]})
+    [warning] = recwarn
+    assert "they are '<=50K.', '>50K.', and its classes are '<=50K', '>50K'" in str(warning.message)
+    assert "every answer is wrong. Did you mean '<=50K'? Spell them as the model does" in str(warning.message)
+    assert found.accuracy.value == 0 and found.notes[0].startswith("no label of these rows is a class of the model")
+    assert bb.evaluate(model, {"x": list("ab"), "y": ["<=50K", "new"]}).notes == ("the model has not met 'new'",)
+    assert len(recwarn) == 1

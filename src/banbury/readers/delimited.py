@@ -306,10 +306,11 @@ class _DelimitedFile(BlockFile):
             for line, fields in self.records(block):
                 if len(fields) != expected:
                     text, line_1 = self.delimiter.join(fields), "header" if self.has_header else "first line"
+                    title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
                     return errors.BadFile(
                         f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the {line_1} has {expected}: "
                         f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
-                        "Mend the line, or name the delimiter with delimiter=.",
+                        f"Mend the line, or name the delimiter with delimiter=.{title}",
                         path=self.path,
                         line=line,
                     )

@@ -381,7 +381,14 @@ class StreamedEvaluation(Measures):
 
 def met(model: Any, seen: Iterable[Label]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
     """The classes of a model and those that rows have beside them; and a note of these."""
-    new = in_order(set(seen).difference(model.classes))
+    seen = set(seen)
+    new = in_order(seen.difference(model.classes))
+    if new and not seen.intersection(model.classes):
+        here, there = (errors.listed(map(repr, each), 5) for each in (new, model.classes))
+        note = f"no label of these rows is a class of the model: they are {here}, and its classes are {there}"
+        near = f"So every answer is wrong.{errors.did_you_mean(new[0], model.classes)}"
+        errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
+        return (*model.classes, *new), (note,)
     notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
     return (*model.classes, *new), notes
 

@@ -170,7 +170,7 @@ def _tuned_elsewhere(
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     rest = {"class_prior": class_prior, "seed": dealing.seed}
     each = work.validated(target, dealing, [{**settings, **rest} for settings in grid], **counting)
-    accuracies = np.array([validation.outcomes.right for validation in each])
+    accuracies = np.array([validation.accuracy.value for validation in each])
     scores = accuracies if scoring == "accuracy" else np.array([getattr(validation, scoring) for validation in each])
     found = Tuning(each[0].tally, tuple(grid), scores, accuracies, scoring, rest)
     found.warn_of_edges()
@@ -190,7 +190,7 @@ class Tuning:
     tally: Tally  # of all rows, counted as the best settings say
     settings: tuple[dict[str, Any], ...]
     scores: Real  # one per setting
-    accuracies: Real
+    accuracies: Real  # means over folds
     scoring: Scoring
     rest: Mapping[str, Any]
     chosen: FamilyChoice | None = None
@@ -417,10 +417,11 @@ class _Comparison:
 
     def figures(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting, of what was noted."""
-        weight = sum(float(self._weights(test).sum()) for test in self.tests)
+        each = np.array([float(self._weights(test).sum()) for test in self.tests])
+        weight = float(each.sum())
         if not weight > 0:
             raise errors.tested_nothing()
-        accuracies = self.right.sum(axis=1) / weight
+        accuracies = (self.right[:, each > 0] / each[each > 0]).mean(axis=1)  # over folds, as cross_validate has it
         if self.scoring == "macro_f1":
             cells = self.confusion.sum(axis=1)
             both = cells.sum(axis=1) + cells.sum(axis=2)
