@@ -78,20 +78,19 @@ def _kind(kind: Any) -> str:
 def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, Any]:
     """For how many decibans each value speaks for the class of a row against another; of labels, for one against its absence."""
     batch = learner.rows.batch([row])
-    with learner.lock:
-        model, _ = learner.answering()
-        posterior = model.posterior(batch)[0]
-        if isinstance(model, LabelModel):
-            label = model.labels[int(np.argmax(posterior))] if label is None else label
-            model = estimate(yes_no(model.tally, label))
-            names: tuple[Any, Any] = (True, False)
-        else:
-            best, *others = np.argsort(-posterior, kind="stable").tolist()
-            names = model.classes[best], model.classes[others[0]] if against is None else against
-            names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
-        assert isinstance(model, Model)
-        sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
-        points = sheet.points(batch)
+    model = learner.apart()
+    posterior = model.posterior(batch)[0]
+    if isinstance(model, LabelModel):
+        label = model.labels[int(np.argmax(posterior))] if label is None else label
+        model = estimate(yes_no(model.tally, label))
+        names: tuple[Any, Any] = (True, False)
+    else:
+        best, *others = np.argsort(-posterior, kind="stable").tolist()
+        names = model.classes[best], model.classes[others[0]] if against is None else against
+        names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
+    assert isinstance(model, Model)
+    sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
+    points = sheet.points(batch)
     shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)[:LANES]
     told = (label, f"not {label}") if names == (True, False) and label is not None else names
     lanes = [{**_lane(scale), "points": strict(points[scale.feature])} for scale in shown]

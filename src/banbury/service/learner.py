@@ -81,6 +81,7 @@ class Learner:
         self._growing: Growing | None = Growing.of(tally) if tally.classes else None  # None: no row at all
         self._none = None if tally.classes else tally  # the sums of no rows, where there are none
         self._live: LiveModel | None = None
+        self._apart: tuple[int, Model | LabelModel] | None = None
         self._unfollowed: list[Touched] = []  # what rows changed since the live model was last brought up to date
         self._model: Model | LabelModel | None = None
         self._as_of, self._cost = -1, 0.0
@@ -214,6 +215,17 @@ class Learner:
                 self._beside.submit(self._derive_beside, self._growing.frozen(), self.settings, self.change)
             assert self._model is not None
             return self._model, self._as_of
+
+    def apart(self) -> Model | LabelModel:
+        """A model of the rows as they stand that no later row changes, for what takes long: nobody waits for it."""
+        model, change = self.answering()
+        if not self.follows:
+            return model
+        kept = self._apart
+        if kept is None or kept[0] != change:
+            tally = self.tally()
+            kept = self._apart = (change, self.settings.model(tally))
+        return kept[1]
 
     def _derived(self, tally: Tally, settings: Settings, change: int) -> None:
         start = perf_counter()

@@ -116,10 +116,8 @@ class Looking:
 
     def look(self) -> dict[str, Any]:
         """All that a page shows of a model."""
-        learner = self.state.learner
-        with learner.lock:
-            model, _ = learner.answering()
-            told: dict[str, Any] = {"informative": _informative(model), "weights": _weights(model)}
+        model = self.state.learner.apart()
+        told: dict[str, Any] = {"informative": _informative(model), "weights": _weights(model)}
         rows, found = self.measured()
         if isinstance(model, LabelModel):
             told["measured"] = self._of_labels(rows)

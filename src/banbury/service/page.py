@@ -58,7 +58,7 @@ async def get_fields(service: Any, request: Request) -> Any:
 
 async def post_nomogram(service: Any, request: Request) -> Any:
     given, _ = await service.json(request, ("row", "against", "label"))
-    row = service.check_row(given.get("row") or {})
+    row = service.check_row(given.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, given.get("against"), given.get("label"))
 
 

@@ -29,15 +29,14 @@ def suspicious(state: State, n: int) -> dict[str, Any]:
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
     found = found_suspicious(_batch(state, rows), labels, n=n, schema=schema)
-    told = [
-        {"id": rows[k].id, "holds": json.loads(rows[k].row or "null"), **each.to_dict(), "explanation": why.to_dict()}
-        for each, why in zip(found.rows, found.explanations, strict=True)
-        for k in [each.row]
-    ]
-    return {"rows": [{**each, "row": each.pop("holds")} for each in told]}
+    told = []
+    for each, why in zip(found.rows, found.explanations, strict=True):
+        own = {**_told(rows[each.row]), "explanation": why.to_dict()}
+        told.append({**each.to_dict(), **own})  # the row itself in place of its number
+    return {"rows": told}
 
 
-def next_rows(state: State, n: int, order: str, change: int | None = None) -> dict[str, Any]:
+def next_rows(state: State, n: int, order: str) -> dict[str, Any]:
     """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
@@ -49,17 +48,10 @@ def next_rows(state: State, n: int, order: str, change: int | None = None) -> di
     classes = state.learner.classes
     if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
         return {"rows": [_told(row) for row in rows[:n]]}
-    with state.learner.lock:
-        model, as_of = state.learner.answering()
-        assert not isinstance(model, LabelModel)
-        found = next_to_label(model, _batch(state, rows), n=min(n, len(rows)), seed=as_of)
-    return {"rows": [{**_told(rows[each.row]), **_why(each)} for each in found.rows]}
-
-
-def _why(each: Any) -> dict[str, Any]:
-    told = each.to_dict()
-    told.pop("row")
-    return dict(told)
+    model = state.learner.apart()
+    assert not isinstance(model, LabelModel)
+    found = next_to_label(model, _batch(state, rows), n=min(n, len(rows)), seed=state.change_number)
+    return {"rows": [{**each.to_dict(), **_told(rows[each.row])} for each in found.rows]}
 
 
 def _told(row: Kept) -> dict[str, Any]:
