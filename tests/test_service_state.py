@@ -151,6 +151,17 @@ def test_the_same_again_changes_nothing(tmp_path: Path) -> None:
         assert len(state.history()) == 1
 
 
+def test_what_is_committed_together_can_be_undone_and_deleted_at_once(tmp_path: Path) -> None:
+    """Changes that wait are committed in groups: one sees what those before it did."""
+    with State.of(serving.texts_model(), tmp_path / "state") as state:
+        digest = state.digest()[0]
+        put, other = Put("1", "free money", "spam"), Put("1", "free lunch", "ham")
+        told = state.change(Together((put, other, Undo(), Undo("1"), put, Delete("1"))))["rows"]
+        assert [each["action"] for each in told] == ["learned", "replaced", "undone", "undone", "learned", "deleted"]
+        assert [each.get("label") for each in told] == ["spam", "ham", "spam", None, "spam", None]
+        assert state.digest()[0] == digest
+
+
 def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -> None:
     model = bb.estimate(bb.count(["a b", "c"], target=["x", "y"]))
     empty = model.tally - model.tally
@@ -480,7 +491,7 @@ def test_a_state_begun_with_the_rows_of_its_model_forgets_those_too(tmp_path: Pa
         assert state.digest()[0] == model.tally.digest()
         assert len(state.rows(n=-1)) == 59
         assert state.verified()["equal"]
-        state.change(Delete("1"))
+        state.change(Delete("0000001"))
         fewer = {name: values[1:] for name, values in data.items()}
         assert state.learner.tally() == bb.count(fewer, "flu", schema=model.schema)
     with State.of(None, tmp_path / "state") as state:

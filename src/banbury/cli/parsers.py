@@ -375,8 +375,8 @@ model MODEL ? | what `banbury fit`, `count` or `estimate` wrote; it may be left 
 --state DIR | the folder of what is learned: a log, snapshots and the model it was begun with. Without it nothing is learned
 --no-rows | keep no more of rows than hashes: deleting or moving one then takes the row again, and nothing can be undone, \
 verified, refitted or searched for wrong labels
---learned INPUT | the rows that MODEL counted, to begin a state with: they get the ids 1, 2 and so on, and can then be moved, \
-forgotten and refitted as all others
+--learned INPUT | the rows that MODEL counted, to begin a state with: they get the ids 0000001, 0000002 and so on, and can then \
+be moved, forgotten and refitted as all others
 --refit N int | of a weighed model: learn weights again, beside the answers, after every N changes
 --host HOST =127.0.0.1 | the address to listen at (127.0.0.1); another one needs --tokens
 --port PORT int =8000 | the port to listen at (8000); 0 takes a free one

@@ -189,6 +189,11 @@ class Log:
         found = self._writing.execute(f"{ROWS} WHERE id = ?", (id,)).fetchone()
         return Kept(*found) if found else None
 
+    def held(self, number: int) -> str | None:
+        """A content as it stands within the transaction."""
+        found = self._writing.execute("SELECT row FROM contents WHERE content = ?", (number,)).fetchone()
+        return found[0] if found else None
+
     def keep(self, id: str, row: str, hash: bytes) -> int:
         """Keeps a content; its number."""
         given = self._writing.execute("INSERT INTO contents (id, hash, row) VALUES (?, ?, ?)", (id, hash, row))

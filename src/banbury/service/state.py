@@ -6,6 +6,7 @@ change N, from which a restart goes on with the changes behind it. A snapshot is
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import queue
@@ -143,7 +144,7 @@ class State:
         """The state in a folder, which is begun with a model, or with the file of one, where there is none yet.
 
         ``learned`` gives the rows that the model counted, each with its label: they are then rows of the state as all others
-        are, with the ids 1, 2 and so on.
+        are, with the ids 0000001, 0000002 and so on.
         """
         if folder is None:
             if served is None:
@@ -446,7 +447,7 @@ class State:
                 "there is no change left to undo." if undo.id is None else f"no change of {undo.id!r} is left to undo."
             )
         content = kept.content if last.content_before is None else last.content_before
-        row, label = self.log.content(content), None if last.label_before is None else json.loads(last.label_before)
+        row, label = self.log.held(content), None if last.label_before is None else json.loads(last.label_before)
         if row is None and (label is not None or kept.label is not None):
             raise _not_kept(kept.id)
         self._relearn(kept, None, None if row is None else json.loads(row), label)
@@ -497,6 +498,7 @@ class State:
         assert self.folder is not None
         self.snapshot_at = int(written.name[9:-8])
         _remove_snapshots(self.folder, but=self.snapshot_at)
+        _give_back()
         if not self.keeps_rows:
             with self.log.transaction():
                 self.log.drop_contents()
@@ -610,9 +612,9 @@ def _begun(
         again = Learner(tally - tally, Settings())
         for number, (row, label) in enumerate(learned(tally), 1):
             again.count(row, label)
-            text = key(row)
-            content = log.keep(str(number), text, _hashed(text, salt))
-            learner.change = log.put(str(number), "learned", None, key(label), content)
+            id, text = f"{number:07}", key(row)
+            content = log.keep(id, text, _hashed(text, salt))
+            learner.change = log.put(id, "learned", None, key(label), content)
         if again.tally() != tally:
             text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
             raise errors.SchemaMismatch(f"{text} Give the very rows, read as they were then.")
@@ -715,6 +717,12 @@ def _remove_snapshots(place: Path, but: int | None = None) -> None:
     for at in _snapshots(place):
         if at != but:
             (place / f"snapshot-{at}.banbury").unlink()
+
+
+def _give_back() -> None:
+    """Gives the memory that a snapshot took back to the system, where the C library can."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _locked(place: Path, begins: bool) -> Any:
