@@ -152,3 +152,20 @@ def test_learners_of_one_class_for_each_row_name_the_one_of_several():
             learner().fit(TEXTS, np.eye(6, 2, dtype=int))
     with pytest.raises(bb.errors.BadSetting, match="one class for each row"):
         bb.diagnose(TEXTS, TOPICS)
+
+
+def test_labels_in_one_text_are_doubted_and_a_flag_that_is_no_column_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("tags.csv").write_text("x,tags\n" + "a,spam;ad\nb,ham\na,ad;ham\nb,spam\n" * 4)
+    assert main(["count", "tags.csv", "--target", "tags", "-o", "tags.banbury"]) == 0
+    said = capsys.readouterr().err
+    assert "the class 'ad;ham' looks like several labels with ';' between them, as do 2 of 4 classes" in said
+    assert "'ham', 'spam' are classes by themselves" in said and "say --target-delimiter ';'." in said
+    assert main(["count", "tags.csv", "--target", "tags", "--target-delimiter", ";", "-o", "tags.banbury"]) == 0
+    assert "looks like" not in capsys.readouterr().err
+    Path("names.csv").write_text("x,y\n" + 'a,"Smith, J."\nb,"Smith, A."\na,"Jones, B."\n' * 4)
+    assert main(["count", "names.csv", "--target", "y", "-o", "names.banbury"]) == 0
+    assert "looks like" not in capsys.readouterr().err
+    Path("flags.csv").write_text("x,funny,sad\n" + "a,1,0\nb,0,1\n" * 4)
+    assert main(["fit", "flags.csv", "--target", "funny,sda"]) == 1
+    assert "no column 'sda'. Did you mean 'sad'?" in capsys.readouterr().err

@@ -42,6 +42,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)
 MISSING = np.uint64(0x7FF8000000000000)
 MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
+DIVIDES = ";|,"  # labels of one row
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
 
 
@@ -529,7 +530,25 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
         raise errors.BadValue(text)
 
 
-def doubt_fractions(classes: Sequence[Any]) -> None:
+def doubt(classes: Sequence[Any]) -> None:
+    """Warns of classes that are hardly meant: many numbers with fractions, or several labels in one text."""
+    _doubt_fractions(classes)
+    _doubt_divided([name for name in classes if isinstance(name, str)])
+
+
+def _doubt_divided(names: Sequence[str]) -> None:
+    """Warns of classes that are put together of others: rows have several labels each, more likely."""
+    for mark in DIVIDES:
+        divided = [name for name in names if mark in name]
+        alone = {part.strip() for name in divided for part in name.split(mark)}.intersection(names)
+        if len(divided) > 1 and len(alone) > 1:
+            text = f"the class {divided[0]!r} looks like several labels with {mark!r} between them, as do {len(divided):,} of "
+            text += f"{len(names):,} classes: {errors.listed(map(repr, sorted(alone)), 3)} are classes by themselves. To learn "
+            errors.warn(f"{text}each label by itself, say target_delimiter={mark!r}.")
+            return
+
+
+def _doubt_fractions(classes: Sequence[Any]) -> None:
     """Warns of classes that are many numbers with fractions: a measurement, more likely, of which each value is rare."""
     n = sum(isinstance(name, float) and not name.is_integer() for name in classes)
     if n > MOST_FRACTIONS:

@@ -41,7 +41,7 @@ from banbury.sums import (
     weighed,
     weighing,
 )
-from banbury.table import Labels, Table, doubt_fractions, refuse_continuous
+from banbury.table import Labels, Table, doubt, refuse_continuous
 
 Label = bool | int | float | str
 # Of features whose sums grow in place, what rows changed: the ids of their words.
@@ -791,7 +791,7 @@ def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
     """The tally of so many rows, which are all there are; raises where none of them has a target."""
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, target)
-    doubt_fractions(tally.classes)
+    doubt(tally.classes)
     return tally
 
 

@@ -37,7 +37,10 @@ def target(args: Namespace, data: Any) -> Any:
     if isinstance(args.target, str) and "," in args.target:
         names = next(iter(read(data, **settings.reading(args)))).names
         parts = [part.strip() for part in args.target.split(",")]
-        if args.target not in names and set(parts).issubset(names):
+        if args.target not in names and not set(parts).isdisjoint(names):
+            for part in parts:
+                if part not in names:
+                    raise errors.unknown_column(part, names)
             return parts
     return args.target
 

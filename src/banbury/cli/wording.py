@@ -8,8 +8,8 @@ from argparse import Namespace
 
 OPTIONS = (
     "against alpha beside bins by calibrate class_from class_prior classes_at comment costs delimiter features folds format "
-    "groups headers how missing missing_values names quote repeats scoring seed share sizes skip_lines target text threads weigh "
-    "weights"
+    "groups headers how missing missing_values names quote repeats scoring seed share sizes skip_lines target "
+    "target_delimiter text threads weigh weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|(\d+)|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.

@@ -22,7 +22,7 @@ from banbury.networks.variables import Bins, First, Variable, chosen, coded, kin
 from banbury.readers import Batch, Codes, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Counts, as_index, cells_of, total, zeros
-from banbury.table import Labels, aligned, doubt_fractions, numbered
+from banbury.table import Labels, aligned, doubt, numbered
 from banbury.tally import Tally, count_rows
 
 
@@ -93,7 +93,7 @@ class Pairs:
         """These pairs; raises where there is no class."""
         if not self.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing class")
-        doubt_fractions(self.tally.classes)
+        doubt(self.tally.classes)
         return self
 
     @cached_property

@@ -23,7 +23,7 @@ from banbury.sums import in_order, some
 from banbury.table import (
     Labels,
     Table,
-    doubt_fractions,
+    doubt,
     label_target,
     numbered,
     opened,
@@ -259,7 +259,7 @@ def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not classes:
         raise errors.no_target(sum(sizes), table.labels.name)
-    doubt_fractions(classes)
+    doubt(classes)
     kept_together = table.labels.groups
     if table.labels.group_name is not None and dealing is None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
