@@ -14,13 +14,15 @@ import matplotlib
 import numpy as np
 from benchmarks import datasets
 from benchmarks.labels import reuters
+from benchmarks.suspicious import CURVES, FOUND, curves
 from matplotlib import pyplot
 from PIL import Image
 from sklearn.datasets import load_iris
 
 import banbury as bb
 from banbury.calibration import calibrate
-from banbury.plots.display import Display
+from banbury.plots.display import COLOURS as LINE_COLOURS
+from banbury.plots.display import MARKS, Display
 
 FOLDER = Path(__file__).parent / "pictures"
 COLOURS = 256  # of a picture's palette: files stay small, and nobody sees the difference
@@ -277,6 +279,25 @@ def labels() -> Display:
     return bb.plots.LabelsDisplay.from_model(clf, test.texts, test.topics)
 
 
+class NextLabels(Display):
+    """Learning curves of rows that are asked for and of rows at random, beside each other."""
+
+    def _draw(self, ax: object) -> None:
+        self.figure_, places = pyplot.subplots(1, len(CURVES), figsize=(9.5, 3.1), layout="constrained")
+        for name, place in zip(CURVES, places, strict=True):
+            sizes, found = curves(name)
+            for (what, each), colour, mark in zip(found.items(), LINE_COLOURS, MARKS, strict=False):
+                error = each.std(axis=0, ddof=1) / len(each) ** 0.5
+                place.errorbar(sizes, each.mean(axis=0), error, color=colour, marker=mark, markersize=4, label=what)
+            place.set(title=f"{FOUND[name][2]}, {len(each)} draws", xlabel="labels")
+        places[0].set_ylabel("accuracy on 2,000 rows withheld")
+        places[0].legend(title="rows")
+
+
+def next_labels() -> Display:
+    return NextLabels().plot()
+
+
 WITH_DATA = {
     tree: "adult",
     counts: "adult",
@@ -291,6 +312,7 @@ WITH_DATA = {
     confusion: "20news-bydate",
     convergence: "20news-bydate",
     labels: "reuters21578",
+    next_labels: "20news-bydate",
 }
 
 

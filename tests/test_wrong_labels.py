@@ -165,7 +165,7 @@ def test_rows_of_a_group_do_not_speak_for_each_other() -> None:
 @pytest.mark.parametrize("chosen", [{}, {"groups": np.arange(150) // 3}])
 def test_the_explanation_weighs_the_two_labels_with_the_row_left_out(chosen: dict[str, Any]) -> None:
     frame, kinds = table()
-    found = bb.suspicious(frame, kinds, n=5, features={"size": "gaussian"}, **chosen)
+    found = bb.suspicious(frame, kinds, n=5, **chosen)
     for row, why in zip(found.rows, found.explanations, strict=True):
         assert {why.winner, why.against} == {row.given, row.suggested}
         shares = {why.winner: why.probability, why.against: why.probability_against}

@@ -344,7 +344,10 @@ class Model:
         if held_out:
             batch = self._one_row(row)
             own = self._own_label(batch, label)
-            return self._explained_without(self.without(batch, own), batch, own, against)
+            remarks = [is_left_out(own)]
+            remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
+            told = self.without(batch, own).explain(batch, against)
+            return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, scores = self._answer(batch, parameters)
@@ -372,15 +375,13 @@ class Model:
         odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
         return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
 
-    def explain_between(self, batch: Batch, own: Label, other: Label, weight: float = 1.0) -> Explanation:
-        """Why one row, counted with this weight as one of its ``own`` class and left out, is of that class or of the other."""
-        rest = self.without(batch, own, weight)
-        return self._explained_without(rest, batch, own, other if rest.predict(batch)[0] == own else own)
-
-    def _explained_without(self, rest: Model, batch: Batch, own: Label, against: Any) -> Explanation:
-        remarks = [is_left_out(own)]
-        remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
-        return replace(rest.explain(batch, against), held_out=True, stale=self._stale, remarks=tuple(remarks))
+    def between(self, one: Label, other: Label) -> Model:
+        """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
+        shares = np.exp(class_log_prior(self.class_prior, self.tally))
+        two = [class_number(name, self.classes) for name in (one, other)]
+        chosen = np.zeros(len(shares))
+        chosen[two] = shares[two] / shares[two].sum()
+        return self.with_class_prior(chosen.tolist())
 
     @property
     def _stale(self) -> bool:

@@ -595,9 +595,10 @@ def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     values = batch.head(name, SAMPLE)
-    if values and all(WHEN.fullmatch(str(value)) for value in values):
+    often = Counts(map(str, values))
+    if values and all(map(WHEN.fullmatch, often)):
         return None, DATE_OR_TIME
-    words = sum(len(str(value).split()) for value in values) / max(len(values), 1)
+    words = sum(n * len(text.split()) for text, n in often.items()) / max(len(values), 1)
     if words > WORDS_OF_TEXT:
         return TEXT, f"{words:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):

@@ -8,19 +8,19 @@ estimating uncertainty in dataset labels* (2021).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.calibration import Calibration, calibrate
+from banbury.calibration import calibrate
 from banbury.errors import many
 from banbury.explain import Explanation
-from banbury.explain.explanation import Evidence
+from banbury.explain.explanation import Evidence, is_left_out
 from banbury.explain.page import percent
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Features, Missing, Schema
@@ -35,6 +35,7 @@ By = Literal["self_confidence", "margin"]
 BYS = ("self_confidence", "margin")
 ALPHA = 0.1  # a rare word must be able to say that a label is wrong
 FOLDS = 10
+LEAST = 1e-300  # a probability below this has the odds of this
 DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
 SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
 TELLING = 3  # pieces of evidence that are shown of each row
@@ -111,15 +112,33 @@ class Answers:
     folds: NDArray[np.int32] | None = None  # of all rows
     models: Mapping[int, Model] = field(default_factory=dict)
 
-    def explain(self, rows: Dataset, row: int, given: Label, suggested: Label, honest: Calibration) -> Explanation:
-        (batch,) = rows.take(np.array([row]))
+    def explain(self, rows: Dataset, row: SuspiciousRow) -> Explanation:
+        """Why the row is of the one class or of the other; what calibration does to the odds is a line of its own."""
+        (batch,) = rows.take(np.array([row.row]))
         if self.whole is not None:
-            weight = 1.0 if rows.weights is None else float(rows.weights[row])
-            return self.whole.calibrated(honest).explain_between(batch, given, suggested, weight)
-        assert self.folds is not None
-        model = self.models[int(self.folds[row])]
-        model = model.calibrated(honest) if model.classes == rows.classes else model
-        return model.explain(batch, suggested if model.predict(batch)[0] == given else given)
+            weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
+            model, held_out = self.whole.without(batch, row.given, weight), True
+        else:
+            assert self.folds is not None
+            model, held_out = self.models[int(self.folds[row.row])], False
+        told = model.between(row.given, row.suggested).explain(batch)
+        sides = [row.probability, row.self_confidence]
+        odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
+        told = told.recalibrated(1.0, odds - told.log_odds)
+        sides = sides if told.winner == row.suggested else sides[::-1]
+        return replace(
+            told,
+            probability=sides[0],
+            probability_against=sides[1],
+            held_out=held_out,
+            remarks=(_remark(row, held_out),),
+        )
+
+
+def _remark(row: SuspiciousRow, held_out: bool) -> str:
+    if held_out:
+        return is_left_out(row.given)
+    return f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
 
 
 def _each_left_out(rows: Dataset, settings: Mapping[str, Any]) -> Answers:
@@ -197,8 +216,7 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
     weights = None if rows.weights is None else rows.weights[tested]
     scores = np.round(scores - scores.max(axis=1, keepdims=True), DECIMALS)
-    honest = calibrate("isotonic", scores, truth, weights)
-    posteriors = honest.apply(scores)
+    posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
     joint, thresholds, confident = confident_joint(posteriors, truth, weights)
     at = np.arange(len(kept))
     own, raw = posteriors[at, truth], scores[at, truth]
@@ -216,7 +234,7 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     alone = int(np.count_nonzero(~known & weighs))
     sizes = float(len(kept)) if weights is None else float(weights.sum())
     return Suspicious(
-        found, rows.classes, joint, thresholds, sizes, rows.skipped, alone, by, answers.told_by, rows, answers, honest
+        found, rows.classes, joint, thresholds, sizes, rows.skipped, alone, by, answers.told_by, rows, answers
     )
 
 
@@ -260,8 +278,7 @@ def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
 # What was found ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SuspiciousRow:
+class SuspiciousRow(NamedTuple):
     """Row number ``row`` of the data, from 0: the label it has, the most probable other one, and the posteriors of both.
 
     ``confident``: whether the row is counted in the joint as one of another class. ``file``: where it was read from, if each
@@ -315,7 +332,6 @@ class Suspicious:
     told_by: str
     _data: Dataset
     _answers: Answers
-    _calibration: Calibration
 
     @property
     def indices(self) -> Int:
@@ -351,8 +367,7 @@ class Suspicious:
     def explain(self, k: int) -> Explanation:
         """Why the row in place ``k``, from 0, is suspicious."""
         errors.check_whole("k", k, 0, len(self.rows) - 1)
-        row = self.rows[k]
-        return self._answers.explain(self._data, row.row, row.given, row.suggested, self._calibration)
+        return self._answers.explain(self._data, self.rows[k])
 
     def to_dict(self, explanations: bool = True) -> dict[str, Any]:
         """All of it, as JSON can hold it; ``explanations`` are made for every row, which may be left out."""

@@ -378,7 +378,7 @@ class TextParameters(Parameters):
 def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
     """Which texts there are not, of texts as the kernels take them."""
     if isinstance(texts, list):
-        return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
+        return np.array([type(text) is not str and not isinstance(text, str) for text in texts], dtype=np.bool_)
     if len(texts) == 3:
         return np.zeros(n_texts, dtype=np.bool_) if texts[2] is None else np.asarray(texts[2])
     _, _, valid, valid_offset = texts
