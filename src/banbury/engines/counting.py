@@ -7,7 +7,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banbury import errors
@@ -188,10 +188,14 @@ class CountPart:
     settled: Settled
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
+        return self.value(partition, rows).packed()
+
+    def value(self, partition: int, rows: Any) -> Counted:
+        """The same before it is packed."""
         name = rows if isinstance(rows, str) else None
         with at_partition(partition, name), errors.overheard() as said, here(rows) as table:
             counted = self._counted(partition, table)
-        return Counted(**{**vars(counted), "warnings": tuple(said)}).packed()
+        return replace(counted, warnings=tuple(said))
 
     def tally_of(self, table: Table, look: Callable[[Batch], None]) -> tuple[Tally, int]:
         """The tally of a partition and its rows; ``look`` is given each batch first."""

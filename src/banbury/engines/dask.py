@@ -215,8 +215,9 @@ class Dask:
             raise _explained(problem) from problem
 
 
-def _run(work: PartWork, partition: int, rows: Any) -> Parcel:
-    return work(partition, rows)
+def _run(work: Any, partition: int, rows: Any) -> Any:
+    """What the work makes of a partition; not packed where it can be packed when it is sent."""
+    return getattr(work, "value", work)(partition, rows)
 
 
 def _beside(rows: Any, work: Answer) -> Any:
@@ -250,8 +251,8 @@ def _records(rows: Any, work: Answer) -> list[Any]:
     return [{**record, **dict(zip(answers, values, strict=True))} for record, values in zip(records, each, strict=True)]
 
 
-def _added(add: Add, parcels: Sequence[Parcel]) -> Parcel:
-    return add(parcels)
+def _added(add: Any, parcels: Sequence[Any]) -> Any:
+    return getattr(add, "value", add)(parcels)
 
 
 def _explained(problem: Exception) -> Exception:

@@ -7,6 +7,9 @@ Work is a function of the number of a partition and its rows, which gives a parc
 ``parcels.CHUNK``, so that each fits a binary cell of Arrow. It can be pickled, and changes nothing: whether it is run once
 or twice, here or there, the parcel is the same. Rows are whatever ``bb.count`` reads: a frame of pandas, an Arrow table, a list
 of records or texts, a stream of Arrow's, the name of a file.
+
+Work and additions that have a method ``value`` give the same before it is packed; pickling packs it. An engine that keeps
+results in a worker's memory until they are sent asks for that.
 """
 
 from __future__ import annotations

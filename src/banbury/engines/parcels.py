@@ -68,6 +68,10 @@ class Counted:
         said = tuple(dict.fromkeys(self.warnings + other.warnings))
         return Counted(partitions, self.n_rows + other.n_rows, tally, wider, said)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It travels as a parcel, whoever sends it; where it stays, it is not packed."""
+        return Counted.unpacked, (self.packed(),)
+
     def packed(self) -> Parcel:
         wider = {"fractional": sorted(self.wider.fractional), "varied": sorted(self.wider.varied)}
         head = {
@@ -105,9 +109,22 @@ def in_chunks(content: bytes) -> list[bytes]:
     return [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
 
 
-def added(parcels: Iterable[Parcel]) -> Parcel:
-    """The sum of parcels, as a parcel, one after the other: what an engine does with eight at a time."""
-    return total(Counted.unpacked(parcel) for parcel in parcels).packed()
+class Adding:
+    """The sum of parcels, as a parcel, one after the other: what an engine does with eight at a time.
+
+    ``value`` is the sum before it is packed.
+    """
+
+    def __call__(self, parcels: Iterable[Any]) -> Parcel:
+        return self.value(parcels).packed()
+
+    def value(self, parcels: Iterable[Any]) -> Counted:
+        return total(map(opened, parcels))
+
+
+def opened(parcel: Any) -> Counted:
+    """What is in a parcel, or was never packed."""
+    return parcel if isinstance(parcel, Counted) else Counted.unpacked(parcel)
 
 
 def total(each: Iterable[Counted]) -> Counted:

@@ -15,7 +15,7 @@ from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import Answers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
-from banbury.engines.parcels import Counted, Wider, added, in_chunks, repeat_warnings, total
+from banbury.engines.parcels import Adding, Counted, Wider, in_chunks, opened, repeat_warnings, total
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
 from banbury.files import load, save, to_bytes
 from banbury.naive_bayes import Model, checked_choice, same_rows
@@ -175,8 +175,8 @@ class Work:
         """All partitions, each once."""
         if self.folder is not None:
             return self._kept(work, self.folder)
-        parcels = (done.value for done in self._watched(self.engine.added(work, added)) if done.value is not None)
-        return total(map(Counted.unpacked, parcels))
+        parcels = (done.value for done in self._watched(self.engine.added(work, Adding())) if done.value is not None)
+        return total(map(opened, parcels))
 
     def _watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting") -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
@@ -199,7 +199,7 @@ class Work:
                     yield n_done, parcel
 
         for done in self._watched(steps()):
-            counted = Counted.unpacked(done.value)
+            counted = opened(done.value)
             if counted.wider and found is not None and found.tally is not None:
                 folder.forget()  # what was kept was counted as something else
                 found = None
