@@ -292,6 +292,35 @@ def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: 
         assert state.digest()[0] == before
 
 
+def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written while rows are learned and deleted: no deleted word is in one, a restart goes on from the last, and one is left."""
+    monkeypatch.setattr("banbury.service.state.SNAPSHOT_EVERY", 7)
+    folder, rng, there = tmp_path / "state", random.Random(0), dict[str, str]()
+    state = State.of(serving.texts_model(), folder)
+
+    def at_rest(work: Any) -> Any:
+        return state._in_turn(lambda: (state._wait_beside(), work())[1])
+
+    for n in range(120):
+        id, word = str(rng.randint(0, 9)), f"secret{n}x"
+        state.change(Put(id, f"{word} lunch", rng.choice(["ham", "spam"])))
+        there[id] = word
+        if rng.random() < 0.4:
+            gone = rng.choice(list(there))
+            state.change(Delete(gone))
+            assert there.pop(gone).encode() not in at_rest(lambda: bytes_of(folder))
+        if n % 40 == 39:
+            digest, kept = state.digest(), folder.with_name(f"{folder.name}{n}")
+            at_rest(lambda: shutil.copytree(folder, kept))  # noqa: B023 (as if it had been killed)
+            state.close()
+            assert len(list(folder.glob("snapshot-*"))) == 1
+            state, folder = State.of(None, kept), kept
+            assert state.digest() == digest
+            assert state.verified()["equal"]
+            assert state.snapshot_at > 0
+    state.close()
+
+
 def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
     """What is learned leaves the log with the next snapshot; forgetting takes the row again, and is as exact."""
     folder = tmp_path / "state"

@@ -120,6 +120,8 @@ class State:
         self.commits = 0
         self._queue: queue.SimpleQueue[tuple[Wanted, Future[Answer]] | Callable[[], None] | None] = queue.SimpleQueue()
         self._undo: list[Callable[[], None]] = []  # what takes back, in memory, that which was not committed
+        self._beside: threading.Thread | None = None  # writes a snapshot, as of this change
+        self._beside_at = 0
         self._scrub = self._renew = False  # whether contents went, and whether the snapshot holds any of them
         self._digest: tuple[int, str] | None = None
         self._first_kept: float | None = None  # when the oldest content came that is still to leave the log
@@ -184,6 +186,7 @@ class State:
         if self._writer is not None:
             self._queue.put(None)
             self._writer.join()
+            self._wait_beside()
             if self.learner.change > self.snapshot_at:
                 self._try_snapshot()
         self.learner.close()
@@ -337,8 +340,8 @@ class State:
                     each()
             if None in taken:
                 return
-            if self.learner.change - self.snapshot_at >= SNAPSHOT_EVERY:
-                self._try_snapshot()
+            if self.keeps_rows and self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
+                self._snapshot_beside()
 
     def _commit(self, group: Sequence[tuple[Wanted, Future[Answer]]]) -> None:
         """Makes changes, each or not at all, and answers when all of them are durable."""
@@ -380,6 +383,7 @@ class State:
             return
         try:
             if written is not None:
+                self._wait_beside()
                 self._settle(written)
             self.log.scrub()
             self._scrub = self._renew = False
@@ -433,7 +437,7 @@ class State:
             raise _unknown(id)
         given = delete.row if delete.row is not None and self._hash(key(delete.row)) == kept.hash else None
         self._relearn(kept, given, None, None)
-        if self.snapshot_at and self.log.first_change(id) <= self.snapshot_at:
+        if self.log.first_change(id) <= max(self.snapshot_at, self._beside_at):
             self._renew = True
         self._scrub = True
         change = self.learner.change = self.log.purge(id, kept)
@@ -479,19 +483,22 @@ class State:
 
     def _written_snapshot(self) -> Path:
         """The model as it stands, in a file that names the last change."""
-        assert self.folder is not None
         with self.learner.lock:
-            tally, change = self.learner.tally(), self.learner.change
-            self.learner.settings = settings = (
-                self.learner.settings.kept(tally) if self._renew else self.learner.settings
-            )
-        path = self.folder / f"snapshot-{change}.banbury"
-        try:
-            kept: Served = settings.model(tally)
-        except errors.EmptyData:  # no row is left, or none that has a label
-            kept = tally
+            tally = self.learner.tally()
+            if self._renew:
+                self.learner.settings = self.learner.settings.kept(tally)
+        path, kept = self._snapshot_of(tally, self.learner.settings, self.learner.change)
         save(kept, path)
         return path
+
+    def _snapshot_of(self, tally: Tally, settings: Settings, change: int) -> tuple[Path, Served]:
+        """A file for a snapshot, and what goes into it: a tally alone where no row is left, or none that has a label."""
+        assert self.folder is not None
+        path = self.folder / f"snapshot-{change}.banbury"
+        try:
+            return path, settings.model(tally)
+        except errors.EmptyData:
+            return path, tally
 
     def _settle(self, written: Path) -> None:
         """From now on this is the snapshot; contents that are not to be kept leave the log."""
@@ -504,7 +511,36 @@ class State:
                 self.log.drop_contents()
             self._first_kept, self._scrub = None, True
 
+    def _snapshot_beside(self) -> None:
+        """Has a snapshot written while changes go on; a row that is deleted meanwhile waits for it, and has it replaced."""
+        self._wait_beside()
+        at = self._beside_at = self.learner.change
+        tally, settings = self.learner.tally(), self.learner.settings
+
+        def write() -> None:
+            with suppress(errors.BanburyError, OSError):
+                path, kept = self._snapshot_of(tally, settings, at)
+                save(kept, path)
+                self._queue.put(lambda: self._finish(path, at))
+
+        self._beside = threading.Thread(target=write, name="banbury-snapshot")
+        self._beside.start()
+
+    def _finish(self, path: Path, at: int) -> None:
+        """In its turn, the snapshot that was written beside is the one, unless there is a later one by now."""
+        with suppress(errors.BanburyError, OSError):
+            if at > self.snapshot_at:
+                self._settle(path)
+            elif at < self.snapshot_at:
+                path.unlink(missing_ok=True)
+
+    def _wait_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.join()
+            self._beside = None
+
     def _snapshot(self) -> None:
+        self._wait_beside()
         self._settle(self._written_snapshot())
         self._purge([], None)
 
