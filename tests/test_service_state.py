@@ -298,8 +298,8 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
     folder, rng, there = tmp_path / "state", random.Random(0), dict[str, str]()
     state = State.of(serving.texts_model(), folder)
 
-    def at_rest(work: Any) -> Any:
-        return state._in_turn(lambda: (state._wait_beside(), work())[1])
+    def at_rest(work: Any, *given: Any) -> Any:
+        return state._in_turn(lambda: (state._wait_beside(), work(*given))[1])
 
     for n in range(120):
         id, word = str(rng.randint(0, 9)), f"secret{n}x"
@@ -308,10 +308,10 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
         if rng.random() < 0.4:
             gone = rng.choice(list(there))
             state.change(Delete(gone))
-            assert there.pop(gone).encode() not in at_rest(lambda: bytes_of(folder))
+            assert there.pop(gone).encode() not in at_rest(bytes_of, folder)
         if n % 40 == 39:
             digest, kept = state.digest(), folder.with_name(f"{folder.name}{n}")
-            at_rest(lambda: shutil.copytree(folder, kept))  # noqa: B023 (as if it had been killed)
+            at_rest(shutil.copytree, folder, kept)  # as if it had been killed
             state.close()
             assert len(list(folder.glob("snapshot-*"))) == 1
             state, folder = State.of(None, kept), kept
