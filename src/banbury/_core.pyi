@@ -305,13 +305,29 @@ def correct_bags(
     orders: Sequence[NDArray[np.uint32]],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
-    several: bool,
 ) -> float:
     """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
 
     ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts, and counts
     ``common`` in each.
-    ``own`` is Σ variance · value² of each text, (n, C). ``several``: each class is a yes or no of its own.
+    ``own`` is Σ variance · value² of each text, (n, C).
+    """
+
+def correct_labels(
+    bags: Bags,
+    values: NDArray[np.float32],
+    strengths: Real,
+    offsets: Real,
+    common: float,
+    own: NDArray[np.float32],
+    order: NDArray[np.uint32],
+    mu: NDArray[np.float32],
+    table: NDArray[np.float32],
+    threads: int,
+) -> float:
+    """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
+
+    ``offsets``, ``own`` and ``mu`` are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
     """
 
 def score_labels(

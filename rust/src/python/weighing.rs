@@ -476,7 +476,7 @@ pub(super) fn tempered<'py>(
 
 fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
     use numpy::PyUntypedArrayMethods;
-    table.array.shape().get(1).copied().ok_or_else(|| malformed("a table must have two axes"))
+    table.array.shape().last().copied().ok_or_else(|| malformed("a table must have axes"))
 }
 
 /// One pass of corrections after another, each in an order of its own; the mean change of the last.
@@ -492,7 +492,6 @@ pub(super) fn correct_bags<'py>(
     orders: &Bound<'py, PyAny>,
     mu: &Bound<'py, PyAny>,
     table: &Bound<'py, PyAny>,
-    several: bool,
 ) -> PyResult<f64> {
     let held = HeldBags::new(bags)?;
     let values = Held::<f32>::new(values, "values", 1)?;
@@ -508,7 +507,6 @@ pub(super) fn correct_bags<'py>(
         common,
         own: own.slice(),
         classes: columns_of(&own)?,
-        several,
     };
     let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);
     let apart = || malformed("mu and table must lie in one piece");
@@ -521,6 +519,43 @@ pub(super) fn correct_bags<'py>(
         }
         Ok::<_, crate::error::Error>(change)
     })?)
+}
+
+/// A pass of corrections for labels in lanes, `[lane][text][label]`; the mean change.
+#[pyfunction]
+pub(super) fn correct_labels<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    offsets: &Bound<'py, PyAny>,
+    common: f32,
+    own: &Bound<'py, PyAny>,
+    order: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<f64> {
+    let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
+    let values = Held::<f32>::new(values, "values", 1)?;
+    let texts = texts::Texts::new(held.bags()?, values.slice())?;
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let offsets = Held::<f64>::new(offsets, "offsets", 3)?;
+    let own = Held::<f32>::new(own, "own", 3)?;
+    let order = Held::<u32>::new(order, "order", 1)?;
+    let task = labels::Task {
+        strengths: strengths.slice(),
+        offsets: offsets.slice(),
+        common,
+        own: own.slice(),
+        width: columns_of(&own)?,
+    };
+    let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);
+    let apart = || malformed("mu and table must lie in one piece");
+    let mu = mu.as_slice_mut().map_err(|_| apart())?;
+    let table = table.as_slice_mut().map_err(|_| apart())?;
+    let order = order.slice();
+    Ok(py.detach(|| labels::ascend(&texts, &task, order, mu, table, threads))?)
 }
 
 /// What words say of labels, by the pairs that occur: starts, labels, what they say, and what each word says of all.

@@ -243,49 +243,36 @@ pub(super) fn two(difference: f64, a: f64) -> f64 {
     1.0 / (1.0 + (-t).exp())
 }
 
-/// Room for the labels of one row, each a yes or no: `ln μ/(1 − μ) + own · μ = goal`.
-pub(super) struct YesNo {
-    pub(super) own: Vec<f64>,
-    pub(super) goal: Vec<f64>,
-    pub(super) mu: Vec<f64>,
-    logits: Vec<f64>,
-}
+/// Labels that are solved for together.
+pub(super) type Lane<const B: usize> = [f64; B];
 
-impl YesNo {
-    pub(super) fn new(labels: usize) -> Self {
-        let some = || vec![0.0; labels];
-        YesNo { own: some(), goal: some(), mu: some(), logits: some() }
+/// μ of labels, each a yes or no of its own: ln μ / (1 − μ) + A μ = goal. Of yes and no that which is less probable is solved
+/// for: there the function is convex, and Newton's steps come from above.
+#[inline(always)]
+pub(super) fn yes_no<const B: usize>(own: &Lane<B>, goal: &Lane<B>) -> Lane<B> {
+    let (mut mu, mut logits, mut least) = ([0.0; B], [0.0; B], [0.0; B]);
+    for c in 0..B {
+        least[c] = goal[c].min(own[c] - goal[c]);
+        logits[c] = least[c].min(0.0);
     }
-
-    /// μ of all labels. Of yes and no that which is less probable is solved for: there the function is convex, and Newton's
-    /// steps come from above.
-    #[inline(always)]
-    pub(super) fn solve(&mut self) {
-        let k = self.own.len();
-        let (own, goal) = (&self.own[..k], &self.goal[..k]);
-        let (mu, logits) = (&mut self.mu[..k], &mut self.logits[..k]);
-        for c in 0..k {
-            logits[c] = goal[c].min(own[c] - goal[c]).min(0.0);
+    for _ in 0..60 {
+        let mut worst = 0.0_f64;
+        for c in 0..B {
+            let odds = exp(logits[c]);
+            let share = odds / (1.0 + odds);
+            let off = logits[c] + own[c] * share - least[c];
+            logits[c] -= off / (1.0 + own[c] * share / (1.0 + odds));
+            mu[c] = share;
+            worst = worst.max(off.abs() / (1.0 + least[c].abs()));
         }
-        for _ in 0..60 {
-            let mut worst = 0.0_f64;
-            for c in 0..k {
-                let less = goal[c].min(own[c] - goal[c]);
-                let odds = exp(logits[c]);
-                let share = odds / (1.0 + odds);
-                let off = logits[c] + own[c] * share - less;
-                logits[c] -= off / (1.0 + own[c] * share / (1.0 + odds));
-                mu[c] = share;
-                worst = worst.max(off.abs() / (1.0 + less.abs()));
-            }
-            if worst < 1e-7 {
-                break;
-            }
-        }
-        for c in 0..k {
-            mu[c] = if goal[c] > own[c] - goal[c] { 1.0 - mu[c] } else { mu[c] };
+        if worst < 1e-7 {
+            break;
         }
     }
+    for c in 0..B {
+        mu[c] = if goal[c] > own[c] - goal[c] { 1.0 - mu[c] } else { mu[c] };
+    }
+    mu
 }
 
 #[cfg(test)]
@@ -341,11 +328,7 @@ mod tests {
     fn labels_are_solved_as_one_by_one() {
         let goals = [-800.0, -30.0, -3.0, 0.0, 0.4, 5.0, 29.9, 31.0, 900.0, 9e3, 1.1e4];
         for a in [1e-12, 0.01, 1.0, 30.0, 1e4] {
-            let mut rows = YesNo::new(goals.len());
-            rows.own.fill(a);
-            rows.goal.copy_from_slice(&goals);
-            rows.solve();
-            for (mu, &goal) in rows.mu.iter().zip(&goals) {
+            for (mu, &goal) in yes_no(&[a; 11], &goals).iter().zip(&goals) {
                 assert!((mu - two(goal, a)).abs() < 1e-7, "{a} {goal} {mu} {}", two(goal, a));
             }
         }

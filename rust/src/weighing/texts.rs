@@ -1,13 +1,11 @@
 //! Texts as bags of words, each word a cell of its own: what they count, and passes of corrections over them.
 
-use super::ascent::{Room, YesNo, two};
+use super::ascent::{Room, two};
 use crate::classes::Sets;
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
-/// A change of μ that is none.
-const STILL: f32 = 1e-5;
 /// Texts of a piece.
 const PIECE: usize = 1 << 10;
 
@@ -247,8 +245,6 @@ pub struct Task<'a> {
     /// Σ s² · value², of each text and class.
     pub own: &'a [f32],
     pub classes: usize,
-    /// A text may have any number of classes: each is a yes or no of its own.
-    pub several: bool,
 }
 
 /// Visits texts in this order and improves `mu`, `[text][class]`, and `table`; answers the mean change of μ.
@@ -272,67 +268,10 @@ pub fn ascend(
     demand(table.len() == cells, "the table must have all words")?;
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
     let change = match k {
-        _ if task.several => wide!(pass_of_labels(texts, task, order, mu, table)),
         2 => pass_of_two(texts, task, order, mu, table),
         _ => wide!(pass(texts, task, order, mu, table)),
     };
     Ok(change / (n.max(1) as f64))
-}
-
-/// The same where each class is a yes or no of its own. Most say no from the first pass on, and cost no more than looking.
-#[inline(always)]
-fn pass_of_labels(
-    texts: &Texts,
-    task: &Task,
-    order: &[u32],
-    mu: &mut [f32],
-    table: &mut [f32],
-) -> f64 {
-    let k = task.classes;
-    let each = task.offsets.len() == mu.len();
-    let mut rows = YesNo::new(k);
-    let (mut z, mut moved) = (vec![0.0_f32; k], vec![]);
-    let mut change = 0.0;
-    let common = (texts.bags.n_words, task.common);
-    for &text in order {
-        let text = text as usize;
-        let strength = task.strengths[text];
-        if strength <= 0.0 {
-            continue;
-        }
-        z.fill(0.0);
-        for (word, value) in texts.each(text).chain([common]) {
-            let row = &table[2 * word * k..(2 * word + 1) * k];
-            z.iter_mut().zip(row).for_each(|(z, x)| *z += value * x);
-        }
-        let at = if each { text * k } else { 0 };
-        let offsets = &task.offsets[at..at + k];
-        let mine = &mut mu[text * k..(text + 1) * k];
-        let own = &task.own[text * k..(text + 1) * k];
-        for c in 0..k {
-            let a = strength * f64::from(own[c]) + 1e-12;
-            rows.own[c] = a;
-            rows.goal[c] = offsets[c] + f64::from(z[c]) + a * f64::from(mine[c]);
-        }
-        rows.solve();
-        moved.clear();
-        for (c, (mine, &new)) in mine.iter_mut().zip(&rows.mu).enumerate() {
-            let new = new as f32;
-            let step = *mine - new;
-            if step.abs() > STILL {
-                moved.push((c, strength as f32 * step));
-                change += f64::from(step.abs());
-                *mine = new;
-            }
-        }
-        for (word, value) in texts.each(text).chain([common]) {
-            let (row, vary) = table[2 * word * k..2 * (word + 1) * k].split_at_mut(k);
-            for &(c, step) in &moved {
-                row[c] += value * vary[c] * step;
-            }
-        }
-    }
-    change
 }
 
 /// The pass over all texts; how far μ moved.
@@ -441,7 +380,6 @@ mod tests {
                 }
             }
             let task = Task {
-                several: false,
                 strengths: &[0.7; 4],
                 offsets: &vec![0.1; k],
                 common: 0.3,
@@ -484,53 +422,5 @@ mod tests {
             bags.count(labels, &[1.0, 2.0, 1.0, 1.0], 2).unwrap(),
             [1.0, 1.0, 1.0, 2.0, 1.0, 1.0]
         );
-    }
-    #[test]
-    fn labels_come_to_rest_where_the_loss_of_each_is_least() {
-        let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
-        let bags = Bags::new(&offsets, &words, 3).unwrap();
-        let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
-        let texts = Texts::new(bags, &values).unwrap();
-        let (k, truth) = (3, [1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]);
-        let variances: Vec<f32> = (0..4 * k).map(|i| 0.5 + i as f32).collect();
-        let mut own = vec![0.0; 4 * k];
-        for text in 0..4 {
-            for (word, x) in texts.each(text).chain([(3, 0.3)]) {
-                (0..k).for_each(|c| own[text * k + c] += x * x * variances[word * k + c]);
-            }
-        }
-        let start = [0.1, -1.0, -0.4];
-        let task = Task {
-            several: true,
-            strengths: &[0.7; 4],
-            offsets: &start,
-            common: 0.3,
-            own: &own,
-            classes: k,
-        };
-        let mut mu: Vec<f32> = truth.iter().map(|&y| y as f32).collect();
-        let mut table = vec![0.0; 8 * k];
-        for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
-            row[k..].copy_from_slice(vary);
-        }
-        for _ in 0..500 {
-            ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
-        }
-        for word in 0..4 {
-            for c in 0..k {
-                // Δ = C s² Σ x (y − μ), μ = 1 / (1 + exp(−Δ x)).
-                let mut want = 0.0;
-                for text in 0..4 {
-                    let each = || texts.each(text).chain([(3, 0.3)]);
-                    let z: f64 =
-                        each().map(|(word, x)| f64::from(x * table[2 * word * k + c])).sum();
-                    let p = 1.0 / (1.0 + (-start[c] - z).exp());
-                    let x: f32 = each().filter(|x| x.0 == word).map(|x| x.1).sum();
-                    want += f64::from(x) * (f64::from(truth[text * k + c]) - p);
-                }
-                want *= 0.7 * f64::from(variances[word * k + c]);
-                assert!((f64::from(table[2 * word * k + c]) - want).abs() < 1e-3);
-            }
-        }
     }
 }

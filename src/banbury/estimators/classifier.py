@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from banbury import errors
 from banbury.arrays import Real
@@ -72,7 +71,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _growing: Growing
     _tally: Tally | None  # what was handed out of it
     _live: LiveModel | None  # of what was counted; not handed out, since its words go on growing
     _frozen: Model | None  # the model that was handed out
@@ -235,9 +233,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 self._frozen = self._estimated(self.tally_, self.alpha_).calibrated(self.calibration_)
             return self._frozen
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_growing" in self.__dict__
-
     def __getstate__(self) -> Any:
         """Without the models, which are made again when first asked for."""
         state = super().__getstate__()
@@ -391,14 +386,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             return wide
 
     # Checking what comes in
-
-    def _check_fitted(self) -> Growing:
-        if not self.__sklearn_is_fitted__():
-            name = type(self).__name__
-            raise NotFittedError(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            )
-        return self._growing
 
     def _ready(self, X: Any) -> tuple[Model, Batch]:
         model = self._current()

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from banbury import errors
 from banbury.arrays import Real
@@ -62,7 +61,6 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     thresholds_: Thresholds
     weighing_: LabelWeighing | None
     alpha_: float
-    _growing: Growing
     _model: LabelModel | None
     _kind: str  # how labels were given: "sets", "flags", "sparse" or "one"
     _columns: tuple[Any, ...]  # of flags
@@ -243,9 +241,6 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
         return batch, settings | self._wanted(len(y), _can_weigh(batch, self.features))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_growing" in self.__dict__
-
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         return state | {"_model": None} if "_growing" in state else state
@@ -366,14 +361,6 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         wide = np.zeros((len(each), len(names)), dtype=each.dtype)
         wide[:, [place[label] for label in model.labels]] = each
         return wide
-
-    def _check_fitted(self) -> Growing:
-        if not self.__sklearn_is_fitted__():
-            name = type(self).__name__
-            raise NotFittedError(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            )
-        return self._growing
 
 
 def is_auto(setting: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from banbury import errors
 from banbury.label_sets import are_sets
@@ -16,12 +16,25 @@ from banbury.readers import Batch, from_texts, is_texts, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
 from banbury.sums import in_order
+from banbury.tally import Growing
 
 
 class TakesTables:
     """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
 
     n_features_in_: int
+    _growing: Growing  # what it has counted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_growing" in self.__dict__
+
+    def _check_fitted(self) -> Growing:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(
+                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        return self._growing
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -22,6 +22,7 @@ from banbury.labels.words import lexicon_of
 from banbury.naive_bayes import Model
 from banbury.readers import Batch
 from banbury.tally import Label, Tally
+from banbury.weighing.rows import shuffled
 from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
@@ -29,6 +30,7 @@ STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
 OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and two settings
 OF_TABLES = (0.3, 1.0, *OF_FEW)  # where there are cells, and all settings
 PASSES, LAST_PASSES = 4, 6
+NEVER = -100.0  # log-odds of what fills up a lane
 FEWEST_ROWS = 100  # from which on rows are weighed and thresholds chosen
 MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
 
@@ -166,6 +168,15 @@ def _together(every: Sequence[Bags], values: Sequence[Reals32]) -> tuple[Bags, R
     return Bags(offsets, words[order], times, every[0].hashes, int(firsts[-1])), joined
 
 
+def in_lanes(table: Any, rest: float) -> Any:
+    """A table of labels, (n, labels), as (lanes, n, 8, 16 or 32 labels); the last lane is filled up."""
+    n, k = table.shape
+    width = 8 if k <= 8 else 16 if k <= 16 else 32
+    wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
+    wide[:, :k] = table
+    return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
+
+
 class _Learner:
     """Texts that are learned from: the scores they start from, and corrections so far."""
 
@@ -186,32 +197,31 @@ class _Learner:
         squares = np.concatenate([evidence.says for _, evidence in both]) ** 2
         share = np.bincount(self.bags.words, self.values.astype(np.float64) ** 2, self.bags.n_words)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-        self.table = np.ones(
-            (self.bags.n_words + 1, 2 * k), dtype=np.float32
-        )  # corrections, and how much each may vary
-        self.table[:, :k] = 0.0
+        vary = np.ones((self.bags.n_words + 1, k), dtype=np.float32)  # how much each correction may
         if mean > 0:
-            self.table[:-1, k:] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-        vary = np.ascontiguousarray(self.table[:-1, k:])
-        self.own = (_core.score_bags(self.bags.parts, self.values**2, vary, threads) + COMMON**2).astype(np.float32)
-        self.mu = texts.flags.astype(np.float32)
-        self.strength, self.n_labels = 0.0, k
+            vary[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+        own = _core.score_bags(self.bags.parts, self.values**2, vary[:-1], threads) + COMMON**2
+        self.offsets, self.own = in_lanes(self.offsets, NEVER), in_lanes(own.astype(np.float32), 1.0)
+        self.mu = in_lanes(texts.flags.astype(np.float32), 0.0)
+        varies = in_lanes(vary, 1.0)
+        self.table = np.stack(
+            [np.zeros_like(varies), varies], axis=2
+        )  # (lanes, words + 1, corrections or that, labels)
+        self.strength, self.n_labels, self.threads = 0.0, k, threads
 
     def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
         """The corrections with this C, begun from those of the one before."""
-        corrections = self.table[:, : self.n_labels]
+        corrections, strengths = self.table[:, :, 0], strength * self.texts.weights
         if self.strength:
             corrections *= np.float32(strength / self.strength)
         self.strength = strength
-        rng = np.random.default_rng(seed)
-        for _ in range(passes):
-            order = [rng.permutation(len(self.texts)).astype(np.uint32)]
-            strengths = strength * self.texts.weights
-            rest = self.offsets, COMMON, self.own, order, self.mu, self.table, True
-            moved = _core.correct_bags(self.bags.parts, self.values, strengths, *rest)
+        for order in shuffled(len(self.texts), passes, seed):
+            learned = self.offsets, COMMON, self.own, order, self.mu, self.table
+            moved = _core.correct_labels(self.bags.parts, self.values, strengths, *learned, self.threads)
             if moved < ENOUGH:
                 break
-        return np.ascontiguousarray(corrections)
+        every = corrections.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
+        return np.ascontiguousarray(every[:, : self.n_labels])
 
 
 def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
@@ -268,17 +278,21 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     """What is learned of texts with sets of labels.
 
     Of few texts, and of tables, the setting is the one that loses least on the first fold, of many texts the first. C is that
-    whose log-odds lose least on all texts held out, when two numbers make them honest.
+    whose log-odds lose least on all texts held out, of many texts on those of the first fold, when two numbers make them honest.
     """
     strengths: Sequence[float] = OF_FEW if len(texts) < FEW_TEXTS else STRENGTHS
     settings = SETTINGS[:2] if len(texts) < FEW_TEXTS else SETTINGS[:1]
     if len(texts.cells):
         strengths, settings = OF_TABLES, SETTINGS
+    many = len(texts) >= FEW_TEXTS and not len(texts.cells)
     every = [_Fold(texts, folds == fold) for fold in np.unique(folds).tolist()]
     with ThreadPoolExecutor(max(1, threads)) as pool:
         raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), settings))
         best = int(np.argmin([min(loss for loss, _ in path) for path in raced]))
         setting = settings[best]
+        if many:
+            level = int(np.argmin([loss for loss, _ in raced[best]]))
+            strengths, raced[best] = strengths[level : level + 1], raced[best][level : level + 1]
         paths = [raced[best], *pool.map(lambda fold: fold.path(setting, strengths, seed), every[1:])]
     tried = []
     for level in range(min(map(len, paths))):

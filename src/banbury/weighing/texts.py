@@ -266,7 +266,6 @@ class _Learner:
                 [order],
                 self.mu,
                 self.table,
-                False,
             )
             if moved < ENOUGH:
                 break
