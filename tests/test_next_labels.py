@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import banbury as bb
 import naive
@@ -88,6 +89,15 @@ def test_a_pool_may_lack_a_column() -> None:
     with pytest.warns(errors.BanburyWarning, match="no columns 'size', 'note'"):
         found = bb.next_to_label(model, pool[["colour", "shape"]], n=4)
     assert len(set(found.indices.tolist())) == 4
+
+
+def test_a_matrix_is_chosen_from_however_it_is_held() -> None:
+    rng = np.random.default_rng(0)
+    pool = (rng.random((90, 700)) < 0.05).astype(np.float64)
+    model = bb.estimate(bb.count(pool[:30], rng.integers(2, size=30), features="bernoulli"))
+    forms = pool, csr_matrix(pool), np.where(pool == 0, -0.0, pool)
+    found = [bb.next_to_label(model, rows, n=6, share=0.5).indices.tolist() for rows in forms]
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_small_pool_is_asked_about_whole_in_the_forms_there_are() -> None:

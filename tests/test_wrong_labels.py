@@ -200,6 +200,8 @@ def test_as_json_and_as_text() -> None:
         ({"n": 2.5}, "n must be a whole number from 1 up"),
         ({"by": "doubt"}, "by must be one of 'self_confidence', 'margin'"),
         ({"alpha": -1}, "alpha"),
+        ({"weigh": "yes"}, "weigh must be True, False, or settings"),
+        ({"weigh": {"pair": False}}, "a setting of weigh must be one of"),
         ({"target": None}, "target must be"),
         ({"target": ["a"] * 60}, "two at least, to tell a wrong label from a right one"),
         ({"target": ["a"] * 59}, "60 rows but 59 labels"),

@@ -33,7 +33,7 @@ from banbury.readers import (
     n_threads,
     read,
 )
-from banbury.readers.batches import all_whole, as_name
+from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import missing as is_missing
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
@@ -41,6 +41,7 @@ from banbury.sums import MOST_ROWS
 MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)
 MISSING = np.uint64(0x7FF8000000000000)
+WIDE = 512  # columns that are made dense at a time
 MOST_FRACTIONS = 20  # different numbers with fractions that are taken for classes without a word
 DIVIDES = ";|,"  # labels of one row
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
@@ -573,10 +574,15 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
     Whole numbers and floats of one value are alike, and so are texts and what is missing, however they are held.
     """
     hashes = np.zeros(batch.n_rows, dtype=np.uint64)
+    if isinstance(batch, NumberBatch):  # which may have very many columns
+        for start in range(0, len(names), WIDE):
+            for block in batch.numbers(names[start : start + WIDE]):
+                for column in block.reshape(batch.n_rows, -1).T:
+                    hashes = mixed(hashes * MIX + _bits(column))
+        return hashes
     for name in names:
         if batch.kind(name) in ("integer", "float", "boolean"):
-            numbers = np.asarray(batch.numbers([name])[0].reshape(batch.n_rows), dtype=np.float64) + 0.0
-            own = np.where(np.isnan(numbers), MISSING, numbers.view(np.uint64))
+            own = _bits(batch.numbers([name])[0].reshape(batch.n_rows))
         elif batch.kind(name) == "list":
             own = _mixed_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
         else:
@@ -587,6 +593,12 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
             own = np.fromiter(each, np.uint64, batch.n_rows)
         hashes = mixed(hashes * MIX + own)
     return hashes
+
+
+def _bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """Numbers as hashes of themselves; 0 and −0 are alike, and so is all that is missing."""
+    floats = np.asarray(numbers, dtype=np.float64) + 0.0
+    return np.where(np.isnan(floats), MISSING, floats.view(np.uint64))
 
 
 def _named_hash(text: str | None) -> int:

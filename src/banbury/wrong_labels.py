@@ -21,12 +21,13 @@ from banbury.calibration import calibrate
 from banbury.errors import many
 from banbury.explain import Explanation
 from banbury.explain.explanation import Evidence, is_left_out
-from banbury.explain.page import percent
+from banbury.explain.page import percent, printable
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import can_leave_one_out, held, left_out, weighed_and_validated, weighed_rows, without_each
 from banbury.selection.dataset import Dataset
 from banbury.selection.groups import Groups
+from banbury.selection.weighing import check_weighing_settings
 from banbury.sums import weighed as weighed_numbers
 from banbury.table import content_hashes
 from banbury.tally import Label
@@ -83,6 +84,7 @@ def suspicious(
     if weigh is False:
         rows = held(data, target, missing=missing, **counting, **reading)
     else:
+        check_weighing_settings(weigh)
         rows = weighed_rows(data, target, **counting, **reading)
     if len(rows.classes) < 2:
         wanted = "two at least, to tell a wrong label from a right one"
@@ -446,4 +448,4 @@ def in_columns(cells: Sequence[Sequence[str]], right: Collection[int] = (0, 2, 4
 def _said(evidence: Evidence, alone: bool) -> str:
     if evidence.value is None:
         return f"{evidence.feature} missing"
-    return str(evidence.value) if alone else f"{evidence.feature} = {evidence.value}"
+    return printable(evidence.value) if alone else f"{evidence.feature} = {printable(evidence.value)}"
