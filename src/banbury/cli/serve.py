@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 import warnings
@@ -72,6 +73,8 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     facts = {"url": url, **facts, "state": args.state, "rows": n_rows, "change": state.change_number}
     output.result(args, facts, f"{doing} {url} ({n_rows:,g} rows). Ctrl-C ends it.")
     sys.stdout.flush()
+    gc.collect()
+    gc.freeze()  # no search for cycles goes through what stays anyway
     sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
     server(service).run(sockets=[listening])
 
