@@ -14,7 +14,10 @@ from banbury import errors
 # The engine of things by the package of their type.
 PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
 EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
-WANTED = "a client of Dask, a Spark session, 'dask://host:port', 'processes', or an executor of concurrent.futures"
+WANTED = (
+    "a client of Dask, a Spark session, 'dask://host:port', 'spark://host:port',"
+    " 'processes', or an executor of concurrent.futures"
+)
 
 
 def elsewhere(data: Any, engine: Any = None, partitions: int | None = None, parts_folder: Any = None) -> Any:

@@ -764,10 +764,11 @@ def count(
     "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.readers.read`` takes, such as
     ``header=False``. ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
-    Where it is counted: a Dask dataframe or bag is counted on its cluster, and so are files and other parts of a table with
-    ``engine``: a client of Dask, "dask://host:port", "processes", or an executor of ``concurrent.futures``. The answer is the
-    same. ``partitions``: into how many parts a table in memory is cut. ``parts_folder`` keeps the tally of each part in a file,
-    so that a count that was cut off goes on with the parts that are missing. docs/engines.md has more.
+    Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
+    parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
+    or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
+    cut. ``parts_folder`` keeps the tally of each part in a file, so that a count that was cut off goes on with the parts that
+    are missing. docs/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")

@@ -304,8 +304,8 @@ $ banbury count 'parts/*.parquet' --target churn --engine processes -o churn.ban
 {COUNTING.format(sets=SETS, choose="", several="")}
 --like FILE | count what this tally, model or network counted, to merge the two
 # where it is counted
---engine ENGINE | on processes of this machine, or on a cluster: processes, dask://HOST:PORT. Each file is a part, and the tally \
-is the same
+--engine ENGINE | on processes of this machine, or on a cluster: processes, dask://HOST:PORT, spark://HOST:PORT, sc://HOST:PORT \
+(Spark Connect). Each file is a part, and the tally is the same
 --parts FOLDER | keep the tally of each part there; a count that was cut off goes on with those that are missing
 {READING.format(before="")}"""),
     _verb(f"""

@@ -1,0 +1,74 @@
+"""Run by the tests of Spark in a process of its own: a session of Spark Connect counts and answers as one process does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import banbury as bb
+from banbury import errors
+from engine_rows import parts, rows
+
+
+def main() -> None:
+    from pyspark.sql import SparkSession
+
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    session: Any = (
+        SparkSession.builder.remote("local[2]")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    frame = rows(1500)
+    schema = pa.Schema.from_pandas(frame, preserve_index=False)
+    pieces = parts(frame, 4)
+    tables = (pa.Table.from_pandas(piece, schema, preserve_index=False) for piece in pieces)
+    first, *rest = map(session.createDataFrame, tables)
+    data = first
+    for part in rest:
+        data = data.union(part)
+    whole = bb.count(frame, "label", weights="weight")
+    assert bb.count(data, "label", weights="weight") == whole
+    model = bb.estimate(whole)
+    some, same = first.drop("weight"), pieces[0].drop(columns="weight")
+    answers = model.predict(some)
+    assert type(answers) is type(some)
+    assert [row["class"] for row in answers.collect()] == model.predict(same).tolist()
+    assert bb.evaluate(model, some).accuracy == bb.evaluate(model, same).accuracy
+    refused(lambda: bb.count(data, "lable"), errors.UnknownColumn, "no column 'lable'")
+    interrupted(data)
+    session.stop()
+    refused(lambda: bb.count(data, "label"), errors.EngineError, "the session of Spark is stopped")
+    print("done")
+
+
+def refused(ask: Any, kind: type[BaseException], wanted: str) -> None:
+    with pytest.raises(kind, match=wanted):
+        ask()
+
+
+def interrupted(data: Any) -> None:
+    """Ctrl-C ends the work on the server as well: what is asked next is answered soon."""
+    slow = data.mapInArrow(slowly, data.schema)
+    threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    refused(lambda: bb.count(slow, "label"), KeyboardInterrupt, "")
+    begun = time.monotonic()
+    assert data.count() == 1500 and time.monotonic() - begun < 60
+
+
+def slowly(batches: Any) -> Any:
+    for batch in batches:
+        time.sleep(120)
+        yield batch
+
+
+if __name__ == "__main__":
+    main()
