@@ -4,7 +4,7 @@
 
 The clients are plain sockets in a process of their own, so that what is measured is the server: one process, one text of
 100 words in each request, a model of 20 classes. Rates are those of as many clients as named; the times at 500 requests a
-second are from when a request was due, so that a wait in a queue counts.
+second are from when a request was due, so that a wait in a queue counts; those of nothing are what the machine itself takes.
 """
 
 from __future__ import annotations
@@ -135,6 +135,7 @@ def main() -> None:
         hundred = [json.dumps({"rows": texts[n : n + 100]}).encode() for n in range(0, 1_000, 100)]
         learn = [json.dumps({"row": t, "label": y}).encode() for t, y in zip(texts[:500], labels, strict=False)]
         loads = [
+            Load("nothing at 500 a second", "GET", "/health", [b""], rate=500.0, clients=16),
             Load("predict at 500 a second", "POST", "/predict", one, rate=500.0, clients=16),
             Load("predict, one at a time", "POST", "/predict", one),
             Load("predict, 100 at a time", "POST", "/predict", hundred, rows=100, clients=4),
