@@ -396,22 +396,6 @@ def negative_count(
     return NegativeCount(text, left=left, label=label, feature=feature, key=key)
 
 
-def of_labels(problem: NegativeCount, every: Any) -> NegativeCount:
-    """The same where classes are labels, and one of them is that of all rows."""
-    label = problem.label  # type: ignore[attr-defined]
-    text = str(problem).replace(f"class {label!r}", "all rows" if label == every else f"label {label!r}", 1)
-    return NegativeCount(text.replace(" of all rows", " among all rows", 1), **problem._parts)
-
-
-def more_of_a_label(problem: NegativeCount) -> NegativeCount:
-    """What is left has rows of a label that are no rows at all."""
-    label, feature = problem.label, getattr(problem, "feature", None)  # type: ignore[attr-defined]
-    place = "" if feature is None else f" in feature {feature!r}"
-    text = f"subtracting left more rows with label {label!r} than rows{place}. A row that has it was subtracted without it, or "
-    text += "is no part of this tally; nothing was changed. Subtract rows with the labels that they were added with."
-    return NegativeCount(text, label=label, feature=feature)
-
-
 def impossible_sums(label: Any, feature: str) -> NegativeCount:
     what = "that no rows can have (a negative sum of squares, or a sum without rows)"
     text = f"subtracting left sums of feature {feature!r} in class {label!r} {what}. {NOT_PART}"

@@ -225,7 +225,7 @@ class Tally:
 
     def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
         """What is said of sums that cannot be; of sets of labels by their names."""
-        return problem if self.schema.labels is None else errors.of_labels(problem, EVERY)
+        return problem if self.schema.labels is None else _of_labels(problem)
 
     def _possible(self, before: Tally) -> Tally:
         """The nearest sums that rows can have, where sums were rounded before they were subtracted and that is all."""
@@ -287,12 +287,12 @@ class Tally:
         others = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
         rest = self.rows.take(np.full(len(others), every), 0) - self.rows.take(others, 0)
         for (at,) in np.argwhere(rest.is_negative()):
-            raise errors.more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
+            raise _more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
         try:
             for group, sums in self._groups():
                 group.counter.check_parts(group.features, sums, rest, every, self.classes)
         except errors.NegativeCount as problem:
-            raise errors.more_of_a_label(problem) from None
+            raise _more_of_a_label(problem) from None
 
     def to(self, schema: Schema) -> Tally:
         """The same tally under another schema of the same features: re-centred, and its bins widened.
@@ -459,6 +459,22 @@ class Tally:
 
     def _missing_text(self, name: str) -> str:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
+
+
+def _of_labels(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """The same where classes are labels, and one of them is that of all rows."""
+    label = problem.label  # type: ignore[attr-defined]
+    text = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
+    return errors.NegativeCount(text.replace(" of all rows", " among all rows", 1), **problem._parts)
+
+
+def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """What is left has rows of a label that are no rows at all."""
+    label, feature = problem.label, getattr(problem, "feature", None)  # type: ignore[attr-defined]
+    place = "" if feature is None else f" in feature {feature!r}"
+    text = f"subtracting left more rows with label {label!r} than rows{place}. A row that has it was subtracted without it, or "
+    text += "is no part of this tally; nothing was changed. Subtract rows with the labels that they were added with."
+    return errors.NegativeCount(text, label=label, feature=feature)
 
 
 def _places(names: Sequence[Any], among: Sequence[Any]) -> NDArray[np.int64]:
@@ -687,7 +703,7 @@ class Growing:
                     try:
                         growing.check_parts(touched[feature], classes.index(EVERY), classes)
                     except errors.NegativeCount as problem:
-                        raise errors.more_of_a_label(problem) from None
+                        raise _more_of_a_label(problem) from None
         except errors.NegativeCount:
             self._each(rows, classes, forgetting=False)
             raise
