@@ -128,6 +128,16 @@ def test_answers_are_columns_beside_the_rows_and_lazy(client: Any, frame: pandas
     assert [record["class"] for record in model.predict(bag).compute()] == answers["class"].tolist()
 
 
+def test_the_model_is_that_of_scikit_learn(client: Any, frame: pandas.DataFrame) -> None:
+    from sklearn.naive_bayes import GaussianNB
+
+    table = frame[["grade", "weight", "label"]].assign(grade=frame["grade"] + frame["weight"] / 7)
+    tally = bb.count(dd.from_pandas(table, npartitions=5), "label", features="gaussian")
+    theirs = GaussianNB(var_smoothing=0.0).fit(table[["grade", "weight"]], table["label"])
+    ours = bb.estimate(tally, how="mle").posterior(table[["grade", "weight"]])
+    assert abs(ours - theirs.predict_proba(table[["grade", "weight"]])).max() < 1e-9
+
+
 def test_several_labels_as_columns(client: Any) -> None:
     table = pandas.DataFrame({"text": ["a b c d", "b c d e", "c d e f"] * 9, "tags": ["x;y", "y", "x;z"] * 9})
     collection = dd.from_pandas(table, npartitions=2)

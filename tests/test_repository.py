@@ -48,6 +48,7 @@ def test_make_help_lists_every_command() -> None:
     assert commands == {
         "help",
         "demo",
+        "serve-demo",
         "test",
         "test-rust",
         "test-engines",
