@@ -928,6 +928,11 @@ def test_predict_by_a_network(here, capsys, monkeypatch):
     ]
 
 
+def test_how_many_values_are_shown_is_one_at_least(here, capsys):
+    code, message = refused(capsys, "show", "play.banbury", "--informative", "0")
+    assert code == 2 and "--informative must be a whole number from 1 up. Got 0 instead." in message
+
+
 def test_explain_by_a_network(here, capsys):
     network = bb.BeliefNetwork.tan("weather.csv", target="play", level=None)
     bb.save(network, "tree.banbury")

@@ -26,6 +26,7 @@ def show(args: Namespace) -> None:
     if isinstance(thing := inputs.kept(args.file), LabelModel):
         return labels.show(args, thing)
     if args.informative is not None:
+        errors.require(args.informative > 0, "--informative", args.informative, "a whole number from 1 up")
         informative = inputs.model(args.file, "show --informative").informative(args.informative)
         facts = informative.to_dict()
         rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
