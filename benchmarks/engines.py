@@ -1,14 +1,16 @@
 """The same count on engines: `python -m benchmarks.engines` makes 1 GB of text in 64 parts and counts it here and there.
 
 Beside each engine stands its own cost of an empty pass over the same parts, which reads every text and does nothing with it.
-Peers are set beside it where they are installed: GaussianNB of dask-ml on a table (pip install dask-ml).
+Peers stand beside it where they are installed: GaussianNB of dask-ml on a table (pip install dask-ml), Spark ML on the texts.
 `--megabytes 64` is a smaller run; every tally is checked to be that of one process.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import sys
 import tempfile
 import time
 import warnings
@@ -46,6 +48,7 @@ def main() -> None:
         checked(found, whole)
         said(processes, "bb.count, engine='processes'", here)
         on_dask(pattern, whole, here, options.repeats, int(ROWS * share))
+        on_spark(folder, whole, here, options.repeats)
         every, one = len(to_bytes(whole)) / 1e6, part_bytes(folder) / 1e6
         print(f"  {every:.1f} MB are the tally of all parts; {one:.1f} MB that of one part")
 
@@ -121,6 +124,45 @@ def beside_dask_ml(dd: Any, n_rows: int, repeats: int) -> None:
         said(peer, "GaussianNB of dask-ml", ours)
     except Exception as why:
         print(f"  GaussianNB of dask-ml fails ({type(why).__name__}: {why})")
+
+
+def on_spark(folder: str, whole: bb.Tally, here: float, repeats: int) -> None:
+    """The same on Spark, and beside it Spark ML, which hashes words into 2**18 buckets and learns from these."""
+    try:
+        from pyspark.ml import Pipeline
+        from pyspark.ml.classification import NaiveBayes
+        from pyspark.ml.feature import HashingTF, StringIndexer, Tokenizer
+        from pyspark.sql import SparkSession
+    except ImportError as why:
+        print(f"  Spark is not here ({why})")
+        return
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(f"local[{WORKERS}]").config("spark.driver.memory", "4g")
+    session = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    try:
+        frame = session.read.parquet(folder)
+        empty, _ = least(lambda: frame.mapInArrow(_drained, "n long").collect(), repeats)
+        said(empty, "Spark, an empty pass over the dataframe")
+        counted, found = least(lambda: bb.count(frame, "label"), repeats)
+        checked(found, whole)
+        said(counted, "bb.count of the dataframe", here + empty)
+        steps = [
+            StringIndexer(inputCol="label", outputCol="number"),
+            Tokenizer(inputCol="text", outputCol="words"),
+            HashingTF(inputCol="words", outputCol="features"),
+            NaiveBayes(labelCol="number"),
+        ]
+        peer, _ = least(lambda: Pipeline(stages=steps).fit(frame), repeats)
+        said(peer, "Spark ML: Tokenizer, HashingTF, NaiveBayes", counted)
+    finally:
+        session.stop()
+
+
+def _drained(batches: Any) -> Any:
+    """Reads every batch, and gives nothing."""
+    for _ in batches:
+        pass
+    return iter(())
 
 
 def least(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
