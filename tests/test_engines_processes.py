@@ -17,7 +17,7 @@ import pandas
 import pytest
 
 import banbury as bb
-from banbury import cli, errors
+from banbury import cli, errors, progress
 from banbury.engines import counting, parcels, processes
 from engine_rows import DieOnce, parts, rows, written
 
@@ -287,6 +287,21 @@ def test_warnings_of_workers_are_given_here_once(pool: Any) -> None:
     with pytest.warns(errors.BanburyWarning, match="weigh less than 5e-19") as said:
         bb.count(parts(table, 2), "y", weights="w", engine=pool)
     assert said[0].filename == __file__
+
+
+def test_progress_is_that_of_partitions(pool: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = list[progress.Line]()
+
+    class Kept(progress.Line):
+        def end(self) -> None:
+            lines.append(self)
+            super().end()
+
+    monkeypatch.setattr(progress, "display", Kept)
+    monkeypatch.setenv("BANBURY_PROGRESS", "1")
+    bb.count(parts(frame, 5), "label", engine=pool)
+    told = [line for line in lines if line.unit == "partitions"]
+    assert [(line.title, line.n_rows, line.share) for line in told] == [("counting on processes", 5, 1.0)]
 
 
 def test_rows_of_a_partition_are_of_any_kind() -> None:

@@ -25,22 +25,24 @@ class Counted(Protocol):
 B = TypeVar("B", bound=Counted)
 
 
-def watched(batches: Iterable[B], what: str, name: str | None = None) -> Iterator[B]:
+def watched(batches: Iterable[B], what: str, name: str | None = None, unit: str = "rows") -> Iterator[B]:
     """The batches, while a line on stderr says how many rows are done: ``counting mail/: 12,345 rows, 41%, 3 s``.
 
     The line appears after a second, where stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
-    ``name`` is the file or folder that is read; without it the rows are in memory already.
+    ``name`` is the file or folder that is read; without it the rows are in memory already. ``unit``: what is counted, where
+    it is something else than rows.
     """
     setting = os.environ.get("BANBURY_PROGRESS", "")
     try:
         wanted = setting != "0" if setting else sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
         wanted = False
-    return _told(batches, what, name) if wanted else iter(batches)
+    return _told(batches, what, name, unit) if wanted else iter(batches)
 
 
-def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
+def _told(batches: Iterable[B], what: str, name: str | None, unit: str) -> Iterator[B]:
     line = display(what, name)
+    line.unit = unit
     try:
         if name is not None:
             line.begin()
@@ -55,6 +57,8 @@ def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
 
 class Line:
     """The line, written by a thread of its own: a single batch may take long, too."""
+
+    unit = "rows"
 
     def __init__(self, what: str, name: str | None) -> None:
         self.title = what if name is None else f"{what} {''.join(c if c.isprintable() else '?' for c in name)}"
@@ -83,7 +87,7 @@ class Line:
 
     def _tell(self) -> bool:
         share = "" if self.share is None else f", {self.share:.0%}"
-        text = f"{self.title}: {self.n_rows:,} rows{share}, {time.monotonic() - self._start:.0f} s"
+        text = f"{self.title}: {self.n_rows:,} {self.unit}{share}, {time.monotonic() - self._start:.0f} s"
         text = text[: max(shutil.get_terminal_size().columns - 1, 20)]
         padding, self._width = " " * (self._width - len(text)), len(text)
         return self._write(text + padding)

@@ -21,7 +21,7 @@ class Bar(progress.Line):
             known = {} if self.share is None else {"total": 1.0, "completed": self.share}
             took = time.monotonic() - self._start
             left = "" if not self.share else f", {took / self.share - took:.0f} s to go"
-            self._drawn.update(self._task, said=f"{self.n_rows:,} rows in {took:.0f} s{left}", **known)
+            self._drawn.update(self._task, said=f"{self.n_rows:,} {self.unit} in {took:.0f} s{left}", **known)
             self._drawn.refresh()
         except (OSError, ValueError):  # stderr was closed
             return False

@@ -182,8 +182,8 @@ class Work:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
         every = self.engine.n_partitions
         with closing(steps) as each:
-            told = (Done(1000, n_done / every if every else None, value) for n_done, value in each)
-            yield from watched(told, f"{doing} on {self.engine.name}", "")
+            told = (Done(1, n_done / every if every else None, value) for n_done, value in each)
+            yield from watched(told, f"{doing} on", self.engine.name, "partitions")
 
     def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
         """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
