@@ -9,16 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from banbury import datasets, errors
 from banbury.cli import inputs
 from banbury.cli.serve import run
 from banbury.cli.settings import counting
 from banbury.naive_bayes import estimate
-from banbury.readers import Batch
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import Service
+from banbury.service.rows import cells_of
 from banbury.service.state import Put, State, Together
 from banbury.table import Table
 from banbury.tally import Tally, count
@@ -100,17 +98,12 @@ def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
 def _puts(table: Table, target: str | None, columns: Sequence[str], several: bool) -> Iterator[Put]:
     """Every row as JSON has it, under the number that it has in the data."""
     for batch in table.batches("reading"):
-        cells = {name: _cells(batch, name) for name in batch.names if name in columns and name != target}
-        labels = [None] * batch.n_rows if target is None else _cells(batch, target)
+        cells = {name: cells_of(batch, name) for name in batch.names if name in columns and name != target}
+        labels = [None] * batch.n_rows if target is None else cells_of(batch, target)
         for k in range(batch.n_rows):
             row = {name: column[k] for name, column in cells.items() if column[k] is not None}
             own = labels[k] if not several or labels[k] is None or isinstance(labels[k], list) else [labels[k]]
             yield Put(f"{batch.first_row + k + 1:07}", row or {columns[0]: None}, own)
-
-
-def _cells(batch: Batch, name: str) -> list[Any]:
-    values: list[Any] = [cell.item() if isinstance(cell, np.generic) else cell for cell in batch.column(name).cells()]
-    return [None if cell is None or cell != cell else cell for cell in values]
 
 
 def _parts(rows: Iterator[Put]) -> Iterator[list[Put]]:

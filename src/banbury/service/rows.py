@@ -137,7 +137,7 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
     alone = JsonRows(schema).text
     for batch in table.batches("reading"):
         aligned_batch = table.aligned(batch, schema)
-        columns = {name: [_plain(cell) for cell in aligned_batch.column(name).cells()] for name in schema.columns}
+        columns = {name: cells_of(aligned_batch, name) for name in schema.columns}
         labels = _labels(table, batch, schema)
         for number, label in enumerate(labels):
             if label is not None:
@@ -155,10 +155,15 @@ def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
         ]
         return each
     numbers, names, _ = numbered(batch, schema, table.labels)
-    return [None if number < 0 else _plain(names[number]) for number in numbers.tolist()]
+    return [None if number < 0 else plain(names[number]) for number in numbers.tolist()]
 
 
-def _plain(cell: Any) -> Any:
+def cells_of(batch: Batch, name: str) -> list[Any]:
+    """A column of a batch as JSON holds it."""
+    return [plain(cell) for cell in batch.column(name).cells()]
+
+
+def plain(cell: Any) -> Any:
     """A cell as JSON holds it; None where it is missing."""
     if missing(cell):
         return None
