@@ -1,4 +1,4 @@
-"""Photographs the page of `banbury demo --page`, into docs/pictures: `python -m docs.make_screenshots`. It needs Chromium."""
+"""Photographs the page of `banbury demo --page`, into docs/screenshots: `python -m docs.make_screenshots`. It needs Chromium."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-FOLDER = Path(__file__).parent / "pictures"
+FOLDER = Path(__file__).parent / "screenshots"
 ASKED = "Return True if name points to a tar archive that we are able to handle, else return False."
 
 

@@ -184,8 +184,11 @@ def test_nothing_is_left_running_after_an_error_or_an_interrupt(client: Any, fra
     slow = collection.map_partitions(_slowly, meta=frame.iloc[:0])
     timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        bb.count(slow, "label", schema=bb.count(frame, "label").schema)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bb.count(slow, "label", schema=bb.count(frame, "label").schema)
+    finally:
+        timer.cancel()
     _wait(lambda: not any(client.processing().values()))
     with pytest.raises(errors.UnknownColumn, match=r"partition \d: no column 'length'"):
         bb.count(collection.rename(columns={"length": "nothing"}), "label", schema=bb.count(frame, "label").schema)
@@ -193,7 +196,7 @@ def test_nothing_is_left_running_after_an_error_or_an_interrupt(client: Any, fra
 
 
 def _slowly(part: pandas.DataFrame) -> pandas.DataFrame:
-    time.sleep(0.5)
+    time.sleep(2)
     return part
 
 

@@ -251,23 +251,25 @@ def test_cells_that_come_twice_or_in_another_order_are_taken_once() -> None:
 
 
 def test_nothing_is_left_running_after_an_interrupt(session: Any, frame: pandas.DataFrame, data: Any) -> None:
-    slow = data.mapInArrow(_slowly, data.schema)
+    def slowly(batches: Any) -> Any:  # inside, so that workers need not find this file
+        import time
+
+        for batch in batches:
+            time.sleep(60)
+            yield batch
+
+    slow = data.mapInArrow(slowly, data.schema)
     timer = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        bb.count(slow, "label")
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bb.count(slow, "label")
+    finally:
+        timer.cancel()
     until = time.monotonic() + 20
     while (left := session.sparkContext.statusTracker().getActiveJobsIds()) and time.monotonic() < until:
         time.sleep(0.1)
     assert not left and not session.getTags()
-
-
-def _slowly(batches: Any) -> Any:
-    import time
-
-    for batch in batches:
-        time.sleep(60)
-        yield batch
 
 
 def test_a_worker_without_banbury(

@@ -177,7 +177,10 @@ class Spark:
             raise
         except BaseException as problem:
             with suppress(Exception):
-                self.session.interruptTag(tag)
+                # Ctrl-C breaks classic Spark's line to the thread that has the tag. Then all jobs of the session end, as
+                # Spark's own handler of Ctrl-C means to have it.
+                if not self.session.interruptTag(tag) and isinstance(problem, KeyboardInterrupt):
+                    self.session.interruptAll()
             if not isinstance(problem, Exception):
                 raise
             raise _explained(problem) from problem
