@@ -8,12 +8,15 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from banbury import errors
 from banbury.cli import output
 from banbury.service.access import Tokens, check_address
+from banbury.service.answers import predicted
 from banbury.service.app import Limits, Service, server
 from banbury.service.rows import rows_of
 from banbury.service.state import State
@@ -76,7 +79,16 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     gc.collect()
     gc.freeze()  # no search for cycles goes through what stays anyway
     sys.setswitchinterval(0.0005)  # the thread that answers does not wait long for the one that writes
+    Thread(target=_warm, args=(state,), daemon=True).start()
     server(service).run(sockets=[listening])
+
+
+def _warm(state: State) -> None:
+    """Has the model derived, and tables of letters made, before the first request, which then need not wait for them."""
+    kinds = state.learner.schema.kinds()
+    row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
+    with suppress(errors.BanburyError):
+        predicted(state.learner, [row], {})
 
 
 def _verify(args: Namespace, told: dict[str, object]) -> None:

@@ -56,7 +56,8 @@ class Settings:
             )
             made = made if self.weighing is None else made.weighed(self.weighing)
             return made if self.thresholds is None else made.with_thresholds(self.thresholds)
-        model = replace(estimated(tally, self.choice, self.class_prior), threads=self.threads)
+        choice = replace(self.choice, waits=False)  # no answer in the middle of many waits for all words' parameters
+        model = replace(estimated(tally, choice, self.class_prior), threads=self.threads)
         if self.weighing is not None and set(tally.classes).issubset(self.weighing.classes):
             model = model.weighed(self.weighing)
         fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
