@@ -58,7 +58,7 @@ def pool(tmp_path: Path, n: int = 40) -> Path:
     return path
 
 
-def begun(tmp_path: Path, **more: str) -> State:
+def begun(tmp_path: Path) -> State:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
     args = parsed(words)
     assert args is not None

@@ -492,3 +492,12 @@ def test_the_service_imports_nothing_that_it_does_not_need() -> None:
     code = "import sys, banbury.cli.serve; print(*({'sklearn', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("words", [["serve", "x.banbury"], ["label", "x.csv"], ["demo", "--page"]], ids=" ".join)
+def test_without_the_extra_it_says_what_to_install(words: list[str]) -> None:
+    code = f"import sys; sys.modules['starlette'] = None; from banbury.cli import main; sys.exit(main({words!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("banbury: banbury serve needs starlette"), done.stderr
+    assert "pip install 'banbury[serve]'" in done.stderr

@@ -16,13 +16,6 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from banbury import __version__, errors
-from banbury.service import answers, metrics, openapi, page, protocol
-from banbury.service.access import Tokens, host_of, is_loopback
-from banbury.service.description import described
-from banbury.service.log import DiskFull
-from banbury.service.looking import Looking
-from banbury.service.refitting import Refitting
-from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
 
 try:
     import uvicorn
@@ -33,6 +26,14 @@ try:
     from starlette.routing import Route
 except ImportError as lacking:
     raise errors.MissingLibrary(f"banbury serve needs {lacking.name}: pip install 'banbury[serve]'.") from None
+
+from banbury.service import answers, metrics, openapi, page, protocol
+from banbury.service.access import Tokens, host_of, is_loopback
+from banbury.service.description import described
+from banbury.service.log import DiskFull
+from banbury.service.looking import Looking
+from banbury.service.refitting import Refitting
+from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
 SAFE = {

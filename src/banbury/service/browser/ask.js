@@ -81,13 +81,16 @@ async function answer() {
     fill("why");
     return;
   }
-  const asked = about.labels ? { row, ...(against ? { label: named1(against) } : {}) } : { row, ...(against ? { against: named1(against) } : {}) };
-  const [told, why] = await Promise.all([post("/predict", { row, posteriors: true }), post("/explain", asked)]);
+  const [told, why] = await Promise.all([post("/predict", { row, posteriors: true }), post("/explain", { row, ...beside() })]);
   if (mine !== turn) return; // another answer is on its way
   draw(told.predictions[0], why);
 }
 
-const named1 = (text) => about.names.find((name) => String(name) === text);
+// What the row is weighed against, or the label to explain, where one was chosen.
+function beside() {
+  if (!against) return {};
+  return { [about.labels ? "label" : "against"]: about.names.find((name) => String(name) === against) };
+}
 
 function draw(prediction, why) {
   const classes = Object.entries(prediction.posteriors).sort((a, b) => b[1] - a[1]).slice(0, 8);
@@ -118,9 +121,7 @@ function draw(prediction, why) {
 
 function strike(e) {
   struck.push(e);
-  fill("struck", "Struck out: ", struck.map((one, k) => node("button", { class: "small struck", type: "button",
-    "aria-label": `Put ${one.value} back`, onclick: () => { struck.splice(k, 1); again(); } }, shown(one.value))));
-  answer().catch(say);
+  again();
 }
 
 function again() {
@@ -140,7 +141,7 @@ function clear() {
 // The nomogram: every value of every column where it stands on the scale of decibans. A value that is chosen is filled in.
 async function nomogram() {
   const row = given();
-  const sheet = await post("/nomogram", { row, ...(against && !about.labels ? { against: named1(against) } : {}), ...(against && about.labels ? { label: named1(against) } : {}) });
+  const sheet = await post("/nomogram", { row, ...beside() });
   const ends = sheet.scales.flatMap((scale) => scale.decibans.map(size)).map(Math.abs).sort((a, b) => a - b);
   const most = Math.max(5, ends[Math.floor(0.95 * (ends.length - 1))] || 0); // what is farther stands at the edge
   const x = (weight) => 300 + (280 * Math.max(-most, Math.min(most, size(weight)))) / most;

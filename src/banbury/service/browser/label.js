@@ -63,8 +63,8 @@ async function show() {
   if (queue.length < AHEAD / 2 && current) ahead().catch(say);
   if (current && checked("shading")) {
     const mine = current;
-    const asked = { row: mine.row };
-    const [told, why] = await Promise.all([post("/predict", { row: mine.row }), post("/explain", asked)]).catch(() => [null, null]);
+    const { row } = mine;
+    const [told, why] = await Promise.all([post("/predict", { row }), post("/explain", { row })]).catch(() => [null, null]);
     if (mine === current && why) drawTask(why, told.predictions[0]);
   }
 }
@@ -84,7 +84,7 @@ function drawTask(why, prediction) {
   const cells = alone
     ? [node("div", { class: "shaded", dir: "auto" }, String(row[columns[0]] ?? "").slice(0, 20000))]
     : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, shown(row[name], 2000))]))] : [];
-  const guess = prediction ? node("p", { class: "soft" }, `The model says ${about.labels ? named(prediction.labels) : `${prediction.class} ${percent(prediction.probability)}`}${why && prediction && !about.labels && String(why.winner) !== String(prediction.class) ? "" : "."}`) : null;
+  const guess = prediction ? node("p", { class: "soft" }, `The model says ${about.labels ? named(prediction.labels) : `${prediction.class} ${percent(prediction.probability)}`}.`) : null;
   fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · drawn at random" : ""}`), cells, why ? shaded(why, null) : [], guess);
   document.getElementById("task").setAttribute("tabindex", "-1");
   help.textContent = `Keys: 1 to ${Math.min(9, about.names.length)} for a class${about.labels ? " and Enter when all are chosen" : ""}, space for unsure, u for undo, n for a note, c to correct the first label that looks wrong.`;
