@@ -420,7 +420,7 @@ def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> 
     frame({**rows, "class": labels}).to_csv(file, index=False)
     said = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "-o", str(model)))
     assert [note.split()[0] for note in said["notes"][:2]] == ["plain", "weighed"]
-    assert "weighed is kept" in said["notes"][2]
+    assert "weighed is kept, by its log loss; --plain" in said["notes"][2]
     assert isinstance(bb.load(model), bb.Model) and bb.load(model).weighing is not None  # type: ignore[union-attr]
     plain = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "--plain"))
     assert plain["notes"] == [] and plain["log_loss"] > said["log_loss"]

@@ -179,3 +179,9 @@ def left_out(facts: Mapping[str, Any]) -> list[str]:
     if not facts["left_out"]:
         return []
     return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:SHOWN])]
+
+
+def kept(name: str, asked: bool) -> str:
+    """Which of "plain" and "weighed" evidence is kept, and why: it was asked for, or loses less."""
+    other = "plain" if name == "weighed" else "weigh"
+    return f"{name} is kept, {'as asked' if asked else 'by its log loss'}; --{other} keeps the other"

@@ -135,8 +135,8 @@ def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: di
         f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}, the same {folds}",
     )
     if args.weigh or other.log_loss < validation.log_loss:
-        return Fitted(model, other, (*plain.notes, *said, "weighed is kept; --plain keeps the other"))
-    return replace(plain, notes=(*plain.notes, *said, "plain is kept; --weigh keeps the other"))
+        return Fitted(model, other, (*plain.notes, *said, about.kept("weighed", args.weigh)))
+    return replace(plain, notes=(*plain.notes, *said, about.kept("plain", args.weigh)))
 
 
 def _validated(

@@ -84,9 +84,9 @@ def fit(args: Namespace, data: Any) -> None:
         notes += [_compared("plain  ", validation), _compared("weighed", said)]
         if args.weigh or validation is None or said.log_loss < validation.log_loss:
             model, validation = other, said
-            notes.append("weighed is kept; --plain keeps the other")
+            notes.append(about.kept("weighed", args.weigh))
         else:
-            notes.append("plain is kept; --weigh keeps the other")
+            notes.append(about.kept("plain", args.weigh))
     if not enough:
         notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
     if args.output is not None:
