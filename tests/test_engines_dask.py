@@ -17,6 +17,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
+from banbury.files import to_bytes
 from engine_rows import DieOnce, parts, rows, written
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: make test-engines installs it")
@@ -147,6 +148,27 @@ def test_several_labels_as_columns(client: Any) -> None:
     assert list(map(tuple, model.predict(collection).compute()["labels"])) == model.predict(table)
     posterior = model.posterior(collection).compute()
     assert (posterior[[f"P({label})" for label in model.labels]].to_numpy() == model.posterior(table)).all()
+
+
+def test_weights_learned_from_a_sample(client: Any, frame: pandas.DataFrame) -> None:
+    table = frame.iloc[:400].drop(columns="weight")
+    counted = bb.count(table, "label", missing="category")
+    for settings in ({}, {"sample": 150}):
+        whole = to_bytes(bb.weigh(counted, table, "label", **settings))
+        for n in (1, 7):
+            collection = dd.from_pandas(table, npartitions=n)
+            assert to_bytes(bb.weigh(counted, collection, "label", **settings)) == whole
+        fitted = bb.EvidenceClassifier(**settings).fit(collection, "label")
+        here = bb.EvidenceClassifier(**settings).fit(table.drop(columns="label"), table["label"])
+        plain = table.drop(columns="label")
+        assert (fitted.predict_proba(plain) == here.predict_proba(plain)).all()
+        assert fitted.classes_.tolist() == here.classes_.tolist()
+        assert fitted.feature_names_in_.tolist() == here.feature_names_in_.tolist()
+    answers = fitted.predict(collection).compute()
+    assert answers["class"].tolist() == here.predict(plain).tolist()
+    assert list(fitted.predict_proba(collection).columns[-3:]) == ["P(p)", "P(q)", "P(r)"]
+    honest = bb.NaiveBayesClassifier(calibrate="temperature").fit(collection, "label")
+    assert honest.calibration_.temperature > 0 and honest.tally_ == bb.count(table, "label")
 
 
 def test_a_worker_that_is_killed(

@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ import pandas
 import pytest
 
 import banbury as bb
-from banbury import cli, errors, progress
+from banbury import cli, errors, partitioned, progress
 from banbury.engines import counting, parcels, processes
+from banbury.files import from_bytes, to_bytes
+from banbury.selection.folds import Dealing, rounds
+from banbury.selection.groups import Groups
 from engine_rows import DieOnce, parts, rows, written
 
 SETTINGS = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip", "threads": None}
@@ -383,10 +387,18 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
     pieces = parts(frame.iloc[:200], 3)
     with pytest.raises(errors.BadSetting, match="folds must be a whole number from 2 to 10,000"):
         bb.cross_validate(pieces, "label", folds="loo", engine=pool)
-    with pytest.raises(errors.BadSetting, match="weigh must be left out where rows live elsewhere"):
-        bb.cross_validate(pieces, "label", weigh=True, engine=pool)
-    with pytest.raises(errors.BadSetting, match="alpha must be left out where rows live elsewhere"):
-        bb.cross_validate(pieces, "label", alpha="auto", engine=pool)
+    with pytest.raises(errors.BadSetting, match="features must be left out where rows live elsewhere"):
+        bb.cross_validate(pieces, "label", features="choose", engine=pool)
+    with pytest.raises(errors.BadSetting, match="sample must be left out where all rows are validated"):
+        bb.cross_validate(pieces, "label", sample=100, engine=pool)
+    with pytest.raises(errors.BadSetting, match="sample must be left out where rows are here"):
+        bb.cross_validate(frame, "label", sample=100)
+    with pytest.raises(errors.BadSetting, match="sample must be a whole number from 2 up"):
+        bb.weigh(bb.count(pieces[0], "label"), pieces, "label", sample=1, engine=pool)
+    with pytest.raises(errors.BadSetting, match="weigh must be without False where rows live elsewhere"):
+        bb.tune(pieces, "label", weigh=[False, True], engine=pool)
+    with pytest.raises(errors.BadSetting, match="groups must be the name of a column"):
+        bb.weigh(bb.count(pieces[0], "label"), pieces, "label", groups=[1, 2], engine=pool)
     with pytest.raises(errors.BadSetting, match="how must be one of"):
         bb.cross_validate(pieces, "label", how="best", engine=pool)
     with pytest.raises(errors.BadSetting, match="deal must be one of 'stratified', 'content'"):
@@ -399,3 +411,86 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
         bb.tune(pieces, "label", folds=20, engine=pool)
     with pytest.raises(errors.BadSetting, match="two folds at least"):
         bb.cross_validate([frame.iloc[:1]] * 4, "label", folds=3, schema=bb.count(frame, "label").schema, engine=pool)
+
+
+# What is learned from a sample of rows -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"weights": "weight", "groups": "user"}])
+def test_weights_are_those_of_one_process_whatever_the_parts(pool: Any, settings: dict[str, Any]) -> None:
+    table = rows(400).assign(user=[f"user {number % 37}" for number in range(400)])
+    table = pandas.concat([table, table.iloc[:50]])  # some rows are alike
+    counted = bb.count(table, "label", missing="category", features={"user": None}, weights=settings.get("weights"))
+    whole = to_bytes(bb.weigh(counted, table, "label", **settings))
+    some = bb.weigh(counted, table.iloc[::-1], "label", sample=120, **settings)
+    assert whole != to_bytes(some) and 120 <= some.weighing.sample < 200
+    assert f"learned from a sample of {some.weighing.sample} rows" in str(some)
+    assert from_bytes(to_bytes(some), "").weighing.sample == some.weighing.sample
+    for n in (1, 2, 7):
+        pieces = parts(table.sample(frac=1, random_state=n), n)
+        assert to_bytes(bb.weigh(counted, pieces, "label", engine=pool, **settings)) == whole
+        found = bb.weigh(counted, pieces, "label", engine=pool, sample=120, **settings)
+        assert to_bytes(found) == to_bytes(some)
+
+
+def test_few_rows_that_are_alike_many_times_are_all_in_a_sample(pool: Any) -> None:
+    r = np.random.default_rng(0)
+    table = pandas.DataFrame({"a": r.choice(["x", "y"], 900), "b": r.choice(["x", "y", "z"], 900)})
+    table["label"] = np.where(r.random(900) < 0.2, "p", table["a"])
+    counted = bb.count(table, "label")
+    found = bb.weigh(counted, parts(table, 4), "label", sample=40, engine=pool)  # of 18 that differ
+    assert found.weighing.sample is None
+    assert to_bytes(found) == to_bytes(bb.weigh(counted, table, "label"))
+
+
+def test_evidence_and_prior_are_those_of_all_rows_though_a_sample_weighs_them() -> None:
+    r = np.random.default_rng(0)
+    label = np.where(r.random(4000) < 0.02, "rare", "common")
+    table = pandas.DataFrame({"x": r.normal(size=4000) + 2 * (label == "rare"), "label": label})
+    model = bb.weigh(bb.count(table, "label", features="quantile_tree"), table, "label", sample=300, correct=False)
+    assert model.posterior(table)[:, 1].mean() == pytest.approx((label == "rare").mean(), rel=0.4)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"weigh": True}, {"calibrate": "platt", "weights": "weight", "id": "user"}, {"alpha": [0.1, 1.0]}]
+)
+def test_what_rows_in_memory_teach_is_validated_on_a_sample(pool: Any, settings: dict[str, Any]) -> None:
+    table = rows(240).assign(user=[f"user {number % 37}" for number in range(240)])
+    table = table if "id" in settings else table.drop(columns="user")
+    whole = bb.cross_validate(table, "label", folds=3, deal="content", **settings)
+    found = bb.cross_validate(parts(table, 4), "label", folds=3, engine=pool, **settings)
+    assert (found.log_loss, found.accuracy) == (whole.log_loss, whole.accuracy) and not found.notes
+    some = [
+        bb.cross_validate(parts(table, n), "label", folds=3, engine=pool, sample=100, **settings) for n in (1, 2, 7)
+    ]
+    assert len({(each.log_loss, each.brier, each.accuracy.value) for each in some}) == 1
+    assert len(some[0].rows) == 100 and "tested on a sample; models learn from" in some[0].notes[0]
+
+
+def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None:
+    """Each fold of the sample is scored by what all rows but its own add up to."""
+    table = rows(200)[["grade", "colour", "label"]].assign(number=np.arange(200) * 1.5)
+    dealing = Dealing.of(3, 0, None)
+    work = partitioned.elsewhere(parts(table, 3), pool)
+    held = work.held("label", dealing, 60, **{name: value for name, value in SETTINGS.items() if name != "classes"})
+    assert held.n_rows == 60 and held.others.n_rows == 140
+    found = bb.cross_validate(parts(table, 5), "label", folds=3, calibrate="temperature", sample=60, engine=pool)
+    assert len(found.rows) == 60
+    everything = bb.count(table, "label")
+    here = Groups.of(replace(held, others=None), held.dealt, 3)
+    split = rounds(held.dealt, held.labels, 0, None, others=True)[0].splits[1]
+    learned = Groups.of(held, held.dealt, 4).only(split.learned)
+    assert learned == everything - here.only(np.arange(3) == 1)
+
+
+def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame) -> None:
+    table = frame.iloc[:200]
+    for settings in ({"weigh": {"pairs": [True, False]}}, {"alpha": [0.1, 1.0], "calibrate": "temperature"}):
+        whole = bb.tune(table, "label", folds=3, deal="content", **settings)
+        found = bb.tune(parts(table, 3), "label", folds=3, engine=pool, **settings)
+        assert found.best == whole.best and found.tally == whole.tally
+        assert np.allclose(found.scores, whole.scores, rtol=1e-12)
+        some = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, **settings)
+        assert some.tally == whole.tally and some.model.n_rows == 200
+    some = bb.EvidenceClassifier(sample=80).fit(table.drop(columns="label"), table["label"])
+    assert some.weighing_.sample == 80 and some.tally_.n_rows == 200

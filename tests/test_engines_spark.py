@@ -157,6 +157,16 @@ def test_validation_agrees_with_that_of_one_process(session: Any, frame: pandas.
     assert found.best == bb.tune(table, "label", alpha=[0.1, 1.0], folds=3, deal="content").best
 
 
+def test_weights_learned_from_a_sample(session: Any, frame: pandas.DataFrame, data: Any) -> None:
+    counted = bb.count(frame, "label", missing="category")
+    assert to_bytes(bb.weigh(counted, data, "label")) == to_bytes(bb.weigh(counted, frame, "label"))
+    fitted = bb.EvidenceClassifier(sample=150).fit(data, "label")
+    table = frame.drop(columns="label")
+    here = bb.EvidenceClassifier(sample=150).fit(table, frame["label"])
+    assert (fitted.predict_proba(table) == here.predict_proba(table)).all()
+    assert fitted.predict(data).columns[-1] == "class"
+
+
 def test_the_model_is_that_of_spark_ml(session: Any, frame: pandas.DataFrame) -> None:
     ml, learners = pytest.importorskip("pyspark.ml.feature"), pytest.importorskip("pyspark.ml.classification")
     table = frame[["text", "label"]].iloc[:300]

@@ -16,7 +16,7 @@ from banbury.engines.engine import Parcel
 from banbury.engines.parcels import Counted, Wider
 from banbury.readers import Batch, read
 from banbury.readers.batches import joined
-from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema
+from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema, Trees
 from banbury.table import Held, Table, fractional_among
 from banbury.tally import Tally, of_no_rows, summed
 
@@ -104,6 +104,7 @@ class Asked:
     threads: int
     reading: Mapping[str, Any]
     id: str | None = None  # a column that says which rows belong together, and is no feature
+    trees: Trees = "many"  # whether columns of numbers are quantile trees
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,10 @@ class Settled:
     empty: frozenset[str] = frozenset()
     inferred: bool = False
 
-    def table(self, rows: Any) -> Table:
+    def table(self, rows: Any, groups: Any = None) -> Table:
         """The rows of a partition, as ``bb.count`` reads them."""
         given = {"weights": self.weights, "classes": self.classes, "missing": self.missing, "threads": self.threads}
-        return Table.of(rows, self.target, schema=self.schema, **given, **self.reading)
+        return Table.of(rows, self.target, schema=self.schema, groups=groups, **given, **self.reading)
 
     def wider(self, batch: Batch) -> Wider:
         """What a batch shows that the first rows did not."""
@@ -232,7 +233,8 @@ def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files:
     given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
     given |= {"weights": first.weights if asked.weights is None else asked.weights}
     source, delimiter = Held((batch,), first.name, first.target), asked.reading.get("target_delimiter")
-    table = Table.of(source, asked.target, **given, threads=asked.threads, groups=asked.id, target_delimiter=delimiter)
+    given |= {"threads": asked.threads, "groups": asked.id, "trees": asked.trees}
+    table = Table.of(source, asked.target, **given, target_delimiter=delimiter)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)

@@ -10,26 +10,34 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import Answers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
 from banbury.engines.parcels import Adding, Counted, Wider, in_chunks, opened, repeat_warnings, total
+from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
 from banbury.files import load, save, to_bytes
 from banbury.naive_bayes import Model, checked_choice, same_rows
 from banbury.progress import watched
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.selection.dataset import Dataset, held, renumbered
 from banbury.selection.folds import Dealing
+from banbury.selection.groups import Groups
 from banbury.selection.results import OWN_ROWS, Streamed, StreamedEvaluation, met
 from banbury.tally import Tally, complete
+from banbury.weighing import MOST_ROWS, RowSample
+from banbury.weighing.sampling import LARGEST
 
 UNSAID = {
     "missing_values": MISSING_VALUES,
     "format": "auto",
     "headers": SUBJECT,
 }  # of how tables are read, what is not sent
+MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
 
 
@@ -50,9 +58,9 @@ class Work:
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
         self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
-    def count(self, target: Any, **settings: Any) -> Tally:
-        """``bb.count`` of all partitions."""
-        asked = _asked(target, **settings)
+    def count(self, target: Any, id: Any = None, **settings: Any) -> Tally:
+        """``bb.count`` of all partitions; ``id`` is a column that is no feature."""
+        asked = replace(_asked(target, **settings), id=_column("id", id))
         if self.folder is not None and asked.schema is None and (kept := self.folder.schema()) is not None:
             asked = replace(asked, schema=kept, features="auto")
         settled, counted = self._widened(asked, CountPart)
@@ -79,6 +87,52 @@ class Work:
         tally, classes = folded.groups.total, folded.groups.classes
         return [Streamed(tally, classes, outcomes, weighted, what) for outcomes in found.outcomes]
 
+    def held(self, target: Any, dealing: Dealing, n: int | None, **counting: Any) -> Dataset:
+        """A sample of rows, to be dealt and validated here by models that count all the others as well."""
+        tally = self.count(target, id=dealing.id, **counting)
+        n = MOST_ROWS if n is None else n
+        own = {
+            name: value for name, value in counting.items() if name not in ("schema", "features", "missing", "trees")
+        }
+        sample = self.sampled(tally, target, n, also=() if dealing.id is None else (dealing.id,), **own)
+        if sample.n_sampled > n and sample.weights is not None:
+            wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and weigh differently"
+            raise errors.bad_setting("sample", n, wanted)
+        rows = held(sample.table(tally.schema, n_threads(counting["threads"])), None, dealing)
+        rows = replace(
+            rows,
+            classes=tally.classes,
+            labels=renumbered([(rows.classes, rows.labels)], tally.classes),
+            skipped=tally.skipped,
+        )
+        if sample.is_whole:
+            return rows
+        here = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
+        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - here)
+
+    def sampled(
+        self, tally: Tally, target: Any, n: int, *, groups: Any = None, also: tuple[str, ...] = (), **counting: Any
+    ) -> RowSample:
+        """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two."""
+        errors.check_whole("sample", n, 2)
+        given = {"schema": tally.schema, "features": "auto", "missing": "skip", **counting}
+        asked = replace(
+            _asked(tally.schema.target if target is None else target, **given), id=_column("groups", groups)
+        )
+        settled = self.settled(asked, Wider())
+        n_rows = float(tally.n_rows)
+        for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
+            each = self._watched(
+                self.engine.added(SampleRows(settled, asked.id, n, below, also), add_samples), "sampling on"
+            )
+            found = [sample_in(done.value) for done in each if done.value]
+            sample = RowSample.total(found) if found else None
+            if below >= LARGEST or (sample is not None and len(sample.hashes) >= n):
+                break
+        if sample is None:
+            raise errors.empty_data(None, "all partitions are empty")
+        return sample
+
     def _scored(self, work: PartWork) -> Any:
         """The sum of what work makes of all partitions, each once."""
         done, found = set[int](), None
@@ -90,7 +144,7 @@ class Work:
                         done.add(partition)
                         yield len(done), pickle.loads(parcel[0])
 
-        for step in self._watched(steps(), "scoring"):
+        for step in self._watched(steps(), "scoring on"):
             if step.value is not None:
                 found = step.value if found is None else found + step.value
         if found is None:
@@ -178,12 +232,12 @@ class Work:
         parcels = (done.value for done in self._watched(self.engine.added(work, Adding())) if done.value is not None)
         return total(map(opened, parcels))
 
-    def _watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting") -> Iterator[Done]:
+    def _watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting on") -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
         every = self.engine.n_partitions
         with closing(steps) as each:
             told = (Done(1, n_done / every if every else None, value) for n_done, value in each)
-            yield from watched(told, f"{doing} on", self.engine.name, "partitions")
+            yield from watched(told, doing, self.engine.name, "partitions")
 
     def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
         """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
@@ -214,10 +268,11 @@ class Work:
 
 def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
-    classes = rest.pop("classes", None)
+    classes, trees = rest.pop("classes", None), rest.pop("trees", "many")
     said = {name: value for name, value in rest.items() if value != UNSAID.get(name)}
     columns = _column("target", target), _column("weights", weights)
-    return Asked(columns[0], schema, features, columns[1], classes, missing, n_threads(threads or 1), said)
+    threads = n_threads(threads or 1)
+    return Asked(columns[0], schema, features, columns[1], classes, missing, threads, said, trees=trees)
 
 
 def _column(setting: str, given: Any) -> Any:

@@ -26,11 +26,12 @@ from banbury.estimators.rows import (
 )
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, tell_other_columns
+from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.selection import Tuning, held, left_out, tune
 from banbury.table import Labels, Table, aligned
-from banbury.tally import Growing, Part, Tally, Touched, parts
+from banbury.tally import Growing, Part, Tally, Touched, count, parts
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
@@ -98,9 +99,14 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self.calibrate, self.class_weight = calibrate, class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
-        """Counts the rows and forgets all that was learned before."""
+        """Counts the rows and forgets all that was learned before.
+
+        Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
+        """
         with self._lock:
             self._check_class_weight()
+            if elsewhere(X) is not None:
+                return self._fit_elsewhere(X, y, sample_weight)
             batch, labels = self._checked(X, y)
             if self._chosen or self.calibrate is not None:
                 growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
@@ -110,10 +116,34 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             check_class_weight(self.class_weight, growing.classes)
             model = self._estimated(growing.seen, alpha).calibrated(calibration)
             self._keep(growing, labels.dtype, frozenset())
-            self._note_columns(growing.schema, batch)
+            self._note_columns(growing.schema)
             self.alpha_, self.tuning_, self.calibration_ = alpha, tuning, calibration
             self._live = LiveModel(model)
             return self
+
+    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> NaiveBayesClassifier:
+        checked_choice(self.how, 1.0 if "alpha" in self._chosen else self.alpha, self.seed)
+        counting = {"features": self.features, "weights": sample_weight, "missing": self.missing}
+        alpha, tuning, calibration = self.alpha, None, None
+        if self._chosen or self.calibrate is not None:
+            settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
+            settings |= {"alpha": self.alpha, "calibrate": self.calibrate, "threads": self.threads}
+            tuning = tune(X, y, folds=FOLDS, **counting, **settings)
+            alpha, tally, calibration = tuning.best["alpha"], tuning.tally, tuning.calibration
+        else:
+            tally = count(X, y, **counting, threads=self.threads)
+        check_class_weight(self.class_weight, tally.classes)
+        model = self._estimated(tally, float(alpha)).calibrated(calibration)
+        self._keep_tally(tally)
+        self.alpha_, self.tuning_, self.calibration_ = float(alpha), tuning, calibration
+        self._live = LiveModel(model)
+        return self
+
+    def _keep_tally(self, tally: Tally) -> None:
+        """What was counted where rows are, as if it had been counted here."""
+        dtype = np.asarray(tally.classes).dtype
+        self._keep(Growing.of(tally), dtype if dtype.kind in "biuf" else np.dtype(object), frozenset())
+        self._note_columns(tally.schema)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
@@ -144,7 +174,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             else:
                 growing = self._first(batch, labels, sample_weight, more_to_come=True)
                 self._keep(growing, labels.dtype, declared)
-                self._note_columns(growing.schema, batch)
+                self._note_columns(growing.schema)
                 self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
                 if self.calibrate is not None:
                     errors.warn(errors.not_calibrated("partial_fit"))
@@ -177,8 +207,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return to_validate(X), settings | self._prior_to_validate()
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """The most probable class of each row; of a frame of Dask or Spark that frame, with a column more."""
         with self._lock:
+            if elsewhere(X) is not None:
+                return self.model_.predict(X)
             model, batch = self._ready(X)
             best = model._best(model._scored(batch, model._wanted, {}))
             labels = self.classes_
@@ -187,7 +219,9 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             return np.asarray(labels[best])
 
     def predict_proba(self, X: Any) -> Real:
-        """P(class | row), in the order of ``classes_``."""
+        """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""
+        if elsewhere(X) is not None:
+            return self.model_.posterior(X)
         return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:

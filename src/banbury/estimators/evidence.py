@@ -12,11 +12,12 @@ from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.rows import sample_weights, to_validate
 from banbury.naive_bayes import LiveModel, Model, check_seed
+from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.table import Held, Table
 from banbury.tally import Tally, Touched
-from banbury.weighing import FEWEST_ROWS, Weighing, learn
+from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, Weighing, learn, learn_sample
 
 
 class EvidenceClassifier(NaiveBayesClassifier):
@@ -29,6 +30,9 @@ class EvidenceClassifier(NaiveBayesClassifier):
     ``weigh``: "auto" from 100 rows on, True always, False never. ``pairs`` and ``correct`` may be left out. Learning and
     forgetting keep the tally exact; the weights are then those of earlier rows (``weights_stale_``) until ``refit`` learns them
     again. After fitting: all that a ``NaiveBayesClassifier`` has, and ``weighing_``, None where nothing was weighed.
+
+    ``sample``: weights are learned from so many rows at most, chosen by what they hold, and the tally counts all: see
+    ``bb.weigh``. If not given, all rows that are here, and 100,000 of a frame of Dask or Spark.
 
     ``class_weight`` multiplies the odds of classes, as it does in ``NaiveBayesClassifier``: the evidence is weighed as the rows
     are, and the class prior then is each class's rows times its weight.
@@ -53,25 +57,47 @@ class EvidenceClassifier(NaiveBayesClassifier):
         threads: int | None = None,
         seed: int = 0,
         class_weight: Any = None,
+        sample: int | None = None,
     ) -> None:
         self.features, self.weigh, self.pairs, self.correct = features, weigh, pairs, correct
-        self.threads, self.seed, self.class_weight = threads, seed, class_weight
+        self.threads, self.seed, self.class_weight, self.sample = threads, seed, class_weight, sample
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
-        """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen."""
+        """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen.
+
+        Of a frame of Dask or Spark all rows are counted where they are, and weights are learned from a ``sample`` of them;
+        ``y``, ``sample_weight`` and ``groups`` are names of columns.
+        """
         with self._lock:
             self._check_weighing()
             self._check_class_weight()
+            if (work := elsewhere(X)) is not None:
+                return self._weighed_elsewhere(work, y, sample_weight, groups)
             batch, labels = self._checked(X, y)
             growing = self._first(batch, labels, sample_weight)
             check_class_weight(self.class_weight, growing.classes)
             weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
             model = self._with_weights(growing.seen, weighing)
             self._keep(growing, labels.dtype, frozenset())
-            self._note_columns(growing.schema, batch)
+            self._note_columns(growing.schema)
             self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
             self._live = LiveModel(model)
             return self
+
+    def _weighed_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> EvidenceClassifier:
+        given = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
+        own = {"weights": sample_weight, "threads": self.threads}
+        tally = work.count(y, id=groups, **given, **own)
+        check_class_weight(self.class_weight, tally.classes)
+        weighing = None
+        if self._weighs(tally):
+            sample = work.sampled(tally, y, MOST_ROWS if self.sample is None else self.sample, groups=groups, **own)
+            weighing = learn_sample(tally, sample, self.threads, **self._how)
+        model = self._with_weights(tally, weighing)
+        self._keep_tally(tally)
+        self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
+        self._live = LiveModel(model)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> EvidenceClassifier:
         """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
@@ -131,15 +157,24 @@ class EvidenceClassifier(NaiveBayesClassifier):
 
     def _weighed(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
         """The weights, or None where there are too few rows, or nothing to weigh."""
-        few = len(tally.classes) < 2 or float(tally.n_rows) < FEWEST_ROWS
-        if self.weigh is False or len(tally.classes) < 2 or (self.weigh == "auto" and few):
+        if not self._weighs(tally):
             return None
         weights = sample_weights(sample_weight, batch.n_rows)
         weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         table = Table.of(
             Held((batch,)), labels, schema=tally.schema, weights=weights, groups=groups, threads=n_threads(self.threads)
         )
-        return learn(tally, table, pairs=bool(self.pairs), correct=bool(self.correct), seed=int(self.seed))
+        if self.sample is not None:
+            return learn_sample(tally, RowSample.of(table, tally.schema, self.sample), self.threads, **self._how)
+        return learn(tally, table, **self._how)
+
+    def _weighs(self, tally: Tally) -> bool:
+        few = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
+        return self.weigh is not False and len(tally.classes) > 1 and not few
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
 
     def _with_weights(self, tally: Tally, weighing: Weighing | None) -> Model:
         model = super()._estimated(tally, 1.0)

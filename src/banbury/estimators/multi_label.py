@@ -103,7 +103,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             model, growing = self._learned(rows, tally), Growing.of(tally)
             self._growing, self._kind, self._columns = growing, kind, columns
             self._note(model)
-            self._note_columns(growing.schema, batch)
+            self._note_columns(growing.schema)
             return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MultiLabelClassifier:
@@ -123,7 +123,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 self._growing, self._kind, self._columns = growing, kind, columns
                 self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
                 self.alpha_ = alpha
-                self._note_columns(schema, batch)
+                self._note_columns(schema)
             else:
                 self._check_columns(batch)
                 self._check_kind(sets, columns)

@@ -76,11 +76,11 @@ class TakesTables:
         if len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
 
-    def _note_columns(self, schema: Schema, batch: Batch) -> None:
+    def _note_columns(self, schema: Schema) -> None:
         """Forgets what was known of the columns, and notes theirs."""
         self.n_features_in_ = len(schema.columns)
         self.__dict__.pop("feature_names_in_", None)
-        if batch.named:
+        if schema.named:
             self.feature_names_in_ = np.array(schema.columns, dtype=object)
 
 

@@ -106,7 +106,7 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
         self.model_ = climb.model
         self.log_likelihoods_, self.objectives_ = np.array(climb.log_likelihoods), np.array(climb.objectives)
         self.n_iter_, self.converged_ = len(climb.objectives), climb.converged
-        self._note_columns(climb.model.schema, batch)
+        self._note_columns(climb.model.schema)
         for warning in climb.said:
             errors.warn(warning)
 

@@ -89,7 +89,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
         self.classes_ = sorted_classes(pairs.target.values, labels.dtype)
         self.network_ = network
-        self._note_columns(schema, batch)
+        self._note_columns(schema)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

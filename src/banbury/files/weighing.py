@@ -31,6 +31,7 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "classes": list(weighing.classes),
         "digest": weighing.digest,
         "paired": weighing.paired,
+        **({} if weighing.sample is None else {"sample": weighing.sample}),
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
@@ -111,7 +112,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     )
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
     words, paired = tuple(words for words, _ in of_texts), bool(about.get("paired", True))
-    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired)
+    sample = None if about.get("sample") is None else int(about["sample"])
+    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired, sample)
     if set(state_of(weighing)) != set(arrays) or not 1 / LARGEST <= weights.temperature <= LARGEST:
         raise ValueError("there are other arrays than those of weights")
     return weighing

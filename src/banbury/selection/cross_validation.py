@@ -27,7 +27,7 @@ from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
 from banbury.selection.tuning import tune
-from banbury.selection.weighing import check_weighing, weighed, weighed_rows
+from banbury.selection.weighing import AS_WEIGHED, check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
 from banbury.table import Table, opened
 from banbury.tally import Tally, sums_of_rows
@@ -57,6 +57,7 @@ def cross_validate(
     threshold: Any = "f1",
     id: str | None = None,
     deal: Deal = "stratified",
+    sample: int | None = None,
     engine: Any = None,
     partitions: int | None = None,
     **reading: Any,
@@ -78,6 +79,8 @@ def cross_validate(
     ``deal="content"`` deals rows to folds by what they hold, whatever their order, and ``id`` by the value of a column, which is
     then no feature: rows that are alike, or share the value, are in one fold. So a Dask dataframe (see ``bb.count``, which says
     what ``engine`` and ``partitions`` are) is always dealt: in two passes over its partitions, with the figures of one process.
+    There ``weigh``, ``calibrate`` and an ``alpha`` to choose are learned from a ``sample`` of rows, as in ``bb.weigh`` (100,000),
+    and tested on it; the models count all rows.
 
     A target of sets of labels (see ``bb.count``) is answered by a ``bb.LabelEvaluation``: F1 over all labels and label by label.
     ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
@@ -99,17 +102,21 @@ def cross_validate(
     check_seed(seed)
     settings: dict[str, Any]
     if (work := elsewhere(data, engine, partitions)) is not None:
-        refuse_elsewhere(estimator=estimator, calibrate=calibrate, groups=groups, weigh=weigh or None)
+        refuse_elsewhere(estimator=estimator, groups=groups, features=features if chooses(features) else None)
         settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-        if several(alpha) or chooses(features):
-            refuse_elsewhere(alpha=alpha if several(alpha) else None, features=features if chooses(features) else None)
         dealing = Dealing.of(folds, int(seed), id)
+        if weigh is not False or calibrate is not None or several(alpha):
+            counting |= {} if weigh is False else AS_WEIGHED
+            rows = work.held(target, dealing, sample, **counting, **reading)
+            return cross_validate(rows, folds=rows.dealt, weigh=weigh, calibrate=calibrate, **settings)
+        errors.require(sample is None, "sample", sample, "left out where all rows are validated")
         [found] = work.validated(target, dealing, [settings], **counting, **reading)
         return found  # type: ignore[no-any-return]
+    errors.require(sample is None, "sample", sample, "left out where rows are here")
     dealt = Dealing.asked(folds, int(seed), id, deal)
     if dealt is not None:
-        refused = {"estimator": estimator, "groups": groups, "weigh": weigh or None}
+        refused = {"estimator": estimator, "groups": groups}
         for name, value in refused.items():
             errors.require(value is None, name, value, "left out where rows are dealt by id= or by content")
         groups = id
@@ -152,7 +159,8 @@ def cross_validate(
         if isinstance(folds, str):
             raise errors.bad_setting("folds", folds, "a number of folds where evidence is weighed within each")
         counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
-        rows = weighed_rows(data, target, groups=groups, **counting, **reading)
+        rows = weighed_rows(data, target, dealt, groups=groups, **counting, **reading)
+        folds = folds if rows.dealt is None else rows.dealt
         return weighed_and_validated(rows, folds, seed=seed, class_prior=class_prior, weigh=weigh)[0]
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, dealt, groups=groups, **counting, **reading)
@@ -168,7 +176,7 @@ def cross_validate(
             raise errors.bad_setting("folds", folds, wanted)
         refuse_groups(groups)
         return _left_one_out(rows, settings)
-    splits = rounds(folds, rows.labels, seed, rows.groups)
+    splits = rounds(folds, rows.labels, seed, rows.groups, rows.others is not None)
     what = f"{n_folds(splits)}-fold cross-validation"
     if tuned:
         settings |= {"features": "choose" if chooses(features) else "auto", "calibrate": calibrate}
@@ -285,7 +293,8 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
 
 def weighed_and_validated(rows: Dataset, folds: Any, **settings: Any) -> tuple[CrossValidation, list[Model]]:
     """The cross-validation of models that are weighed anew for each fold, and these models."""
-    splits, models = rounds(folds, rows.labels, int(settings["seed"]), rows.groups), list[Model]()
+    models, others = list[Model](), rows.others is not None
+    splits = rounds(folds, rows.labels, int(settings["seed"]), rows.groups, others)
     what = f"{n_folds(splits)}-fold cross-validation, weighed within each fold"
     return _validated(rows, splits, {"how": "mean", **settings}, what, models=models), models
 
@@ -336,6 +345,9 @@ def _answered(
     weights = None if rows.weights is None else rows.weights[tested]
     if weights is not None and not weights.any():
         raise errors.tested_nothing()
+    if rows.others is not None:
+        n_others = errors.many(rows.others.n_rows, "other row")
+        notes = (*notes, f"tested on a sample; models learn from {n_others} as well")
     return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
 
 

@@ -50,6 +50,7 @@ class Dataset:
     skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
     reread: Reread | None = None  # in the place of batches, where they are not held
     dealt: NDArray[np.int32] | None = None  # the fold of each row, where rows were dealt by what they hold
+    others: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
 
     @property
     def n_rows(self) -> int:
@@ -127,7 +128,9 @@ class Dataset:
             first += part.n_rows
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        return replace(self, batches=tuple(batches), labels=self.labels[rows], weights=weights, groups=groups)
+        dealt = None if self.dealt is None else self.dealt[rows]
+        changed = replace(self, weights=weights, groups=groups, dealt=dealt)
+        return replace(changed, batches=tuple(batches), labels=self.labels[rows])
 
     def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""

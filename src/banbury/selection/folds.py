@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -37,6 +37,12 @@ class Round:
     groups: NDArray[np.int32]
     n_groups: int
     splits: tuple[Split, ...]
+
+    def with_others(self) -> Round:
+        """The same, with one more group that all splits learn from."""
+        learned = ((split, split.learned) for split in self.splits if split.learned is not None)
+        splits = tuple(replace(split, learned=np.append(own, True)) for split, own in learned)
+        return Round(self.groups, self.n_groups + 1, splits)
 
     @property
     def tested_by(self) -> NDArray[np.int32]:
@@ -77,8 +83,15 @@ class Dealing:
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
-def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
-    """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter."""
+def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any, others: bool = False) -> list[Round]:
+    """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter.
+
+    ``others``: there are rows that are not here, a group of their own, which all splits learn from.
+    """
+    return [each.with_others() if others else each for each in _asked(folds, labels, seed, groups)]
+
+
+def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
     splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
     if not splitter:
         refuse_groups(groups)

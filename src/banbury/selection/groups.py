@@ -31,7 +31,11 @@ class Groups:
 
     @classmethod
     def of(cls, rows: Dataset, groups: NDArray[np.int32], n_groups: int) -> Groups:
-        return cls(rows.count(groups, n_groups), rows.classes, n_groups)
+        counted = rows.count(groups, n_groups)
+        if rows.others is not None:  # they belong to the last group
+            names = tuple(rows.classes.index(name) * n_groups + n_groups - 1 for name in rows.others.classes)
+            counted = counted + rows.others.of_classes(range(len(names)), names)
+        return cls(counted, rows.classes, n_groups)
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from banbury.selection.dataset import Dataset, chooses, has_sets, held, several
 from banbury.selection.folds import Deal, Dealing, Round, learned_from, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import answer, fitting_prior, learned
-from banbury.selection.weighing import check_weighing, tried, weighed, weighed_rows
+from banbury.selection.weighing import AS_WEIGHED, check_weighing, tried, weighed, weighed_rows
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import each_done
@@ -58,6 +58,7 @@ def tune(
     threads: int | None = None,
     id: str | None = None,
     deal: Deal = "stratified",
+    sample: int | None = None,
     engine: Any = None,
     partitions: int | None = None,
     **reading: Any,
@@ -75,9 +76,9 @@ def tune(
     setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
     weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
     in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
-    ``folds``, ``groups``, ``id``, ``deal``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning tells where
-    the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by "log_loss",
-    "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
+    ``folds``, ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning
+    tells where the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by
+    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -87,18 +88,27 @@ def tune(
     1.0
     """
     check_seed(seed)
+    settings: dict[str, Any]
     if "estimator" in reading:
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
     if (work := elsewhere(data, engine, partitions)) is not None:
-        refuse_elsewhere(text=text, calibrate=calibrate, groups=groups, weigh=weigh or None)
+        refuse_elsewhere(text=text, groups=groups, features=features if chooses(features) else None)
         dealing = Dealing.of(folds, int(seed), id)
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        if weigh is not False or calibrate is not None:
+            if weigh is not False and tried(weigh)[0]:
+                raise errors.bad_setting("weigh", weigh, "without False where rows live elsewhere: compare two calls")
+            counting |= {} if weigh is False else AS_WEIGHED
+            held_rows = work.held(target, dealing, sample, **counting, **reading)
+            settings = {"alpha": alpha, "how": how, "scoring": scoring, "class_prior": class_prior, "seed": seed}
+            return tune(held_rows, folds=held_rows.dealt, weigh=weigh, calibrate=calibrate, **settings)
+        errors.require(sample is None, "sample", sample, "left out where all rows are validated")
         each = [{"alpha": a, "how": h} for h in _hows(how) for a in _alphas(alpha)]
         return _tuned_elsewhere(work, target, dealing, each, class_prior, scoring, {**counting, **reading})
+    errors.require(sample is None, "sample", sample, "left out where rows are here")
     if (dealt := Dealing.asked(folds, int(seed), id, deal)) is not None:
-        for name, value in {"groups": groups, "weigh": weigh or None}.items():
-            errors.require(value is None, name, value, "left out where rows are dealt by id= or by content")
+        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
         groups = id
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
@@ -129,12 +139,14 @@ def tune(
         own = {name: value for name, value in counting.items() if name != "missing"}
         own |= {"features": "auto"} if chooses(features) else {}
         weighed_ones = _Weighed.of(
-            weighed_rows(data, target, groups=groups, **own, **reading), folds, weighings, rest, scoring
+            weighed_rows(data, target, dealt, groups=groups, **own, **reading), folds, weighings, rest, scoring
         )
     if weighed_ones is not None and not plain:
         return weighed_ones.best()
     rows = held(data, target, dealt, groups=groups, **counting, **reading)
-    splits = rounds(folds if rows.dealt is None else rows.dealt, rows.labels, seed, rows.groups)
+    splits = rounds(
+        folds if rows.dealt is None else rows.dealt, rows.labels, seed, rows.groups, rows.others is not None
+    )
     chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
@@ -500,7 +512,8 @@ class _Weighed:
         cls, rows: Dataset, folds: Any, weighings: Sequence[Any], rest: Mapping[str, Any], scoring: Scoring
     ) -> _Weighed:
         """Weighs anew within the rows that each fold learns from."""
-        splits = rounds(folds, rows.labels, rest["seed"], rows.groups)
+        dealt = folds if rows.dealt is None else rows.dealt
+        splits = rounds(dealt, rows.labels, rest["seed"], rows.groups, rows.others is not None)
         grid = [{"weigh": weigh} for weigh in weighings]
         comparison, number = _Comparison(rows, splits, grid, rest, scoring), 0
         for each in splits:

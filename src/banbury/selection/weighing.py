@@ -55,9 +55,12 @@ def tried(weigh: Any) -> tuple[bool, list[Any]]:
     return any(one is False for one in each), found
 
 
-def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
-    """Rows as evidence is weighed: numbers are quantile trees, and what is missing is a value."""
-    return held(data, target, **settings, missing="category", trees="all")
+AS_WEIGHED = {"missing": "category", "trees": "all"}  # numbers are quantile trees, and what is missing is a value
+
+
+def weighed_rows(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
+    """Rows as evidence is weighed."""
+    return held(data, target, dealing, **settings, **AS_WEIGHED)
 
 
 def weighed(
@@ -74,4 +77,5 @@ def weighed(
     codes = Codes(rows.labels, 0, list(rows.classes))
     labels = Labels(None, None, codes, None, rows.weights, None, rows.threads, groups=rows.groups)
     table = Table(Held(rows.batches, rows.name), labels, tally.schema)
-    return model.weighed(learn(tally, table, seed=seed, **settings))
+    sample = None if rows.others is None else int(np.count_nonzero(rows.labels >= 0))
+    return model.weighed(learn(tally, table, seed=seed, sample=sample, **settings))

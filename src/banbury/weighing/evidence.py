@@ -59,17 +59,13 @@ class Evidence:
 
     @classmethod
     def of(cls, columns: Sequence[Cells], pairs: Sequence[Pair], rows: WeighedRows, n_classes: int) -> Evidence:
-        """From rows alone."""
-        counts = []
-        for j, cells in enumerate(columns):
-            place = rows.codes[:, j].astype(np.int64) * n_classes + rows.labels
-            flat = np.bincount(place, rows.weights, (cells.n_cells + 1) * n_classes)
-            counts.append(np.asarray(flat, dtype=np.float64).reshape(-1, n_classes)[:-1])
+        """From rows, and those that are not here."""
+        counts = [rows.counted(j, cells.n_cells, n_classes) for j, cells in enumerate(columns)]
         return cls(columns, pairs, rows, counts, n_classes)
 
     @cached_property
     def prior(self) -> Real:
-        rows = self.rows.class_weights(self.n_classes) + HALF_ROW
+        rows = self.rows.every_class(self.n_classes) + HALF_ROW
         return np.asarray(rows / rows.sum())
 
     # Columns

@@ -95,9 +95,10 @@ def _learned_texts(
     shares = rows.folds(rows.n_folds)
     shares = shares[:, shares.any(axis=0)]
     learned, evidence = [], []
-    for bags in rows.bags:
+    for t, bags in enumerate(rows.bags):
+        others = None if rows.others is None else (rows.others.documents[t], rows.others.rows)
         texts, says = learned_texts(
-            bags, rows.labels, rows.weights, shares, n_classes, correct=correct, seed=seed, threads=threads
+            bags, rows.labels, rows.weights, shares, n_classes, others, correct=correct, seed=seed, threads=threads
         )
         learned.append(texts)
         evidence.append(says)

@@ -16,13 +16,15 @@ from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
+from banbury.partitioned import elsewhere
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.evidence import MANY_NODES, MOST_PAIR_CELLS, Evidence, Nodes, Pair, Terms, cell_terms
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
-from banbury.weighing.rows import WeighedRows
+from banbury.weighing.rows import OtherRows, WeighedRows
+from banbury.weighing.sampling import MOST_ROWS, RowSample
 from banbury.weighing.texts import COMMON, LearnedTexts
 from banbury.weighing.words import ScaledParameters, text_parameters
 
@@ -47,6 +49,7 @@ class Weighing:
     texts: tuple[WeighedWords, ...] = ()
     scored: tuple[str, ...] = ()  # columns that are scored by their family
     paired: bool = True  # whether pairs were looked for
+    sample: int | None = None  # rows that they were learned from, where these are not all
 
     @property
     def columns(self) -> tuple[Cells, ...]:
@@ -61,6 +64,7 @@ class Weighing:
         parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
         strengths = [weights.strength, *(text.strength for text in weights.texts)]
         parts += [f"corrected with C = {', '.join(f'{c:g}' for c in strengths if c)}"] * any(strengths)
+        parts += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
         return ", ".join(parts)
 
     __repr__ = __str__
@@ -276,6 +280,9 @@ def weigh(
     groups: Any = None,
     seed: int = 0,
     threads: int | None = None,
+    sample: int | None = None,
+    engine: Any = None,
+    partitions: int | None = None,
     **reading: Any,
 ) -> Model:
     """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
@@ -283,6 +290,10 @@ def weigh(
     ``data``, ``target`` and ``weights`` are the rows that were counted. Weights are learned on what every row is told by all
     others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong together in one fold where something
     is chosen. The answer stays a sum, and ``explain`` shows it.
+
+    ``sample``: weights are learned from so many rows that differ, at most, chosen by what they hold, so that neither order
+    nor place matters; all rows if not given, and 100,000 of rows that live elsewhere: on Dask, on Spark, or wherever
+    ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -294,12 +305,33 @@ def weigh(
     model = estimate(model) if isinstance(model, Tally) else model
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
+    how: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
+    if (work := elsewhere(data, engine, partitions)) is not None:
+        given = {"weights": weights, "groups": groups, "threads": threads, **reading}
+        found = work.sampled(model.tally, target, MOST_ROWS if sample is None else sample, **given)
+        return model.weighed(learn_sample(model.tally, found, threads, **how))
     table = Table.of(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    return model.weighed(learn(model.tally, table, pairs=pairs, correct=correct, seed=seed))
+    if sample is not None:
+        return model.weighed(learn_sample(model.tally, RowSample.of(table, model.schema, sample), threads, **how))
+    return model.weighed(learn(model.tally, table, **how))
 
 
-def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = True, seed: int = 0) -> Weighing:
-    """Weights of the rows of a table, which a tally counted."""
+def learn_sample(tally: Tally, sample: RowSample, threads: int | None, **how: Any) -> Weighing:
+    """Weights of a sample of the rows that a tally counted."""
+    table = sample.table(tally.schema, n_threads(threads))
+    return learn(tally, table, sample=None if sample.is_whole else sample.n_sampled, **how)
+
+
+def learn(
+    tally: Tally,
+    table: Table,
+    *,
+    pairs: bool = True,
+    correct: bool = True,
+    seed: int = 0,
+    sample: int | None = None,
+) -> Weighing:
+    """Weights of the rows of a table, which a tally counted; those of a ``sample`` of so many of them, on evidence of all."""
     if len(tally.classes) < 2:
         raise errors.bad_setting(
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
@@ -314,10 +346,11 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
             else "no row that has a weight and a class of the tally"
         )
         raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
+    rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
     rows, at = rows.without_twins()
     columns = [weighed.cells[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
     tables = [plain for plain, _ in Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)]
     texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
-    return Weighing(weights, tally.classes, tally.digest(), tuple(tables), texts, scored, bool(pairs))
+    return Weighing(weights, tally.classes, tally.digest(), tuple(tables), texts, scored, bool(pairs), sample)

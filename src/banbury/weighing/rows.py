@@ -9,17 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags
 from banbury.distributions.cells import codes_of
-from banbury.readers import Batch, encode
+from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.table import MIX, Table, mixed, numbered
 from banbury.tally import Tally
-from banbury.weighing.columns import WeighedColumns
+from banbury.weighing.columns import WeighedColumns, counted
+from banbury.weighing.sampling import group_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """What rows that are not here add to counts, where those here are a sample: evidence is that of all, as it will be asked."""
+
+    rows: Real  # of each class
+    cells: tuple[Real, ...]  # of each column, (cells, classes)
+    documents: tuple[Real, ...]  # of each column of texts, (words, classes)
+
+    @classmethod
+    def of(cls, tally: Tally, weighed: WeighedColumns, here: WeighedRows) -> OtherRows:
+        k = len(tally.classes)
+        each = ((cells, cells.counted(*counted(tally, cells.feature.name))) for cells in weighed.cells)
+        cells = tuple(np.maximum(every - here.counted(j, len(every), k), 0.0) for j, (_, every) in enumerate(each))
+        sets = np.arange(len(here.labels) + 1), here.labels
+        texts = zip(weighed.texts, here.bags, strict=True)
+        documents = tuple(np.maximum(own.documents() - bags.count(sets, here.weights, k), 0.0) for own, bags in texts)
+        return cls(np.maximum(tally.rows.value - here.class_weights(k), 0.0), cells, documents)
 
 
 @dataclass(frozen=True)
@@ -36,6 +55,7 @@ class WeighedRows:
     groups: NDArray[np.uint64] | None
     bags: tuple[Bags, ...]
     given: Real
+    others: OtherRows | None = None
 
     @classmethod
     def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
@@ -88,13 +108,14 @@ class WeighedRows:
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
-        return replace(self, codes=self.codes[:, kept])._merged(), kept
+        others = self.others and replace(self.others, cells=tuple(self.others.cells[j] for j in kept))
+        return replace(self, codes=self.codes[:, kept], others=others)._merged(), kept
 
     def take(self, at: Int) -> WeighedRows:
         groups = None if self.groups is None else self.groups[at]
         bags = tuple(bags.take(at) for bags in self.bags)
         codes = np.ascontiguousarray(self.codes[at])
-        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.given[at])
+        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.given[at], self.others)
 
     def weighing(self, weights: Real) -> WeighedRows:
         """The rows that weigh something, of these weights; their texts stay behind."""
@@ -104,6 +125,18 @@ class WeighedRows:
     def n_folds(self) -> int:
         """In how many parts rows are dealt where something is chosen."""
         return 3 if len(self.labels) >= MANY_ROWS else 5
+
+    def counted(self, column: int, n_cells: int, n_classes: int) -> Real:
+        """What rows of each class weigh in each cell of a column."""
+        place = self.codes[:, column].astype(np.int64) * n_classes + self.labels
+        flat = np.bincount(place, self.weights, (n_cells + 1) * n_classes)
+        found = np.asarray(flat, dtype=np.float64).reshape(-1, n_classes)[:-1]
+        return found if self.others is None else found + self.others.cells[column]
+
+    def every_class(self, n_classes: int) -> Real:
+        """What rows of each class weigh, with those that are not here."""
+        here = self.class_weights(n_classes)
+        return here if self.others is None else here + self.others.rows
 
     def class_weights(self, n_classes: int) -> Real:
         return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
@@ -152,17 +185,11 @@ def _labels(
 
 def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
     """A hash of the group of each row, by its name alone."""
-    labels = table.labels.of_rows(batch)
-    if labels.group_name is not None:
-        codes = batch.codes(labels.group_name)
-    elif labels.groups is not None:
-        if len(labels.groups) != batch.n_rows:
-            raise errors.length_mismatch("groups", len(labels.groups), batch.n_rows)
-        codes = encode(labels.groups, labels.threads)
-    else:
+    names = group_names(table, batch)
+    if names is None:
         return None
-    names = np.array([_named(str(name)) for name in codes.values] + [0], dtype=np.uint64)
-    return names[np.asarray(codes.codes).astype(np.int64) - codes.low]
+    known = {name: _named(name) for name in set(names.tolist())}
+    return np.array([known[name] for name in names.tolist()], dtype=np.uint64)
 
 
 def _named(name: str) -> int:

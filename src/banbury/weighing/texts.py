@@ -22,6 +22,7 @@ from banbury.distributions.trees import HALF_ROW
 from banbury.progress import watched
 
 Reals32 = NDArray[np.float32]
+Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
 MANY_TEXTS = 10_000  # from which on settings are raced on one fold
@@ -70,6 +71,14 @@ class WordEvidence:
 
     def __init__(self, documents: Real, texts: Real) -> None:
         self.documents, self.texts, self.n_classes = documents, texts, documents.shape[1]
+
+    @classmethod
+    def of(
+        cls, bags: Bags, labels: NDArray[np.int32], weights: Real, n_classes: int, others: Documents | None
+    ) -> WordEvidence:
+        documents = bags.count(one_each(labels), weights, n_classes)
+        texts = np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
+        return cls(documents, texts) if others is None else cls(documents + others[0], texts + others[1])
 
     @cached_property
     def _having(self) -> Real:
@@ -138,6 +147,7 @@ def learned_texts(
     weights: Real,
     shares: Real,
     n_classes: int,
+    others: Documents | None = None,
     *,
     correct: bool = True,
     seed: int = 0,
@@ -145,10 +155,10 @@ def learned_texts(
 ) -> tuple[LearnedTexts, Real]:
     """What is learned of a column of texts, and what its words say of each text when others were learned from.
 
-    ``shares`` has what each text weighs in each fold. The setting and C are those whose scores lose least on texts held out,
-    when they are made honest.
+    ``shares`` has what each text weighs in each fold; ``others`` what texts that are not here have. The setting and C are those
+    whose scores lose least on texts held out, when they are made honest.
     """
-    folds = [_Fold(bags, labels, weights, shares[:, k], n_classes) for k in range(shares.shape[1])]
+    folds = [_Fold(bags, labels, weights, shares[:, k], n_classes, others) for k in range(shares.shape[1])]
     strengths = (0.0, *STRENGTHS) if correct else (0.0,)
     settings: Sequence[Setting] = SETTINGS
     tried: dict[tuple[Setting, int], list[Reals32]] = {}
@@ -179,7 +189,7 @@ def learned_texts(
         )
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if strength:
-        counted = WordEvidence(bags.count(one_each(labels), weights, n_classes), _texts(labels, weights, n_classes))
+        counted = WordEvidence.of(bags, labels, weights, n_classes, others)
         table = _Learner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
     curve = tuple(zip(strengths, (losses / weights.sum()).tolist(), strict=False))
     return LearnedTexts(setting, strength, table, curve), evidence
@@ -198,10 +208,6 @@ class _Tried:
 def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
     """Labels of texts that have one each, as sets."""
     return np.arange(len(labels) + 1), labels
-
-
-def _texts(labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
-    return np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
 
 
 def _best(folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> tuple[float, int, Real]:
@@ -275,11 +281,19 @@ class _Learner:
 class _Fold:
     """A fold: texts to count and correct, and texts held out."""
 
-    def __init__(self, bags: Bags, labels: NDArray[np.int32], weights: Real, share: Real, n_classes: int) -> None:
+    def __init__(
+        self,
+        bags: Bags,
+        labels: NDArray[np.int32],
+        weights: Real,
+        share: Real,
+        n_classes: int,
+        others: Documents | None = None,
+    ) -> None:
         self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
         self.bags, self.labels = bags, labels
         self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
-        self.n_classes = n_classes
+        self.n_classes, self.others = n_classes, others
 
     @cached_property
     def _learned(self) -> Bags:
@@ -287,9 +301,7 @@ class _Fold:
 
     @cached_property
     def counted(self) -> WordEvidence:
-        labels = self.labels[self.inside]
-        documents = self._learned.count(one_each(labels), self.weights, self.n_classes)
-        return WordEvidence(documents, _texts(labels, self.weights, self.n_classes))
+        return WordEvidence.of(self._learned, self.labels[self.inside], self.weights, self.n_classes, self.others)
 
     def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[Reals32]:
         """The scores of texts held out, with corrections of each C in turn; it ends where they become worse."""

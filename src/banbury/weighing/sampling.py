@@ -1,0 +1,151 @@
+"""A sample of rows, chosen by what they hold: the same whatever their order, and wherever they are.
+
+Each row has a hash of its columns, its class, its weight and its group. The sample are the rows of the lowest hashes; rows that
+are alike have one hash, and are in it together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.readers import Batch, Codes, encode
+from banbury.readers.batches import joined
+from banbury.schema import Schema
+from banbury.sums import in_order
+from banbury.table import MIX, Held, Labels, Table, content_hashes, mixed, numbered
+
+MOST_ROWS = 100_000  # of a sample, where nothing else is said and rows live elsewhere
+LARGEST = float(2**64)  # above all hashes
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Rows that differ, in the order of their hashes, with how many are alike; and of how many they were chosen."""
+
+    n: int  # rows that differ, at most
+    n_rows: int  # that have a class and a weight
+    hashes: NDArray[np.uint64]
+    times: Int
+    batch: Batch | None  # None where there is no row
+    labels: NDArray[Any]  # names of classes
+    weights: Real | None
+    groups: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, table: Table, schema: Schema, n: int, below: float = LARGEST, also: Sequence[str] = ()) -> RowSample:
+        """The sample of a table's rows, of lower hashes than ``below``; with columns that are not counted ``also``."""
+        errors.check_whole("sample", n, 2)
+        found = cls(n, 0, np.zeros(0, np.uint64), np.zeros(0, np.int64), None, np.zeros(0, object), None, None)
+        columns = list(dict.fromkeys(name for feature in schema.features for name in feature.inputs)) + list(also)
+        for batch in table.batches("sampling"):
+            fits = table.aligned(batch, schema)
+            numbers, names, weights = numbered(fits, schema, table.labels)
+            if weights is not None and weights.ndim == 2:
+                raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
+            there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
+            groups = group_names(table, batch)
+            each = np.array([_named(repr(name)) for name in names], dtype=np.uint64)
+            fits = fits.only(columns)
+            hashes = content_hashes(fits, columns)
+            hashes = mixed(hashes[there] * MIX + each[numbers[there]])
+            for more in (None if weights is None else weights[there].view(np.uint64), _hashed(groups, there)):
+                hashes = hashes if more is None else mixed(hashes * MIX + more)
+            hashes = mixed(hashes * MIX)
+            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[-1]))
+            low = np.flatnonzero(hashes.astype(np.float64) <= last)
+            kept = there[low]
+            classes = np.empty(len(kept), dtype=object)
+            classes[:] = [names[c] for c in numbers[kept].tolist()]
+            own = None if weights is None else weights[kept]
+            one = np.ones(len(kept), dtype=np.int64)
+            of = None if groups is None else groups[kept]
+            part = cls(n, len(there), hashes[low], one, fits.take(kept), classes, own, of)
+            found = cls.total([found, part])
+        return found
+
+    @classmethod
+    def total(cls, each: Iterable[RowSample]) -> RowSample:
+        """The sample of all rows that these are samples of."""
+        every = list(each)
+        some = [one for one in every if one.batch is not None and len(one.hashes)]
+        n_rows = sum(one.n_rows for one in every)
+        if not some:
+            return replace(every[0], n_rows=n_rows)
+        hashes, first, which = np.unique(
+            np.concatenate([one.hashes for one in some]), return_index=True, return_inverse=True
+        )
+        times = np.zeros(len(hashes), dtype=np.int64)
+        np.add.at(times, which, np.concatenate([one.times for one in some]))
+        first = first[: every[0].n]
+        batches = [one.batch for one in some if one.batch is not None]
+        batch = (batches[0] if len(batches) == 1 else joined(batches)).take(first)
+        labels = np.concatenate([one.labels for one in some])[first]
+        weights = [one.weights for one in some if one.weights is not None]
+        groups = [one.groups for one in some if one.groups is not None]
+        return cls(
+            every[0].n,
+            n_rows,
+            hashes[: len(first)],
+            times[: len(first)],
+            batch,
+            labels,
+            np.concatenate(weights)[first] if weights else None,
+            np.concatenate(groups)[first] if groups else None,
+        )
+
+    @property
+    def n_sampled(self) -> int:
+        """The rows of the sample, with all that are alike."""
+        return int(self.times.sum())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds every row."""
+        return self.n_sampled == self.n_rows
+
+    def table(self, schema: Schema, threads: int) -> Table:
+        """Its rows under a schema; of more than there may be, those that are alike as one that weighs as much."""
+        if self.batch is None:
+            raise errors.empty_data(None, "no row has a class and a weight")
+        alike = self.n_sampled > self.n
+        at = np.arange(len(self.times)) if alike else np.repeat(np.arange(len(self.times)), self.times)
+        weights = None if self.weights is None else self.weights[at]
+        if alike:
+            weights = self.times.astype(np.float64) * (1.0 if weights is None else weights)
+        names: Any = in_order(set(self.labels.tolist()))
+        place = {name: c for c, name in enumerate(names)}
+        codes = np.array([place[name] for name in self.labels[at].tolist()], dtype=np.int32)
+        groups = None if self.groups is None else self.groups[at]
+        labels = Labels(None, None, Codes(codes, 0, list(names)), None, weights, None, threads, groups=groups)
+        return Table(Held((self.batch.take(at),)), labels, schema)
+
+
+def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
+    """The name of the group of each row; None where rows have none."""
+    labels = table.labels.of_rows(batch)
+    if labels.group_name is not None:
+        codes = batch.codes(labels.group_name)
+    elif labels.groups is not None:
+        if len(labels.groups) != batch.n_rows:
+            raise errors.length_mismatch("groups", len(labels.groups), batch.n_rows)
+        codes = encode(labels.groups, labels.threads)
+    else:
+        return None
+    names = np.array([*map(str, codes.values), ""], dtype=object)
+    return np.asarray(names[np.asarray(codes.codes).astype(np.int64) - codes.low])
+
+
+def _hashed(groups: NDArray[Any] | None, there: Int) -> NDArray[np.uint64] | None:
+    return None if groups is None else np.array([_named(name) for name in groups[there]], dtype=np.uint64)
+
+
+def _named(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
