@@ -1413,12 +1413,29 @@ def test_a_closed_pipe_ends_it_quietly(here):
     assert found.stderr == b""
 
 
+def test_a_pipe_takes_all_or_it_is_said(here):
+    """One batch of answers is more than a pipe holds, and Python itself would drop the rest where output is unbuffered."""
+    Path("lines.txt").write_text("free pills\n" * 4_000)
+    for reader, expected in [("(sleep 0.2; wc -l)", (0, b"4000\n")), ("(sleep 0.2; head -1 > /dev/null)", (141, b""))]:
+        command = f"set -o pipefail; banbury predict mail.banbury - < lines.txt | {reader}"
+        env = shell.environment(here) | {"PYTHONUNBUFFERED": "1"}
+        found = subprocess.run(["bash", "-c", command], env=env, capture_output=True)
+        assert (found.returncode, found.stdout, found.stderr) == (*expected, b"")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
-@pytest.mark.parametrize("command", ["--help", "fit weather.csv --target play", "predict play.banbury weather.csv"])
-def test_a_full_disk_is_one_message(command, here):
-    shown = subprocess.run(
-        ["bash", "-c", f"banbury {command} > /dev/full"], env=shell.environment(here), capture_output=True
-    )
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [
+        ("--help", ""),
+        ("fit weather.csv --target play", ""),
+        ("predict play.banbury weather.csv", ""),
+        ("predict play.banbury weather.csv", "1"),
+    ],
+)
+def test_a_full_disk_is_one_message(command, unbuffered, here):
+    env = shell.environment(here) | {"PYTHONUNBUFFERED": unbuffered}
+    shown = subprocess.run(["bash", "-c", f"banbury {command} > /dev/full"], env=env, capture_output=True)
     assert shown.returncode == 1 and shown.stderr == b"banbury: the system says: No space left on device.\n"
 
 

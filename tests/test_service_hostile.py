@@ -9,6 +9,7 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,42 @@ def test_a_slow_body_is_408_and_others_do_not_wait(slow: tuple[str, int]) -> Non
         assert other.recv(1000).startswith(b"HTTP/1.1 200")
         assert time.monotonic() - start < 0.3
         assert one.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_slow_head_is_cut_off(slow: tuple[str, int]) -> None:
+    """Of one that says nothing, of one that trickles, of a second request, and of one without end."""
+    whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    for before in (b"", whole, whole + b"\r\n" + whole):
+        with socket.create_connection(slow) as one:
+            one.settimeout(5)
+            one.sendall(before)
+            start = time.monotonic()
+            with suppress(OSError):
+                while time.monotonic() - start < 5 and before:
+                    one.sendall(b"X-A: b\r\n")
+                    time.sleep(0.02)
+            with suppress(ConnectionResetError):
+                while one.recv(10_000):
+                    pass
+            assert 0.2 < time.monotonic() - start < 3
+    with socket.create_connection(slow) as one, pytest.raises(OSError):
+        one.sendall(whole + b"X-A: " + b"b" * 5_000_000)
+
+
+def test_an_answer_that_nobody_takes_is_cut_off(tmp_path: Path) -> None:
+    service = Service(State.of(serving.texts_model(), tmp_path / "state"), limits=Limits(seconds=0.3))
+    with serving.at_a_socket(service) as client:
+        rows = [{"id": f"{n}", "row": "lunch " * 20_000} for n in range(60)]
+        assert client.post("/rows", json={"rows": rows}).status_code == 200
+        with socket.create_connection(("127.0.0.1", client.base_url.port or 0)) as one:
+            one.settimeout(5)
+            one.sendall(b"GET /rows HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            time.sleep(1)
+            size = 0
+            with suppress(ConnectionResetError):
+                while part := one.recv(1 << 16):
+                    size += len(part)
+        assert size < len(client.get("/rows").content)
 
 
 @pytest.mark.parametrize(

@@ -322,18 +322,21 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
-    """What is learned leaves the log with the next snapshot; forgetting takes the row again, and is as exact."""
-    folder = tmp_path / "state"
+    """What is learned never comes into the log, and a crash loses none of it; forgetting takes the row again, and is as exact."""
+    folder, crashed = tmp_path / "state", tmp_path / "crashed"
     with State.of(serving.texts_model(), folder, keep_rows=False) as state:
-        state.change(Put("1", "xyzzy cheap", "spam"))
-        state.snapshot()
-        state.change(Put("2", "xyzzy lunch", "ham"))
+        for n, (text, label) in enumerate([("xyzzy free", None), ("xyzzy cheap", "spam"), ("xyzzy lunch", "ham")]):
+            state.change(Put(str(n), text, label))
+            kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
+            assert b"xyzzy" not in kept
+            shutil.copytree(folder, crashed)
+            with State.of(None, crashed, keep_rows=False) as again:
+                assert again.digest() == state.digest()
+            shutil.rmtree(crashed)
         digest = state.digest()
-    kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
-    assert b"xyzzy" not in kept
     with State.of(None, folder, keep_rows=False) as state:
         assert state.digest() == digest
-        assert state.row("1") == {"id": "1", "label": "spam", "change": 1}
+        assert state.row("1") == {"id": "1", "label": "spam", "change": 2}
         for wanted in (Delete("1"), Delete("1", "other words"), Undo("1"), Put("1", "other words", "ham")):
             with pytest.raises(NotKept, match="not kept"):
                 state.change(wanted)

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     _speak_any_language()
+    code = DONE
     try:
         with _ended_in_order():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
@@ -50,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         _close_quietly()
-        return PIPE_CLOSED
+        return code or PIPE_CLOSED
     except OSError as problem:  # the last of the output could not be written
         _close_quietly()
-        return _failed(problem)
+        return code or _failed(problem)
 
 
 def _run(words: list[str]) -> int:
@@ -120,6 +121,10 @@ def _speak_any_language() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, _Nowhere(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
+    if isinstance(
+        getattr(sys.stdout, "buffer", None), io.RawIOBase
+    ):  # unbuffered: it drops what a pipe does not take at once
+        sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -29,6 +29,7 @@ except ImportError as lacking:
 
 from banbury.service import answers, metrics, openapi, page, protocol
 from banbury.service.access import Tokens, host_of, is_loopback
+from banbury.service.connection import limited
 from banbury.service.description import described
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
@@ -61,7 +62,7 @@ class Limits:
     body: int = 8 << 20  # bytes
     rows: int = 1_000
     text: int = 1 << 20  # characters of one text
-    seconds: float = 10.0  # for a request to arrive
+    seconds: float = 10.0  # for a request to arrive, and for the next part of an answer to be taken
     requests: int = 64  # at a time
     listed: int = 1_000  # rows or changes in one answer
 
@@ -479,6 +480,8 @@ def server(service: Service) -> uvicorn.Server:
     """What answers at a socket: ``server(service).run(sockets=[...])``."""
     config = uvicorn.Config(
         app(service),
+        http=limited(service.limits.seconds),
+        ws="none",
         access_log=False,
         log_level="warning",
         server_header=False,

@@ -194,8 +194,8 @@ class Log:
         found = self._writing.execute("SELECT row FROM contents WHERE content = ?", (number,)).fetchone()
         return found[0] if found else None
 
-    def keep(self, id: str, row: str, hash: bytes) -> int:
-        """Keeps a content; its number."""
+    def keep(self, id: str, row: str | None, hash: bytes) -> int:
+        """Keeps a content, or its hash alone; its number."""
         given = self._writing.execute("INSERT INTO contents (id, hash, row) VALUES (?, ?, ?)", (id, hash, row))
         return int(given.lastrowid or 0)
 
@@ -242,10 +242,6 @@ class Log:
             ORDER BY c.change DESC LIMIT 1"""
         found = self._writing.execute(query, values).fetchone()
         return Change(*found) if found else None
-
-    def drop_contents(self) -> None:
-        """Drops what rows hold and leaves their hashes."""
-        self._writing.execute("UPDATE contents SET row = NULL WHERE row IS NOT NULL")
 
     def compact(self) -> None:
         """Drops all changes but the last of each row, and contents that no row has any more: nothing is undone after it."""

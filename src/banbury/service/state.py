@@ -40,7 +40,6 @@ except ImportError:  # pragma: no cover (elsewhere SQLite alone keeps others out
 
 MOST_TOGETHER = 256  # changes that are committed at once
 SNAPSHOT_EVERY = 5_000  # changes
-SNAPSHOT_SECONDS = 5.0  # where contents are not kept, they leave the log within this time
 SNAPSHOT = re.compile(r"snapshot-(\d+)\.banbury")
 LONGEST_ID = 512
 Served: TypeAlias = Model | LabelModel | Tally
@@ -124,7 +123,6 @@ class State:
         self._beside_at = 0
         self._scrub = self._renew = False  # whether contents went, and whether the snapshot holds any of them
         self._digest: tuple[int, str] | None = None
-        self._first_kept: float | None = None  # when the oldest content came that is still to leave the log
         self._closed = False
         self._writer: threading.Thread | None = None
         if log is not None:
@@ -324,12 +322,7 @@ class State:
     def _write(self) -> None:
         """The one writer: takes all that waits, and commits it together."""
         while True:
-            due = None if self._first_kept is None else max(0.0, self._first_kept + SNAPSHOT_SECONDS - time.monotonic())
-            try:
-                taken = [self._queue.get(timeout=due)]
-            except queue.Empty:
-                self._try_snapshot()
-                continue
+            taken = [self._queue.get()]
             with suppress(queue.Empty):
                 while len(taken) < MOST_TOGETHER:
                     taken.append(self._queue.get_nowait())
@@ -351,7 +344,7 @@ class State:
             with self.log.transaction():
                 for wanted, future in group:
                     done.append((future, self._tried(wanted)))
-                if self._renew:
+                if self._renew or (not self.keeps_rows and self.learner.change > before):
                     written = self._written_snapshot()
         except BaseException as problem:
             self._take_back(0)
@@ -367,25 +360,22 @@ class State:
                 future.set_exception(told)
             return
         self.commits += 1
-        if self._undo and not self.keeps_rows and self._first_kept is None:
-            self._first_kept = time.monotonic()
         self._undo.clear()
-        self._purge(done, written)
+        self._settle_or_say(done, written)
         for future, answer in done:
             if isinstance(answer, BaseException):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
 
-    def _purge(self, done: list[tuple[Future[Answer], Answer | BaseException]], written: Path | None) -> None:
+    def _settle_or_say(self, done: list[tuple[Future[Answer], Answer | BaseException]], written: Path | None) -> None:
         """Leaves nothing of deleted rows in any file, before the answer says so."""
-        if not self._scrub:
-            return
         try:
             if written is not None:
                 self._wait_beside()
                 self._settle(written)
-            self.log.scrub()
+            if self._scrub:
+                self.log.scrub()
             self._scrub = self._renew = False
         except (errors.BanburyError, OSError) as problem:
             told = problem if isinstance(problem, errors.BanburyError) else DiskFull(f"not purged yet: {problem}.")
@@ -426,7 +416,8 @@ class State:
             if same and kept.label == told:
                 return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
         self._relearn(kept, put.row if same else None, put.row, label)
-        content = kept.content if same and kept is not None else self.log.keep(id, text, hash)
+        held = text if self.keeps_rows else None
+        content = kept.content if same and kept is not None else self.log.keep(id, held, hash)
         action = _action(kept, same, label)
         change = self.learner.change = self.log.put(id, action, kept, told, content, note=put.note)
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
@@ -501,15 +492,11 @@ class State:
             return path, tally
 
     def _settle(self, written: Path) -> None:
-        """From now on this is the snapshot; contents that are not to be kept leave the log."""
+        """From now on this is the snapshot."""
         assert self.folder is not None
         self.snapshot_at = int(written.name[9:-8])
         _remove_snapshots(self.folder, but=self.snapshot_at)
         _give_back()
-        if not self.keeps_rows:
-            with self.log.transaction():
-                self.log.drop_contents()
-            self._first_kept, self._scrub = None, True
 
     def _snapshot_beside(self) -> None:
         """Has a snapshot written while changes go on; a row that is deleted meanwhile waits for it, and has it replaced."""
@@ -542,14 +529,12 @@ class State:
     def _snapshot(self) -> None:
         self._wait_beside()
         self._settle(self._written_snapshot())
-        self._purge([], None)
+        self._settle_or_say([], None)
 
     def _try_snapshot(self) -> None:
-        """A snapshot makes the next start quicker: where it cannot be written, the log has all, and it is tried again later."""
-        try:
+        """A snapshot makes the next start quicker: where it cannot be written, the log has all."""
+        with suppress(errors.BanburyError, OSError):
             self._snapshot()
-        except (errors.BanburyError, OSError):
-            self._first_kept = None if self._first_kept is None else time.monotonic()
 
     def _compact(self) -> None:
         self._snapshot()  # first, for what is behind a snapshot is needed whole
@@ -649,7 +634,7 @@ def _begun(
         for number, (row, label) in enumerate(learned(tally), 1):
             again.count(row, label)
             id, text = f"{number:07}", key(row)
-            content = log.keep(id, text, _hashed(text, salt))
+            content = log.keep(id, text if keep_rows else None, _hashed(text, salt))
             learner.change = log.put(id, "learned", None, key(label), content)
         if again.tally() != tally:
             text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
