@@ -13,7 +13,7 @@ from benchmarks import machine, report
 from benchmarks.measure import Figure, Setting, Task, WrongAnswer, measured, say
 
 BENCHMARKS = (
-    "gaussian trees weighted blocks categorical bernoulli mixed text files selection drop_in tiny threads memory kernels "
+    "gaussian trees weighted blocks categorical bernoulli mixed text files selection drop_in tiny start threads memory kernels "
     "kernel_density em networks"
 ).split()
 ONLY_WHEN_NAMED = ["many_classes", "bigfile"]

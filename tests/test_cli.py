@@ -124,6 +124,22 @@ def test_help_and_usage_import_nothing_heavy(arguments):
     assert found.stdout.splitlines()[-1] == "[]"
 
 
+UNASKED = [
+    *("scipy", "sklearn", "pandas", "pyarrow.compute", "rich", "safetensors", "email"),
+    *(f"banbury.{name}" for name in ("calibration", "dependence", "labels", "networks", "selection", "weighing")),
+]
+
+
+@pytest.mark.parametrize("arguments", [["weather.banbury", "today.csv"], ["none.banbury", "today.csv"]])
+def test_one_row_is_predicted_without_what_it_does_not_need(here, arguments):
+    Path("today.csv").write_text("outlook,humidity,windy\nsunny,normal,no\n", encoding="utf-8")
+    bb.save(bb.estimate(bb.count("weather.csv", target="play")), "weather.banbury")
+    code = f"import sys; from banbury.cli import main; main({['predict', *arguments]}); "
+    code += f"print([m for m in {UNASKED} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_small_table_is_fitted_without_scikit_learn(here):
     code = "import sys; from banbury.cli import main; main(['fit', 'weather.csv', '--target', 'play']); "
     code += "print('sklearn' in sys.modules)"

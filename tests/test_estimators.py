@@ -35,6 +35,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
 import by_shape
+import shell
 from banbury import NaiveBayesClassifier, errors
 
 # scikit-learn's own suite --------------------------------------------------------------------------------------------
@@ -925,3 +926,37 @@ def test_a_long_stream_that_asks_for_nothing_keeps_little_and_answers_as_one_fit
     assert len(clf._touched) <= 256
     whole = bb.NaiveBayesClassifier().fit(texts, labels)
     assert np.array_equal(clf.predict_proba(texts[:50]), whole.predict_proba(texts[:50]))
+
+
+# Starting -------------------------------------------------------------------------------------------------------------
+
+
+def in_a_process(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(shell.SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.strip()
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    heavy = ("numpy", "scipy", "sklearn", "pandas", "pyarrow", "banbury._core")
+    assert in_a_process(f"import sys, banbury; print(*(m for m in {heavy} if m in sys.modules))") == ""
+
+
+def test_a_first_fit_imports_no_statistics_and_no_frames_and_both_are_whole_when_asked_for() -> None:
+    """scikit-learn imports both beside its base classes: most of the time that a first fit would take."""
+    fit = (
+        "import sys, banbury as bb; bb.NaiveBayesClassifier().fit(['good day', 'bad day'], [1, 0]).predict(['good']); "
+    )
+    unasked = ("scipy.stats", "pandas", "pyarrow")
+    assert in_a_process(f"{fit}print(*(m for m in {unasked} if m in sys.modules))") == ""
+    first_touch = (
+        f"{fit}from sklearn.utils import fixes; held = fixes.pd.DataFrame; found = fixes.scipy.stats.mode([1, 1, 2]).mode; "
+        "import pandas, scipy.stats, sklearn.ensemble; print(held is pandas.DataFrame, found == 1, pandas.__spec__.name, "
+        "sys.modules['scipy.stats'] is scipy.stats, scipy.stats.norm.cdf(0))"
+    )
+    assert in_a_process(first_touch) == "True True pandas True 0.5"
+    frames_first = "import pandas; before = pandas; import banbury as bb; bb.NaiveBayesClassifier; import sys; "
+    assert in_a_process(f"{frames_first}print(sys.modules['pandas'] is before)") == "True"
+    without = "import sys; sys.modules['pandas'] = None; import banbury as bb; "
+    without += "print(*bb.NaiveBayesClassifier().fit([[1.0], [2.0]] * 9, [0, 1] * 9).predict([[1.0]]))"
+    assert in_a_process(without) == "0"

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, DensityMixin, clone  # noqa: TID253
-from sklearn.utils.validation import check_is_fitted  # noqa: TID253
 
 from banbury import errors
 from banbury import tally as tallies
@@ -29,6 +27,7 @@ from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
 from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
+from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted, clone
 from banbury.sums import Keys
 from banbury.table import Table, batches
 from banbury.tally import Tally

@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import banbury
 from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork, NetworkClassifier
 from banbury.readers import Source, header_columns, read
 from banbury.readers.archives import divided
 from banbury.readers.batches import Batch, numbered
@@ -32,7 +31,13 @@ from banbury.readers.tables import from_texts
 from banbury.table import batches
 from banbury.tally import Tally
 
-Answering: TypeAlias = Model | NetworkClassifier
+if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
+    from typing_extensions import TypeIs
+
+    from banbury.labels import LabelModel
+    from banbury.networks import BeliefNetwork, NetworkClassifier
+
+Answering: TypeAlias = "Model | NetworkClassifier"
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet", "ARFF": ".arff"}
 ENDINGS |= {"LIBSVM": ".libsvm"}
@@ -137,7 +142,7 @@ def _bytes(path: str) -> int:
 def model(path: str, verb: str) -> Model:
     """A model from its file, for a verb that takes no network."""
     thing = no_tally(path)
-    if isinstance(thing, BeliefNetwork):
+    if not isinstance(thing, Model):
         text = f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the "
         raise errors.BadFile(text + "network predict, explain, evaluate and show.", path=path)
     return thing
@@ -146,7 +151,14 @@ def model(path: str, verb: str) -> Model:
 def answering_or_labels(path: str, of: str | None = None) -> Answering | LabelModel:
     """The same, or a model of labels."""
     thing = kept(path)
-    return thing if isinstance(thing, LabelModel) else _answering(path, _no_tally(path, thing), of)
+    return thing if is_labels(thing) else _answering(path, _no_tally(path, thing), of)
+
+
+def is_labels(thing: Any) -> TypeIs[LabelModel]:
+    """Whether it is a model of labels; a model of classes is told without importing those."""
+    if isinstance(thing, (Model, Tally)):
+        return False
+    return isinstance(thing, banbury.LabelModel)
 
 
 def answering(path: str, of: str | None = None) -> Answering:
@@ -166,7 +178,7 @@ def _answering(path: str, thing: Model | BeliefNetwork, of: str | None) -> Answe
             f"banbury predict {path} rows.csv --of {shlex.quote(thing.nodes[-1])}\n  Nodes: {errors.listed(thing.nodes)}",
             path=path,
         )
-    return NetworkClassifier(thing, thing.nodes[thing._asked(node)])
+    return banbury.networks.NetworkClassifier(thing, thing.nodes[thing._asked(node)])
 
 
 def no_tally(path: str) -> Model | BeliefNetwork:
@@ -174,7 +186,7 @@ def no_tally(path: str) -> Model | BeliefNetwork:
 
 
 def _no_tally(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model | BeliefNetwork:
-    if isinstance(thing, LabelModel):
+    if is_labels(thing):
         text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
         raise errors.BadFile(text + "predict, explain, evaluate, show, report and plot labels.", path=path)
     if isinstance(thing, Tally):

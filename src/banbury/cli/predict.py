@@ -9,17 +9,17 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from itertools import repeat
 from typing import Any
 
 import banbury
 from banbury import errors
 from banbury.arrays import Real
-from banbury.cli import inputs, labels, output, settings
+from banbury.cli import inputs, output, settings
 from banbury.cli.inputs import Answering
 from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch
 
@@ -32,8 +32,9 @@ Answered = Iterator[tuple[Batch, list[Record]]]
 def predict(args: Namespace) -> None:
     """Classifies rows batch by batch, and says each answer as soon as it is known; of one class, how probable each row is."""
     model = inputs.answering_or_labels(args.model, args.of)
-    if isinstance(model, LabelModel):
-        return labels.predict(args, model)
+    if inputs.is_labels(model):
+        import_module("banbury.cli.labels").predict(args, model)
+        return
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "left out, as --at-least-one, where rows have one class each")
     if args.unsure is not None and not 0 <= args.unsure <= 1:
@@ -165,8 +166,9 @@ def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterat
 def explain(args: Namespace) -> None:
     """Says why a text, or a row of the input, gets its class; of one class, what is unusual about it."""
     model = inputs.answering_or_labels(args.model, args.of)
-    if isinstance(model, LabelModel):
-        return labels.explain(args, model)
+    if inputs.is_labels(model):
+        import_module("banbury.cli.labels").explain(args, model)
+        return
     if args.label is not None:
         raise errors.bad_setting(
             "--label", args.label, "left out where rows have one class each; --against names another class"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from banbury import errors
 from banbury.arrays import Real
@@ -29,6 +28,7 @@ from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, tell
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
+from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.selection import Tuning, held, left_out, tune
 from banbury.table import Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, Touched, count, parts

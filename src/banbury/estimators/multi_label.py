@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from banbury import errors
 from banbury.arrays import Real
@@ -24,6 +23,7 @@ from banbury.naive_bayes import check_seed, checked_choice
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
 from banbury.schema import Schema
+from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import in_order
 from banbury.table import Held, Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, parts

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from banbury import errors
 from banbury.label_sets import are_sets
 from banbury.readers import Batch, from_texts, is_texts, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
+from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
 from banbury.tally import Growing
 

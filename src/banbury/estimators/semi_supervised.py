@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
@@ -21,6 +19,7 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
+from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
 from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, labelled_starts, narrowed, seeded_start, with_starts
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order

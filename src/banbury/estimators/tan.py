@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
@@ -18,6 +16,7 @@ from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, ch
 from banbury.networks.variables import Bins
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
+from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
 from banbury.table import Labels
 
 

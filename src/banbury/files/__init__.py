@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banbury import __version__, errors
 from banbury.distributions.family import check_positive
-from banbury.files import arrays, contents, format_1, format_2, labels, networks
+from banbury.files import arrays, contents
 from banbury.files.checking import Arrays
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
 from banbury.uncollected import uncollected
+
+if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
+    from banbury.labels import LabelModel
+    from banbury.networks import BeliefNetwork
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
@@ -62,21 +64,28 @@ def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, 
     """The JSON text and the arrays of a file."""
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
-    if not isinstance(thing, (Model, Tally, BeliefNetwork, LabelModel)):
-        wanted = "a Model, a LabelModel, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
-        raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
     try:
-        if isinstance(thing, BeliefNetwork):
-            about, numbers = networks.about(thing), networks.arrays(thing)
-        elif isinstance(thing, LabelModel):
-            about, numbers = labels.about(thing), labels.arrays(thing)
-        else:
-            about, numbers = contents.about(thing), contents.arrays(thing)
+        about, numbers = _about_and_arrays(thing)
     except errors.BanburyError:
         raise
     except (TypeError, ValueError) as problem:
         raise arrays.cannot_be_saved(target, problem) from None
     return {"format": FORMAT, "library": __version__, **about}, numbers
+
+
+def _about_and_arrays(thing: Any) -> tuple[dict[str, Any], Arrays]:
+    if isinstance(thing, (Model, Tally)):
+        return contents.about(thing), contents.arrays(thing)
+    from banbury.files import labels, networks
+    from banbury.labels import LabelModel
+    from banbury.networks import BeliefNetwork
+
+    if isinstance(thing, BeliefNetwork):
+        return networks.about(thing), networks.arrays(thing)
+    if isinstance(thing, LabelModel):
+        return labels.about(thing), labels.arrays(thing)
+    wanted = "a Model, a LabelModel, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
+    raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:
@@ -101,13 +110,19 @@ def _put_together(
     path: str | os.PathLike[str], about: dict[str, Any], found: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
     try:
-        if about["format"] == 1:
-            about, found = format_1.brought_over(about, found)
         if about["format"] < FORMAT:
+            from banbury.files import format_1, format_2
+
+            if about["format"] == 1:
+                about, found = format_1.brought_over(about, found)
             about, found = format_2.brought_over(about, found)
         if "network" in about:
+            from banbury.files import networks
+
             return networks.put_together(about, found)
         if "labels" in about:
+            from banbury.files import labels
+
             return labels.put_together(about, found)
         thing = contents.put_together(about, found)
         if about["format"] == 1:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.calibration import Calibration
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
-from banbury.files import weighing
 from banbury.files.checking import Arrays, check, integers_of, under
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
 from banbury.tally import Tally
-from banbury.weighing import Weighing
+
+if TYPE_CHECKING:  # few models have one: imported with the first
+    from banbury.calibration import Calibration
+    from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
 KINDS = set(get_args(Kind))
@@ -42,7 +43,7 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         "rounded": tally.rounded,
         **({"parts": sorted(tally.parts)} if tally.parts else {}),
     }
-    model, calibration, weighed = None, _calibration_of(thing), _weighing_of(thing)
+    model, calibration, weighed, beside = None, _calibration_of(thing), _weighing_of(thing), {}
     if isinstance(thing, Model):
         prior, choice = thing.class_prior, thing.choice
         if isinstance(prior, Mapping):
@@ -50,7 +51,10 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         elif prior is not None and not isinstance(prior, (str, int, float)):
             prior = np.asarray(prior, dtype=np.float64).tolist()
         model = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed, "class_prior": prior}
-    beside = {} if weighed is None else {"weighing": weighing.about(weighed)}
+    if weighed is not None:
+        from banbury.files import weighing
+
+        beside = {"weighing": weighing.about(weighed)}
     return {"tally": sums, "model": model, "calibration": calibration and calibration.method, **beside}
 
 
@@ -69,21 +73,30 @@ def arrays(thing: Model | Tally) -> Arrays:
         found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
     weighed = _weighing_of(thing)
     if weighed is not None:
+        from banbury.files import weighing
+
         found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
 def _calibration_of(thing: Model | Tally) -> Calibration | None:
-    calibration = thing.calibration if isinstance(thing, Model) else None
-    if calibration is not None and not isinstance(calibration, Calibration):
-        raise errors.bad_setting("the model's calibration", type(calibration).__name__, "one that bb.calibrate made")
-    return calibration
+    if not isinstance(thing, Model) or thing.calibration is None:
+        return None
+    from banbury.calibration import Calibration
+
+    if not isinstance(thing.calibration, Calibration):
+        raise errors.bad_setting(
+            "the model's calibration", type(thing.calibration).__name__, "one that bb.calibrate made"
+        )
+    return thing.calibration
 
 
 def _weighing_of(thing: Model | Tally) -> Weighing | None:
     """Without the names of values that no row has any more."""
     if not isinstance(thing, Model) or thing.weighing is None:
         return None
+    from banbury.weighing import Weighing
+
     if not isinstance(thing.weighing, Weighing):
         raise errors.bad_setting("the model's weighing", type(thing.weighing).__name__, "one that bb.weigh made")
     return thing.weighing.kept(thing.tally)
@@ -116,10 +129,15 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
     model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
     if "weighing" in about:
+        from banbury.files import weighing
+
         model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
-    method = about["calibration"]
-    return model.calibrated(None if method is None else Calibration.from_state(method, state))
+    if (method := about["calibration"]) is None:
+        return model
+    from banbury.calibration import Calibration
+
+    return model.calibrated(Calibration.from_state(method, state))
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:

@@ -223,12 +223,16 @@ class Strings(ArrowColumn):
 
     def _codes(self, threads: int) -> Codes:
         self.held = _narrow(self.held)
-        codes, first, _ = _core.encode_strings(*_buffers(self.held), self.strip, threads)
-        values = list(self._with(self.held.take(_integers(first))).cells())
+        buffers = offsets, data, _, _ = _buffers(self.held)
+        codes, first, _ = _core.encode_strings(*buffers, self.strip, threads)
+        raw, bounds = data.data, zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
+        values = self._stripped([decoded(bytes(raw[start:end])) for start, end in bounds])
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
-        values = texts(self.held)
+        return self._stripped(texts(self.held))
+
+    def _stripped(self, values: list[Any]) -> list[Any]:
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
