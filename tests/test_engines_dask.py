@@ -146,6 +146,7 @@ def test_several_labels_as_columns(client: Any) -> None:
     assert tally == bb.count(table, "tags", target_delimiter=";")
     model = bb.LabelModel.of(tally)
     assert list(map(tuple, model.predict(collection).compute()["labels"])) == model.predict(table)
+    assert bb.evaluate(model, collection).micro_f1 == bb.evaluate(model, table).micro_f1
     posterior = model.posterior(collection).compute()
     assert (posterior[[f"P({label})" for label in model.labels]].to_numpy() == model.posterior(table)).all()
 

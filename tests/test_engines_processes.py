@@ -494,3 +494,48 @@ def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame)
         assert some.tally == whole.tally and some.model.n_rows == 200
     some = bb.EvidenceClassifier(sample=80).fit(table.drop(columns="label"), table["label"])
     assert some.weighing_.sample == 80 and some.tally_.n_rows == 200
+
+
+@pytest.fixture(scope="module")
+def tagged() -> pandas.DataFrame:
+    r = np.random.default_rng(0)
+    words = [f"{letter}{number}" for letter in "abcdefgh" for number in range(6)]
+    texts = [" ".join(r.choice(words, 6)) for _ in range(200)]
+    tags = [";".join(sorted({word[0] for word in text.split()[:3]} & set("abc"))) for text in texts]
+    return pandas.DataFrame({"text": texts, "tags": tags})
+
+
+def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.DataFrame) -> None:
+    settings = {"target_delimiter": ";", "folds": 3}
+    whole = bb.cross_validate(tagged, "tags", **settings)
+    found = bb.cross_validate(parts(tagged, 4), "tags", engine=pool, **settings)
+    assert found.micro_f1 == whole.micro_f1 and found.log_loss == pytest.approx(whole.log_loss, rel=1e-12)
+    some = [bb.cross_validate(parts(tagged, n), "tags", engine=pool, sample=90, **settings) for n in (1, 2, 7)]
+    assert len({(each.micro_f1, each.log_loss) for each in some}) == 1 and len(some[0].rows) == 90
+    assert some[0].notes == ("tested on a sample; models learn from 110 other rows as well",)
+    tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, **settings)
+    assert tuned.best == bb.tune(tagged, "tags", alpha=[0.1, 1.0], **settings).best
+    some_tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, sample=90, **settings)
+    assert some_tuned.model.tally == tuned.model.tally == bb.count(tagged, "tags", target_delimiter=";")
+    for refused in ({"weigh": True}, {"id": "text"}, {"class_prior": "uniform"}):
+        with pytest.raises(
+            errors.BadSetting, match=f"{next(iter(refused))} must be left out where rows live elsewhere"
+        ):
+            bb.cross_validate(parts(tagged, 2), "tags", engine=pool, **settings, **refused)
+
+
+def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.DataFrame) -> None:
+    model = bb.LabelModel.of(bb.count(tagged.iloc[:100], "tags", target_delimiter=";"))
+    whole = bb.evaluate(model, tagged)
+    found = bb.evaluate(model, parts(tagged, 3), engine=pool)
+    assert (found.micro_f1, found.hamming_loss) == (whole.micro_f1, whole.hamming_loss) and not found.notes
+    some = [bb.evaluate(model, parts(tagged, n), "tags", engine=pool, sample=80) for n in (1, 5)]
+    assert some[0].log_loss == some[1].log_loss and some[0].notes == ("a sample of 80 of 200 rows",)
+    with pytest.raises(errors.BadSetting, match="target must be sets of labels: lists, flags, or texts"):
+        bb.evaluate(model, parts(tagged, 3), "tags", target_delimiter=None, engine=pool)
+
+
+def test_a_sample_of_rows_that_are_alike_and_weigh_is_refused_where_it_is_subtracted(pool: Any) -> None:
+    table = pandas.DataFrame({"a": ["x", "y"] * 50, "weight": 0.1, "label": ["p", "q"] * 50})
+    with pytest.raises(errors.BadSetting, match="sample must be 100 at least: so many rows are alike"):
+        bb.cross_validate(parts(table, 2), "label", folds=2, weights="weight", calibrate="platt", sample=4, engine=pool)

@@ -21,6 +21,10 @@ from banbury.engines.parcels import Adding, Counted, Wider, in_chunks, opened, r
 from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
 from banbury.files import load, save, to_bytes
+from banbury.label_sets import LabelTarget
+from banbury.labels import LabelEvaluation, LabelModel
+from banbury.labels import evaluate as evaluate_labels
+from banbury.labels.validation import HeldRows
 from banbury.naive_bayes import Model, checked_choice, same_rows
 from banbury.progress import watched
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
@@ -95,10 +99,7 @@ class Work:
             name: value for name, value in counting.items() if name not in ("schema", "features", "missing", "trees")
         }
         sample = self.sampled(tally, target, n, also=() if dealing.id is None else (dealing.id,), **own)
-        if sample.n_sampled > n and sample.weights is not None:
-            wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and weigh differently"
-            raise errors.bad_setting("sample", n, wanted)
-        rows = held(sample.table(tally.schema, n_threads(counting["threads"])), None, dealing)
+        rows = held(_countable(sample).table(tally.schema, n_threads(counting["threads"])), None, dealing)
         rows = replace(
             rows,
             classes=tally.classes,
@@ -110,6 +111,31 @@ class Work:
         here = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
         return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - here)
 
+    def has_sets(self, target: Any, **counting: Any) -> bool:
+        """Whether the target is one of sets of labels."""
+        return self.settled(_asked(target, **counting), Wider()).schema.labels is not None
+
+    def held_sets(self, target: Any, n: int | None, **counting: Any) -> HeldRows:
+        """A sample of rows with sets of labels, and the tally of all others."""
+        tally = self.count(target, **counting)
+        own = {name: value for name, value in counting.items() if name not in ("schema", "features", "missing")}
+        sample = self.sampled(tally, target, MOST_ROWS if n is None else n, **own)
+        rows = HeldRows.of(_countable(sample).table(tally.schema, n_threads(counting["threads"])))
+        if sample.is_whole:
+            return rows
+        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.count())
+
+    def evaluated_sets(self, model: LabelModel, target: Any, n: int | None, **reading: Any) -> LabelEvaluation:
+        """``bb.evaluate`` of a sample of rows with sets of labels."""
+        target, given = model.schema.labels if target is None else target, {"weights": None, "threads": None, **reading}
+        if isinstance(target, str) and model.schema.labels is not None:
+            given.setdefault("target_delimiter", model.schema.labels.delimiter)
+        sample = self.sampled(model.tally, target, MOST_ROWS if n is None else n, **given)
+        table = sample.table(model.schema, n_threads(None))
+        found = evaluate_labels(model, next(iter(table.source)), table.labels.sets)
+        notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
+        return replace(found, weights=table.labels.weights, notes=(*found.notes, *notes))
+
     def sampled(
         self, tally: Tally, target: Any, n: int, *, groups: Any = None, also: tuple[str, ...] = (), **counting: Any
     ) -> RowSample:
@@ -120,6 +146,8 @@ class Work:
             _asked(tally.schema.target if target is None else target, **given), id=_column("groups", groups)
         )
         settled = self.settled(asked, Wider())
+        if tally.schema.labels is not None and not isinstance(settled.target, LabelTarget):
+            raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
         for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
             each = self._watched(
@@ -266,6 +294,14 @@ class Work:
         return found
 
 
+def _countable(sample: RowSample) -> RowSample:
+    """The sample, whose rows can be subtracted from those of all to the last bit; raises otherwise."""
+    if sample.n_sampled > sample.n and sample.weights is not None:
+        wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
+        raise errors.bad_setting("sample", sample.n, wanted)
+    return sample
+
+
 def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
     classes, trees = rest.pop("classes", None), rest.pop("trees", "many")
@@ -279,7 +315,7 @@ def _column(setting: str, given: Any) -> Any:
     """What is named by a column, or not given; arrays have rows in an order, and partitions have none."""
     if (
         given is None
-        or isinstance(given, (str, int))
+        or isinstance(given, (str, int, LabelTarget))
         or (isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given))
     ):
         return given

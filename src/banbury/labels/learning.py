@@ -216,7 +216,7 @@ def cross_validate(
     if not weigh:
         model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
         tried = [held_out(each, rows, numbers) for each in candidates(model, alpha)]
-        return replace(_validated(tried, threshold, calibrate), what=what)
+        return replace(_validated(tried, threshold, calibrate), what=what, notes=rows.notes)
     for fold in np.unique(numbers[known]).tolist():
         inner = rows.only(np.flatnonzero((numbers != fold) & rows.known))
         chosen = {"threshold": threshold, "calibrate": calibrate, "seed": seed}
@@ -314,7 +314,7 @@ def _cost(found: LabelEvaluation, scoring: str) -> float:
 
 
 def tune(
-    table: Table,
+    table: Table | HeldRows,
     *,
     alpha: Any = "auto",
     how: Any = "mean",
@@ -329,7 +329,7 @@ def tune(
     """The best of many settings for sets of labels, from one count of each fold."""
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
-    rows = HeldRows.of(table)
+    rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
     candidates = _candidates(rows.schema, alpha, how, text, weigh)
     tally, numbers = rows.count(), _folds(folds, rows, seed)
     tried: list[tuple[dict[str, Any], LabelEvaluation]] = []
@@ -343,7 +343,7 @@ def tune(
             families = {name: replace(tally.schema[name].family, **own) for name in names} if own else None  # type: ignore[type-var]
             model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], features=families)
             found = held_out(model, rows, numbers)
-        evaluation = validated(found, threshold, calibrate)
+        evaluation = replace(validated(found, threshold, calibrate), notes=rows.notes)
         held = found.labels, found.scores, found.flags, found.weights
         chosen = Thresholds.chosen(*held, threshold, calibrate)
         tried.append((settings, evaluation))

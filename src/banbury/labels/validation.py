@@ -31,6 +31,7 @@ class HeldRows:
     sets: tuple[LabelSets, ...]
     weights: tuple[Real | None, ...]
     threads: int
+    others: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
 
     @classmethod
     def of(cls, table: Table) -> HeldRows:
@@ -52,6 +53,13 @@ class HeldRows:
             raise errors.bad_setting("the target", "one class for each row", wanted)
         batches, sets, weights = zip(*kept, strict=True)
         return cls(schema[0], batches, sets, weights, table.labels.threads)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of figures of these rows."""
+        if self.others is None:
+            return ()
+        return (f"tested on a sample; models learn from {errors.many(self.others.n_rows, 'other row')} as well",)
 
     @property
     def n_rows(self) -> int:
@@ -109,7 +117,8 @@ class HeldRows:
         every = np.arange(self.n_rows) if rows is None else rows
         for batch, sets, weights, _ in self.some(every):
             growing.add(count_sets(batch, growing.schema, sets, weights, self.threads))
-        return growing.frozen()
+        counted = growing.frozen()
+        return counted if rows is not None or self.others is None else counted + self.others
 
     def dealt(self, n: int) -> Int:
         """The fold of each row, by what it holds; equal rows are in one."""

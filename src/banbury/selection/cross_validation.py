@@ -105,6 +105,11 @@ def cross_validate(
         refuse_elsewhere(estimator=estimator, groups=groups, features=features if chooses(features) else None)
         settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        if work.has_sets(target, **counting, **reading):
+            refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
+            several_labels = work.held_sets(target, sample, **counting, **reading)
+            settings = {"how": how, "alpha": alpha, "threshold": threshold, "calibrate": calibrate, "seed": seed}
+            return validate_labels(several_labels, folds, **settings)  # type: ignore[return-value]
         dealing = Dealing.of(folds, int(seed), id)
         if weigh is not False or calibrate is not None or several(alpha):
             counting |= {} if weigh is False else AS_WEIGHED

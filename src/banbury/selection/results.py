@@ -403,7 +403,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
     left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
     model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and the target may be sets of
-    labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and the figures are the same.
+    labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and the figures are the same;
+    those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -413,6 +414,9 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     if isinstance(model, LabelModel):
+        own = {name: reading.pop(name, None) for name in ("engine", "partitions", "sample")}
+        if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
+            return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
     if not hasattr(type(model), "stream"):
         wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"

@@ -94,8 +94,13 @@ def tune(
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
     if (work := elsewhere(data, engine, partitions)) is not None:
         refuse_elsewhere(text=text, groups=groups, features=features if chooses(features) else None)
-        dealing = Dealing.of(folds, int(seed), id)
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+        if work.has_sets(target, **counting, **reading):
+            refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
+            several_labels = work.held_sets(target, sample, **counting, **reading)
+            settings = {"alpha": alpha, "how": how, "scoring": scoring, "calibrate": calibrate, "seed": seed}
+            return tune_labels(several_labels, folds=folds, **settings)  # type: ignore[return-value]
+        dealing = Dealing.of(folds, int(seed), id)
         if weigh is not False or calibrate is not None:
             if weigh is not False and tried(weigh)[0]:
                 raise errors.bad_setting("weigh", weigh, "without False where rows live elsewhere: compare two calls")

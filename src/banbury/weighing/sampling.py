@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.label_sets import LabelSets, LabelTarget
 from banbury.readers import Batch, Codes, encode
 from banbury.readers.batches import joined
 from banbury.schema import Schema
@@ -35,7 +36,7 @@ class RowSample:
     hashes: NDArray[np.uint64]
     times: Int
     batch: Batch | None  # None where there is no row
-    labels: NDArray[Any]  # names of classes
+    labels: NDArray[Any]  # names of classes, or of several labels in a tuple
     weights: Real | None
     groups: NDArray[Any] | None
 
@@ -47,7 +48,7 @@ class RowSample:
         columns = list(dict.fromkeys(name for feature in schema.features for name in feature.inputs)) + list(also)
         for batch in table.batches("sampling"):
             fits = table.aligned(batch, schema)
-            numbers, names, weights = numbered(fits, schema, table.labels)
+            numbers, names, weights = _numbered(table, batch, schema)
             if weights is not None and weights.ndim == 2:
                 raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
@@ -120,12 +121,26 @@ class RowSample:
         weights = None if self.weights is None else self.weights[at]
         if alike:
             weights = self.times.astype(np.float64) * (1.0 if weights is None else weights)
+        groups = None if self.groups is None else self.groups[at]
+        batch, plain = self.batch.take(at), Labels(None, None, None, None, weights, None, threads, groups=groups)
+        if schema.labels is not None:
+            sets = LabelSets.of_cells(self.labels[at].tolist(), None)
+            return Table(Held((batch,)), replace(plain, several=LabelTarget(), sets=sets), schema)
         names: Any = in_order(set(self.labels.tolist()))
         place = {name: c for c, name in enumerate(names)}
         codes = np.array([place[name] for name in self.labels[at].tolist()], dtype=np.int32)
-        groups = None if self.groups is None else self.groups[at]
-        labels = Labels(None, None, Codes(codes, 0, list(names)), None, weights, None, threads, groups=groups)
-        return Table(Held((self.batch.take(at),)), labels, schema)
+        return Table(Held((batch,)), replace(plain, codes=Codes(codes, 0, list(names))), schema)
+
+
+def _numbered(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:
+    """The number of each row's class, or of its set of labels, −1 where it has none; what numbers stand for; and weights."""
+    if table.labels.several is None:
+        return numbered(table.aligned(batch, schema), schema, table.labels)
+    sets, known = table.labels.sets_of(batch), dict[tuple[Any, ...], int]()
+    ends = zip(sets.offsets.tolist(), sets.offsets[1:].tolist(), strict=False)
+    each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
+    numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)
+    return np.where(sets.known, numbers, -1).astype(np.int32), list(known), table.labels.weights_of(batch)
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
