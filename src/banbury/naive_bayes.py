@@ -616,18 +616,23 @@ class Model:
         return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
-        if self._alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
-            try:
-                part = self._alone.plain_part(rows)
-                answer, impossible = (None, 0) if part is None else self._score(len(rows), [part], want)
-            except TypeError:  # something among them is no text: the long way says what
-                answer = None
-            if answer is not None:
-                self._warn_impossible(impossible, want)
-                return answer
+        if not reading and (answer := self._texts_scored(rows, want)) is not None:
+            return answer
         each = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
         self._warn_impossible(sum(none_left for _, none_left in each), want)
         return each[0][0] if len(each) == 1 else np.concatenate([answer for answer, _ in each])
+
+    def _texts_scored(self, rows: Any, want: str) -> NDArray[Any] | None:
+        """The same of a list of texts, all that a row has, without making a batch of them; None if it is something else."""
+        if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
+            return None
+        try:
+            part = self._alone.plain_part(rows)
+            answer, impossible = (None, 0) if part is None else self._score(len(rows), [part], want)
+        except TypeError:  # something among them is no text: the long way says what
+            return None
+        self._warn_impossible(impossible, want)
+        return answer
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
@@ -825,17 +830,17 @@ def check_seed(seed: Any) -> None:
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     """log P(class) of every class of a tally, under a prior as a user says it."""
     rows, size = tally.rows.value, len(tally.classes)
-    if not rows.sum() > 0:
+    if not (n_rows := rows.sum()) > 0:
         raise errors.empty_data(None, "the weights of all rows have faded to nothing")
     if class_prior is None:
-        return log(rows / rows.sum())
+        return log(rows / n_rows)
     if isinstance(class_prior, str):
         if class_prior != "uniform":
             raise errors.unknown_choice("class_prior", class_prior, ["uniform"])
         return np.full(size, -np.log(size))
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
-        return log((rows + class_prior) / (rows.sum() + class_prior * size))
+        return log((rows + class_prior) / (n_rows + class_prior * size))
     if isinstance(class_prior, Mapping):
         for name in class_prior:
             if name not in tally.classes:

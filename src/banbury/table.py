@@ -376,9 +376,8 @@ class Labels:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
         column = getattr(target, "name", None)
         column = column if isinstance(column, str) else None
-        by_name = isinstance(groups, str)
-        given = {"group_name": groups} if by_name else {"groups": groups}
-        return replace(plain, name=name, column=column, codes=codes, classes=classes, **given)
+        by = (groups, None) if isinstance(groups, str) else (None, groups)
+        return cls(name, column, codes, plain.weight_name, plain.weights, classes, threads, *by)
 
     def _with_sets(self, target: Any, classes: Any, groups: Any) -> Labels:
         """The same with labels that are sets, given apart or found in columns."""

@@ -319,7 +319,8 @@ class Tally:
         tally, kept = self, np.flatnonzero(some(self.rows))
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
-        return replace(tally, sums=tuple(g.counter.trimmed(g.features, sums) for g, sums in tally._groups()))
+        trimmed = {n: g.counter.trimmed(g.features, sums) for n, (g, sums) in enumerate(tally._groups())}
+        return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
         kept = np.asarray(kept, dtype=np.int64)

@@ -165,7 +165,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 part = self._more(batch, labels, sample_weight)
                 dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
                 known, classes_ = self._growing.classes, self.classes_
-                if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
+                more = not set(known).issuperset(part.tally.classes)
+                if more or dtype != self._dtype or declared != self._declared:
                     classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
                 self._warn_of_calibration("partial_fit")
                 self._changed(self._growing.add(part), known)  # all that can fail has been done
@@ -211,8 +212,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         with self._lock:
             if elsewhere(X) is not None:
                 return self.model_.predict(X)
-            model, batch = self._ready(X)
-            best = model._best(model._scored(batch, model._wanted, {}))
+            model = self._current()
+            if (scores := model._texts_scored(X, model._wanted)) is None:
+                scores = model._scored(self._known_columns(X), model._wanted, {})
+            best = model._best(scores)
             labels = self.classes_
             if len(labels) != len(model.classes):
                 labels = as_array(model.classes, self._dtype)
@@ -372,7 +375,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if self._live is None:
             self._live = LiveModel(self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_))
         elif self._touched:
-            self._live.follow(self._growing.seen, self._touched, self._prior(self._growing.seen))
+            seen = self._growing.seen
+            self._live.follow(seen, self._touched, self._prior(seen))
         self._touched = []
         return self._live.model
 
@@ -411,8 +415,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
         """What the model says, with a column for each class that was declared and has no rows yet."""
         with self._lock:
-            model, batch = self._ready(X)
-            scores, known = asked(model, batch), set(model.classes)
+            model = self._current()
+            scores, known = asked(model, self._known_columns(X)), set(model.classes)
             if len(self.classes_) == len(known):
                 return scores
             wide = np.full((len(scores), len(self.classes_)), absent)
@@ -421,11 +425,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     # Checking what comes in
 
-    def _ready(self, X: Any) -> tuple[Model, Batch]:
-        model = self._current()
+    def _known_columns(self, X: Any) -> Batch:
         batch = one_batch(X)
         self._check_columns(batch)
-        return model, batch
+        return batch
 
 
 def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
