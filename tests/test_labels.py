@@ -434,6 +434,36 @@ def test_measures_are_those_of_scikit_learn() -> None:
     assert found.predictions[0] == tuple(found.labels[k] for k in np.flatnonzero(given_[0]))
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        bb.Text(model="presence", min_count=2),
+        bb.Text(max_share=0.25),
+        bb.Text(drop_most_frequent=2, max_words=40),
+        bb.Text(buckets=32),
+        bb.Text(model="bernoulli"),
+    ],
+    ids=["presence", "max_share", "max_words", "buckets", "bernoulli"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_folds_of_pruned_and_weighted_texts_are_those_of_refitting(family: Any, weighted: bool) -> None:
+    texts, sets = made(90)
+    sets[4] = ["alone", *sets[4]]  # a label that the other folds do not have
+    frame, features = {"text": texts, "c": [own[:1] == ["a"] for own in sets]}, {"text": family}
+    weights = np.where(np.arange(90) % 3 == 0, 0.1, 2.5) if weighted else None
+    folds = np.arange(90) % 4
+    found = bb.cross_validate(frame, sets, folds=folds, threshold=None, features=features, weights=weights, alpha=0.3)
+    for fold in range(4):
+        learned, tested = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        rest = {name: [column[i] for i in learned] for name, column in frame.items()}
+        own = None if weights is None else weights[learned]
+        tally = bb.count(rest, target=[sets[i] for i in learned], features=features, weights=own)
+        model = bb.LabelModel.of(tally, alpha=0.3)
+        scores = model.log_odds({name: [column[i] for i in tested] for name, column in frame.items()})
+        columns = [found.labels.index(label) for label in model.labels]
+        assert_allclose(found.log_odds[np.ix_(tested, columns)], scores, rtol=1e-6, atol=1e-9)
+
+
 def test_folds_are_those_of_refitting() -> None:
     texts, sets = made(60)
     folds = [i % 3 for i in range(60)]

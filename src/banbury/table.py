@@ -586,10 +586,9 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
             own = _mixed_columns(batch.lists(name, batch.width(name)).astype(np.float64).view(np.uint64))
         else:
             cells: Any = batch.column(name).cells()
-            known: dict[Any, int] = {}
-            texts = (None if is_missing(cell) else str(cell) for cell in cells)
-            each = (known.get(text) or known.setdefault(text, _named_hash(text)) for text in texts)
-            own = np.fromiter(each, np.uint64, batch.n_rows)
+            texts = [cell if type(cell) is str else None if is_missing(cell) else str(cell) for cell in cells]
+            known = {text: _named_hash(text) for text in dict.fromkeys(texts)}
+            own = np.array([known[text] for text in texts], dtype=np.uint64)
         hashes = mixed(hashes * MIX + own)
     return hashes
 

@@ -882,19 +882,31 @@ def _warn_of_light(n_rows: int) -> None:
         errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
 
 
-def count_sets(batch: Batch, schema: Schema, sets: LabelSets, weights: NDArray[Any] | None, threads: int) -> Part:
+def count_sets(
+    batch: Batch,
+    schema: Schema,
+    sets: LabelSets,
+    weights: NDArray[Any] | None,
+    threads: int,
+    groups: tuple[NDArray[Any], int] | None = None,
+) -> Part:
     """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
 
-    Its texts are read once, whatever labels it has.
+    Its texts are read once, whatever labels it has. ``groups``: that of each row, and how many there are; class ``label * groups
+    + group`` then has the rows of one label and group, label 0 being that of all rows, and other labels being one more.
     """
-    names = (EVERY, *sets.names)
     rows = np.flatnonzero(sets.known)
     at = np.concatenate([rows, sets.rows])
     codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
-    classes: NDArray[np.int32] = np.where(sets.known, np.int32(0), np.int32(-1))
+    names: tuple[Label, ...] = (EVERY, *sets.names)
+    if groups is not None:
+        used, place = np.unique(codes * np.int64(groups[1]) + groups[0][at], return_inverse=True)
+        names, codes = tuple(used.tolist()), place.astype(np.int32)
+    classes = np.full(len(sets), -1, dtype=np.int32)
+    classes[rows] = codes[: len(rows)]
     classes, own = weighed(classes, weights)
     part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if own is None else own[at], threads)
-    several = sets.offsets, sets.codes + np.int32(1)
+    several = sets.offsets, codes[len(rows) :]
     if weights is not None:  # rows that weigh nothing have no labels either
         _warn_of_light(int(np.count_nonzero((weights > 0) & sets.known & (classes < 0))))
         there = np.where(classes >= 0, np.diff(sets.offsets), 0)

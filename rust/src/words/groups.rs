@@ -4,7 +4,7 @@
 //! what all have together, minus its cells: that costs the group's cells, and not those of all others.
 
 use super::store::{Cell, Cells, Unit};
-use super::{Pairs, Words, sum};
+use super::{Pairs, Words};
 use crate::error::{Error, demand};
 
 /// The cells of every group, each in the order of words and classes.
@@ -80,13 +80,13 @@ impl Groups {
         let group = self.group(group)?;
         let documents = |cell: Cell| cell.counts[1];
         let is_gone = |&(at, &id): &(usize, &u32)| {
-            sum(group.cells.of(at).map(documents)) == sum(total.cells(id).map(documents))
+            group.cells.of(at).map(documents).eq(total.cells(id).map(documents))
         };
         let gone = group.ids.iter().enumerate().filter(is_gone);
         Ok(gone.map(|(_, &id)| id).collect())
     }
 
-    /// The cells that these words, in order, have in all texts but the group's.
+    /// The cells that these words have in all texts but the group's.
     pub fn pairs_without(
         &self,
         total: &Words,
@@ -96,13 +96,9 @@ impl Groups {
         self.check(total)?;
         let group = self.group(group)?;
         let mut pairs = Pairs::new();
-        let (mut at, mut before) = (0, None);
         for id in ids {
-            demand(before < Some(id), "ids must ascend")?;
-            before = Some(id);
-            at += group.ids[at..].partition_point(|&other| other < id);
-            let gone = group.ids.get(at).filter(|&&other| other == id);
-            let mut gone = gone.into_iter().flat_map(|_| group.cells.of(at)).peekable();
+            let at = group.ids.binary_search(&id).ok();
+            let mut gone = at.into_iter().flat_map(|at| group.cells.of(at)).peekable();
             for cell in total.cells(id) {
                 let left = match gone.next_if(|gone| gone.class == cell.class) {
                     None => Some(cell),

@@ -101,7 +101,11 @@ class Lexicon:
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
         """The texts of rows."""
-        offsets, ids, times = self.feature.family.bags(rows, self.feature, sums, threads)
+        return self.ranked(self.feature.family.bags(rows, self.feature, sums, threads), threads)
+
+    def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
+        """Texts whose words are ids of the table."""
+        offsets, ids, times = found
         often = np.ascontiguousarray(times, dtype=np.float32).view(np.int32)
         bags = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32), often
         offsets, words, often, hashes = _core.ranked_bags(bags, self.ranks, threads)

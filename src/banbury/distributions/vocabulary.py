@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -163,6 +163,11 @@ class AllBut(Learned):
     groups: _core.Groups
     group: int
     kept: dict[Any, Any] | None = None  # pairs that were read before
+    one: int | None = None  # the class that alone counts, if any
+
+    def of_class(self, c: int) -> AllBut:
+        """The texts of one class, which has all words of the others."""
+        return replace(self, index=np.where(self.index == c, 0, -1), n_classes=1, one=c)
 
     @cached_property
     def gone(self) -> Ids:
@@ -183,16 +188,18 @@ class AllBut(Learned):
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         if self.kept is None:
-            return self._read(ids)
-        key = ids.tobytes()
-        if key not in self.kept:
-            self.kept[key] = self._read(ids)
-        return self.kept[key]  # type: ignore[no-any-return]
-
-    def _read(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
-        if len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1])):
-            return self.groups.pairs_without(self.total, self.group, ids)
-        return self.core.pairs(ids, self.index)
+            found = self.groups.pairs_without(self.total, self.group, ids)
+        else:
+            key = ids.tobytes()
+            if key not in self.kept:
+                self.kept[key] = self.groups.pairs_without(self.total, self.group, ids)
+            found = self.kept[key]
+        if self.one is None:
+            return found
+        starts, classes, occurrences, documents = found
+        own = classes == self.one
+        starts = np.concatenate([[0], np.cumsum(own)])[starts]
+        return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[own], documents[own]
 
 
 @dataclass(frozen=True)

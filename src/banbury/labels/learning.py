@@ -18,7 +18,7 @@ from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
 from banbury.labels.results import LabelEvaluation
 from banbury.labels.thresholds import Thresholds
-from banbury.labels.validation import HeldOut, HeldRows, enough, held_out
+from banbury.labels.validation import CountedFolds, HeldOut, HeldRows, enough
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.readers.columns import missing
@@ -69,9 +69,9 @@ def fitted(
 
 def _with_alpha(model: LabelModel, rows: HeldRows, folds: Int, some: Int, alpha: Any) -> tuple[LabelModel, HeldOut]:
     """The model with the α, of a few, whose log-odds lose least on rows held out; and those log-odds."""
-    tried = []
+    tried, counted = [], CountedFolds.of(rows, model.labels, folds, some)
     for each in candidates(model, alpha):
-        found = held_out(each, rows, folds, some)
+        found = counted.held_out(each)
         tried.append((honest_loss(found.scores, found.flags, found.weights) if alpha == "auto" else 0.0, each, found))
     _, model, found = min(tried, key=lambda each: each[0])
     return model, found
@@ -146,7 +146,7 @@ def _given(model: LabelModel, rows: HeldRows, folds: Int, known: Int, names: tup
     of_rest = HeldRows(
         replace(rows.schema, features=fewer.schema.features), rows.batches, rows.sets, rows.weights, rows.threads
     )
-    return held_out(fewer, of_rest, folds, known).scores - fewer.log_prior_odds
+    return CountedFolds.of(of_rest, fewer.labels, folds, known).held_out(fewer).scores - fewer.log_prior_odds
 
 
 # Validation -----------------------------------------------------------------------------------------------------------
@@ -205,18 +205,17 @@ def cross_validate(
     likewise; where words are weighed, they are weighed anew within the rows that each fold learns from.
     """
     rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
-    tally = rows.count()
-    numbers = _folds(folds, rows, seed)
+    numbers, labels = _folds(folds, rows, seed), rows.labels
     known = np.flatnonzero(rows.known)
-    labels = LabelModel.of(tally).labels
+    what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
+    if not weigh:
+        counted = CountedFolds.of(rows, labels, numbers)
+        model = LabelModel.of(counted.total, how=how, alpha=1.0 if alpha == "auto" else alpha)
+        tried = [counted.held_out(each) for each in candidates(model, alpha)]
+        return replace(_validated(tried, threshold, calibrate), what=what, notes=rows.notes)
     truth = rows.flags(labels)[known]
     posterior, given = np.zeros(truth.shape), np.zeros(truth.shape, dtype=np.bool_)
     weights = None if rows.each_weight is None else rows.each_weight[known]
-    what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
-    if not weigh:
-        model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha)
-        tried = [held_out(each, rows, numbers) for each in candidates(model, alpha)]
-        return replace(_validated(tried, threshold, calibrate), what=what, notes=rows.notes)
     for fold in np.unique(numbers[known]).tolist():
         inner = rows.only(np.flatnonzero((numbers != fold) & rows.known))
         chosen = {"threshold": threshold, "calibrate": calibrate, "seed": seed}
@@ -331,7 +330,8 @@ def tune(
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
     candidates = _candidates(rows.schema, alpha, how, text, weigh)
-    tally, numbers = rows.count(), _folds(folds, rows, seed)
+    counted = CountedFolds.of(rows, rows.labels, _folds(folds, rows, seed))
+    tally = counted.total
     tried: list[tuple[dict[str, Any], LabelEvaluation]] = []
     models: list[LabelModel] = []
     for settings in candidates:
@@ -342,7 +342,7 @@ def tune(
             own = {key: value for key, value in settings.items() if key not in ("alpha", "how", "weigh")}
             families = {name: replace(tally.schema[name].family, **own) for name in names} if own else None  # type: ignore[type-var]
             model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], features=families)
-            found = held_out(model, rows, numbers)
+            found = counted.held_out(model)
         evaluation = replace(validated(found, threshold, calibrate), notes=rows.notes)
         held = found.labels, found.scores, found.flags, found.weights
         chosen = Thresholds.chosen(*held, threshold, calibrate)

@@ -23,6 +23,7 @@ from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, n_threads
 from banbury.schema import Schema
+from banbury.sums import Words
 from banbury.table import batches
 from banbury.tally import Label, Tally
 
@@ -170,26 +171,30 @@ class LabelModel:
     @cached_property
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
         """Columns of texts, where a label costs the words that it occurs with."""
-        every = self.tally.classes.index(EVERY)
+        rows = self.tally.classes.index(EVERY), self.n_rows, float(self.tally.n_rows)
+        return tuple(self.words_of(f, self.tally.of(f.name), *rows) for f in self.texts)
+
+    def words_of(
+        self, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float
+    ) -> LabelWords | TellingWords:
+        """What words of a column say, from counts of which class ``every`` has all rows; ``rows`` have each label."""
         if self.telling is not None:
-            rows = self.n_rows, float(self.tally.n_rows), self.telling
-            return tuple(TellingWords.of(f, self.tally.of(f.name), every, *rows) for f in self._texts)
-        found = (LabelWords.of(f, self.tally.of(f.name), every, self.choice) for f in self._texts)
-        return tuple(words for words in found if words is not None)
+            return TellingWords.of(feature, sums, every, rows, n_rows, self.telling)
+        return LabelWords.of(feature, sums, every, self.choice)
 
     @cached_property
     def _weighed(self) -> WeighedLabels | None:
         return None if self.weighing is None else WeighedLabels(self.tally, self.labels, self.weighing)
 
     @property
-    def _texts(self) -> tuple[Feature, ...]:
+    def texts(self) -> tuple[Feature, ...]:
         """The columns whose words are scored for all labels at once, where nothing is weighed."""
         return tuple(f for f in self.schema.features if f.family.label_words(self.choice) is not None)
 
     @cached_property
     def _rest(self) -> tuple[Model, ...]:
         """Of all other columns: the model of each label, with its prior."""
-        together = {feature.name for feature in self._texts} if self._weighed is None else set(self._weighed.names)
+        together = {feature.name for feature in self.texts} if self._weighed is None else set(self._weighed.names)
         names = [feature.name for feature in self.schema.features if feature.name not in together]
         if not names:
             return ()
@@ -226,12 +231,12 @@ class LabelModel:
         """log P(label | row) / P(not the label | row) as counted, (rows, labels)."""
         batch, _ = self._every._fitting(self._without_labels(batch), set())
         threads = n_threads(self.threads)
-        odds = np.tile(self.log_prior_odds, (batch.n_rows, 1))
         if self._weighed is not None:
             odds = self._weighed.log_prior + self._weighed.scores(batch, threads)
         else:
+            odds = np.tile(self.log_prior_odds, (batch.n_rows, 1))
             for words in self._words:
-                odds += words.scores(batch, threads)
+                odds += words.scores(words.lexicon.bags(batch, words.sums, threads), threads)
         if self._rest:
             odds = odds + self.of_rest(batch)
         return np.clip(odds, -FARTHEST, FARTHEST)
@@ -324,7 +329,7 @@ class LabelModel:
         """The same of the words that tell most of a label."""
         k = self.labels.index(label)
         n_texts = np.array([float(self.tally.n_rows) - self.n_rows[k], self.n_rows[k]])
-        words = {feature.name: own for feature, own in zip(self._texts, self._words, strict=True)}
+        words = {feature.name: own for feature, own in zip(self.texts, self._words, strict=True)}
         parameters = []
         for own in plain.parameters:
             column = words.get(own.features[0].name)

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Int, Real
+from banbury.distributions.family import Feature
+from banbury.distributions.vocabulary import AllBut
 from banbury.label_calibration import Flags
-from banbury.label_sets import LabelSets
-from banbury.labels.model import LabelModel, labels_of
+from banbury.label_sets import EVERY, LabelSets
+from banbury.labels.model import FARTHEST, LabelModel, labels_of, of_features
 from banbury.readers import Batch
 from banbury.schema import Schema
+from banbury.sums import Words, in_order
 from banbury.table import Table, content_hashes
 from banbury.tally import Growing, Label, Tally, count_sets
+from banbury.threads import each_done
 
 CELLS = 1 << 24  # rows × labels that thresholds are chosen on
 
@@ -83,6 +88,16 @@ class HeldRows:
             [np.ones(len(s)) if own is None else own for s, own in zip(self.sets, self.weights, strict=True)]
         )
 
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels that some row has that counts."""
+        found: set[Label] = set()
+        for sets, start in zip(self.sets, self.starts.tolist(), strict=False):
+            there = self.known[start : start + len(sets)][sets.rows]
+            found.update(sets.names[code] for code in np.unique(sets.codes[there]).tolist())
+        labels: Any = in_order(found)
+        return tuple(labels)
+
     def flags(self, labels: tuple[Label, ...]) -> Flags:
         """Which labels each row has, (rows, labels)."""
         return np.concatenate([sets.flags(labels) for sets in self.sets])
@@ -137,27 +152,137 @@ class HeldOut:
     folds: Int
 
 
-def held_out(model: LabelModel, rows: HeldRows, folds: Int, some: Int | None = None) -> HeldOut:
-    """The scores of rows, or of some, each by the model of all rows without its fold, which is a subtraction away."""
-    labels = model.labels
-    tested = np.flatnonzero(rows.known) if some is None else some
-    scores = np.zeros((len(tested), len(labels)))
-    for fold in np.unique(folds[tested]).tolist():
-        part = rows.count(np.flatnonzero((folds == fold) & rows.known))
-        rest = model.tally - part
-        if not rest.classes:
+@dataclass(frozen=True, eq=False)
+class CountedFolds:
+    """Rows counted fold by fold, of which any may be left out: what is left is what all add up to, minus the fold's own."""
+
+    rows: HeldRows
+    labels: tuple[Label, ...]
+    tested: Int
+    folds: Int  # of each row that is tested, its number
+    counted: Tally  # class ``label * n_folds + fold``; label 0 is that of all rows
+    n_folds: int
+
+    @classmethod
+    def of(cls, rows: HeldRows, labels: tuple[Label, ...], folds: Int, some: Int | None = None) -> CountedFolds:
+        """``some`` of the rows will be scored, or all that have a target."""
+        known = np.flatnonzero(rows.known)
+        used, numbers = np.unique(folds[known], return_inverse=True)
+        if len(used) < 2:
             raise errors.bad_setting("folds", "one fold with all rows", "two folds or more with rows in each")
-        without = replace(model, tally=rest, thresholds=model.thresholds.of(labels_of(rest)))
-        at = np.flatnonzero(folds[tested] == fold)
-        place = {label: k for k, label in enumerate(labels)}
-        columns = np.array([place[label] for label in without.labels], dtype=np.int64)
-        scores[at] = -np.log(2.0 * max(float(rest.n_rows), 1.0) + 1.0)  # of labels that no other row has
-        for batch, _, _, own in rows.some(tested[at]):
-            if len(columns):
-                scores[np.ix_(at[own], columns)] = without.scores(batch)
-    weights = rows.each_weight
-    flags = rows.flags(labels)[tested]
-    return HeldOut(labels, tested, scores, flags, None if weights is None else weights[tested], folds[tested])
+        of_row = np.zeros(rows.n_rows, dtype=np.int64)
+        of_row[known] = numbers.reshape(-1)
+        growing, tested = Growing(replace(rows.schema, labels=None)), known if some is None else some
+        for batch, sets, weights, at in rows.some(known):
+            own = LabelSets(*sets.numbered(labels), labels, sets.known)
+            groups = of_row[known[at]], len(used)
+            growing.add(count_sets(batch, growing.schema, own, weights, rows.threads, groups))
+        return cls(rows, labels, tested, of_row[tested], growing.frozen(), len(used))
+
+    @cached_property
+    def _numbers(self) -> tuple[Int, Int]:
+        """Of each class of the tally its label, from 1 up, and its fold."""
+        each = np.array(self.counted.classes, dtype=np.int64)
+        return each // self.n_folds, each % self.n_folds
+
+    def _summed(self, tally: Tally, kept: Int) -> Tally:
+        """Some of the tally's classes, those of each label together."""
+        used, index = np.unique(self._numbers[0][kept], return_inverse=True)
+        names = tuple((EVERY, *self.labels)[k] for k in used.tolist())
+        some = tally if len(kept) == len(tally.classes) else tally.of_classes(kept.tolist(), tuple(range(len(kept))))
+        return some.merged(index.reshape(-1), names)
+
+    @cached_property
+    def total(self) -> Tally:
+        """All folds together."""
+        found = self._summed(self.counted, np.arange(len(self.counted.classes)))
+        return replace(found, schema=self.rows.schema)
+
+    def held_out(self, model: LabelModel) -> HeldOut:
+        """The scores of rows, each by the model of all rows without its fold."""
+        texts = {feature.name: feature for feature in model.texts}
+        columns = {name: self._column(name) for name in texts}
+        rest = [feature.name for feature in model.schema.features if feature.name not in texts]
+        others = of_features(replace(self.counted, schema=model.schema), rest)
+        whole = self._summed(others, np.arange(len(others.classes)))
+        batches = [(batch, at) for batch, _, _, at in self.rows.some(self.tested)]
+        bags = {name: self._bags(feature, columns[name], batches) for name, feature in texts.items()}
+        scores, weights = np.zeros((len(self.tested), len(self.labels))), self.rows.each_weight
+        workers = 1 if model.schema.runs_python else min(self.rows.threads, self.n_folds)
+        threads = max(1, self.rows.threads // workers)
+        place = {label: k for k, label in enumerate(self.labels)}
+
+        def scored(fold: int) -> None:
+            left = whole - self._summed(others, np.flatnonzero(self._numbers[1] == fold))
+            n_rows, at = float(left.n_rows), np.flatnonzero(self.folds == fold)
+            scores[at] = -np.log(2.0 * max(n_rows, 1.0) + 1.0)  # of labels that no other row has
+            if not len(at) or not labels_of(left):
+                return
+            without = replace(model, tally=left, thresholds=model.thresholds.of(labels_of(left)), threads=threads)
+            kept = np.array([place[label] for label in without.labels], dtype=np.int64)
+            found = np.tile(without.log_prior_odds, (len(at), 1))
+            rows = np.zeros(len(self.labels))
+            rows[kept] = without.n_rows
+            for name, feature in texts.items():
+                words = model.words_of(feature, columns[name].without(fold), 0, rows, n_rows)
+                ranked = words.lexicon.ranked(_taken(bags[name], at), threads)
+                found += words.scores(ranked, threads)[:, kept]
+            for batch, own in batches if rest else ():
+                here = own[self.folds[own] == fold]
+                if len(here):
+                    taken = batch if len(here) == batch.n_rows else batch.take(here - own[0])
+                    found[np.searchsorted(at, here)] += without.of_rest(taken)
+            scores[np.ix_(at, kept)] = np.clip(found, -FARTHEST, FARTHEST)
+
+        each_done(scored, self.n_folds, workers)
+        flags = self.rows.flags(self.labels)[self.tested]
+        weights = None if weights is None else weights[self.tested]
+        return HeldOut(self.labels, self.tested, scores, flags, weights, self.folds)
+
+    def _column(self, name: str) -> FoldWords:
+        table, (labels, folds) = self.counted.of(name).table, self._numbers
+        groups = _core.Groups(table, labels, folds, self.n_folds)
+        return FoldWords(table, labels, folds, self.total.of(name).table, groups, table.in_order())
+
+    def _bags(self, feature: Feature, column: FoldWords, batches: list[tuple[Batch, Int]]) -> tuple[Int, Int, Real]:
+        """The words of each row that is tested, by their ids."""
+        sums, threads = Words(column.table), self.rows.threads
+        found = [feature.family.bags(batch, feature, sums, threads) for batch, _ in batches]
+        if len(found) == 1:
+            return found[0]
+        offsets, ids, times = zip(*found, strict=True)
+        sizes = np.concatenate([np.diff(each) for each in offsets])
+        return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(ids), np.concatenate(times)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldWords:
+    """A column of texts, counted by label and fold: the words of all folds together, and of each."""
+
+    table: _core.Words
+    labels: Int
+    folds: Int
+    total: _core.Words
+    groups: _core.Groups
+    by_name: NDArray[np.uint32]
+
+    def without(self, fold: int) -> Words:
+        """The words of all folds but one, whose own will be asked for."""
+        index = np.where(self.folds != fold, self.labels, -1)
+        tested, by_name = self.groups.words(fold), lambda: self.by_name
+        left = AllBut(self.table, index, self.total.n_classes, by_name, tested, self.total, self.groups, fold)
+        return Words(left)  # type: ignore[arg-type]
+
+
+def _taken(bags: tuple[Int, Int, Real], rows: Int) -> tuple[Int, Int, Real]:
+    """Of some rows."""
+    offsets, ids, times = bags
+    if len(rows) == len(offsets) - 1:
+        return bags
+    sizes = np.diff(offsets)[rows]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
+    return starts, ids[at], times[at]
 
 
 def enough(rows: HeldRows, n_labels: int) -> Int:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
-from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters
-from banbury.distributions.vocabulary import Learned
+from banbury.distributions.family import Choice, Feature, Parameters
+from banbury.distributions.vocabulary import AllBut, Learned, Vocabulary
 from banbury.sums import Words
 
 SOME_WORDS = 1 << 16  # whose pairs are looked at together
@@ -20,9 +20,48 @@ SOME_WORDS = 1 << 16  # whose pairs are looked at together
 
 def lexicon_of(feature: Feature, sums: Words, every: int) -> Lexicon:
     """The words of a column that an estimate uses, by the counts of all rows, which are class ``every``."""
+    if isinstance(sums.table, AllBut):
+        return Lexicon.of(feature, Words(sums.table.of_class(every)))
     index = np.full(sums.table.n_classes, -1, dtype=np.int64)
     index[every] = 0
     return Lexicon.of(feature, Words(Learned(sums.table, index, 1, sums.table.in_order, None)))  # type: ignore[arg-type]
+
+
+def _asked(lexicon: Lexicon) -> Lexicon:
+    """Of all words those that will be asked for."""
+    table = lexicon.used.table
+    if not isinstance(table, AllBut) or table.asked is None:
+        return lexicon
+    there = np.zeros(table.n_ids, dtype=np.bool_)
+    there[table.asked] = True
+    ids = lexicon.used.ids
+    return Lexicon(lexicon.feature, Vocabulary(table, ids[there[ids]], True, lexicon.used.n_words))
+
+
+@dataclass(frozen=True)
+class LabelPairs:
+    """Some words: how often all rows have each, and the labels of rows that have it, ``starts[i]`` to ``starts[i + 1]``."""
+
+    occurrences_of_all: Real
+    documents_of_all: Real
+    starts: Int
+    labels: NDArray[np.uint32]
+    occurrences: Real
+    documents: Real
+
+    @classmethod
+    def of(cls, table: Any, ids: NDArray[np.uint32], every: int) -> LabelPairs:
+        """From a table whose class ``every`` has all rows."""
+        starts, classes, occurrences, documents = table.pairs(ids)
+        of_all = classes == every
+        before = np.concatenate([[0], np.cumsum(of_all)])[starts]
+        all_rows = np.zeros((2, len(ids)))
+        all_rows[:, np.diff(before) > 0] = occurrences[of_all], documents[of_all]
+        rest = ~of_all
+        labels = classes[rest]
+        labels = (labels - (labels > every)).astype(np.uint32)
+        counts = occurrences[rest].astype(np.float64), documents[rest].astype(np.float64)
+        return cls(all_rows[0], all_rows[1], starts - before, labels, *counts)
 
 
 @dataclass(frozen=True)
@@ -43,43 +82,39 @@ class LabelWords:
     slopes: Real
 
     @classmethod
-    def of(cls, feature: Feature, sums: Words, every: int, choice: Choice) -> LabelWords | None:
-        """From the counts of labels and of all rows; None where the family needs more than those of its own words."""
+    def of(cls, feature: Feature, sums: Words, every: int, choice: Choice) -> LabelWords:
+        """From the counts of labels and of all rows, where the family needs no more than those of its own words."""
         settings = feature.family.label_words(choice)
-        if settings is None:
-            return None
+        assert settings is not None
         once, a = settings
         lexicon, table = lexicon_of(feature, sums, every), sums.table
-        ids, n_labels = lexicon.used.ids, table.n_classes - 1
-        index = np.arange(n_labels + 1, dtype=np.int64) - (np.arange(n_labels + 1) > every)
-        index[every] = -1
-        total, own = np.zeros(len(ids)), np.zeros(n_labels)
+        n_words, n_labels = len(lexicon), table.n_classes - 1
+        if whole := lexicon.used.complete:  # all words are used, and what they sum to is known
+            sums_of_all = (table.documents() if once else table.occurrences()).value
+            everything, own = float(sums_of_all[every]), np.delete(sums_of_all, every)
+            lexicon = _asked(lexicon)
+        else:
+            everything, own = 0.0, np.zeros(n_labels)
+        ids, total = lexicon.used.ids, np.zeros(len(lexicon))
         parts: list[tuple[Int, NDArray[np.uint32], Real]] = []
-        column = 3 if once else 2
-        only = np.full(n_labels + 1, -1, dtype=np.int64)
-        only[every] = 0
         for start in range(0, len(ids), SOME_WORDS):
-            some = ids[start : start + SOME_WORDS]
-            words = table.pairs(some, only)
-            total[start : start + len(some)][np.diff(words[0]) > 0] = words[column]
-            starts, labels, *counts = table.pairs(some, index)
-            counted, sizes = counts[column - 2].astype(np.float64), np.diff(starts)
-            own += np.bincount(labels, counted, n_labels)
-            rest = np.repeat(total[start : start + len(some)], sizes)
-            counted = np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a))
-            parts.append((sizes, labels.astype(np.uint32), counted))
+            some = slice(start, start + SOME_WORDS)
+            found = LabelPairs.of(table, ids[some], every)
+            total[some] = found.documents_of_all if once else found.occurrences_of_all
+            counted, sizes = found.documents if once else found.occurrences, np.diff(found.starts)
+            if not whole:
+                own += np.bincount(found.labels, counted, n_labels)
+                everything += float(total[some].sum())
+            rest = np.repeat(total[some], sizes)
+            parts.append((sizes, found.labels, np.log1p(counted / a) - np.log((rest - counted + a) / (rest + a))))
         sizes, pairs, says = (np.concatenate(each) for each in zip(*parts, strict=True)) if parts else NO_PAIRS
-        smoothing, everything = a * len(ids), float(total.sum())
-        slopes = np.log((everything - own + smoothing) / (own + smoothing)) if len(ids) else np.zeros(n_labels)
+        smoothing = a * n_words
+        slopes = np.log((everything - own + smoothing) / (own + smoothing)) if n_words else np.zeros(n_labels)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(lexicon, sums, once, starts, pairs, says, np.log(a / (total + a)), slopes)
 
-    def bags(self, rows: ColumnReader, threads: int) -> Bags:
-        return self.lexicon.bags(rows, self.sums, threads)
-
-    def scores(self, rows: ColumnReader, threads: int) -> Real:
+    def scores(self, bags: Bags, threads: int) -> Real:
         """The log-odds that each text adds, (rows, labels)."""
-        bags = self.bags(rows, threads)
         times = np.ones(len(bags.words), dtype=np.float32) if self.once else bags.times
         index: Any = (self.starts, self.labels, self.says, self.base)
         return _core.score_labels(bags.parts, times, index, self.slopes, threads)
@@ -106,15 +141,10 @@ class TellingWords:
         """From the counts of labels and of all rows; ``rows`` have each label."""
         lexicon, table = lexicon_of(feature, sums, every), sums.table
         ids, n_labels = lexicon.used.ids, table.n_classes - 1
-        index = np.arange(n_labels + 1, dtype=np.int64) - (np.arange(n_labels + 1) > every)
-        index[every] = -1
-        only = np.full(n_labels + 1, -1, dtype=np.int64)
-        only[every] = 0
-        starts, _, occurrences, documents = table.pairs(ids, only)
-        total, having = np.zeros(len(ids)), np.zeros(len(ids))
-        total[np.diff(starts) > 0], having[np.diff(starts) > 0] = occurrences, documents
-        starts, labels, occurrences, documents = table.pairs(ids, index)
-        words = np.repeat(np.arange(len(ids)), np.diff(starts))
+        pairs = LabelPairs.of(table, ids, every)
+        total, having, labels = pairs.occurrences_of_all, pairs.documents_of_all, pairs.labels
+        occurrences, documents = pairs.occurrences, pairs.documents
+        words = np.repeat(np.arange(len(ids)), np.diff(pairs.starts))
         own, everything = np.bincount(labels, occurrences, n_labels), max(float(total.sum()), 1.0)
         kept = _telling(labels, documents, having[words], rows, n_rows, n)
         words, labels = words[kept], labels[kept]
@@ -123,11 +153,10 @@ class TellingWords:
         says = np.log((occurrences + prior) / (own[labels] + BELIEVED))
         says -= np.log((total[words] - occurrences + prior) / (everything - own[labels] + BELIEVED))
         starts = np.searchsorted(words, np.arange(len(ids) + 1)).astype(np.int64)
-        return cls(lexicon, sums, starts, labels.astype(np.uint32), says, documents.astype(np.float64), n_labels)
+        return cls(lexicon, sums, starts, labels, says, documents, n_labels)
 
-    def scores(self, rows: ColumnReader, threads: int) -> Real:
+    def scores(self, bags: Bags, threads: int) -> Real:
         """The log-odds that each text adds, (rows, labels)."""
-        bags = self.lexicon.bags(rows, self.sums, threads)
         values = bags.values(True, np.ones(len(self.lexicon), dtype=np.float32), threads)
         index: Any = (self.starts, self.labels, self.says, np.zeros(len(self.lexicon)))
         return _core.score_labels(bags.parts, values, index, np.zeros(self.n_labels), threads)
