@@ -370,6 +370,13 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
         assert "<script" not in text
 
 
+def test_wrong_labels_are_not_looked_for_among_sets(tmp_path: Path) -> None:
+    with serving_at(State.of(serving.labels_model(), tmp_path / "state")) as client:
+        answer = client.get("/suspicious")
+        assert (answer.status_code, answer.json()["error"]) == (422, "BadSetting")
+        assert "this model gives sets of labels. Begin a state for one label alone" in answer.json()["detail"]
+
+
 def test_refitting_over_http(tmp_path: Path) -> None:
     """By request, or after so many changes; answers go on meanwhile, and the model says how old its weights are."""
     rng = random.Random(0)

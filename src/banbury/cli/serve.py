@@ -19,7 +19,7 @@ from banbury.service.access import Tokens, check_address
 from banbury.service.answers import predicted
 from banbury.service.app import Limits, Service, server
 from banbury.service.rows import rows_of
-from banbury.service.state import State
+from banbury.service.state import State, give_back
 from banbury.table import Table
 from banbury.tally import Tally
 
@@ -89,6 +89,7 @@ def _warm(state: State) -> None:
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}
     with suppress(errors.BanburyError):
         predicted(state.learner, [row], {})
+    give_back()  # what reading and deriving it took
 
 
 def _verify(args: Namespace, told: dict[str, object]) -> None:

@@ -235,6 +235,8 @@ class State:
                 return self._digest[1], change
             tally = self.learner.tally()
         self._digest = (change, tally.digest())
+        del tally
+        give_back()
         return self._digest[1], change
 
     def verified(self) -> Answer:
@@ -496,7 +498,7 @@ class State:
         assert self.folder is not None
         self.snapshot_at = int(written.name[9:-8])
         _remove_snapshots(self.folder, but=self.snapshot_at)
-        _give_back()
+        give_back()
 
     def _snapshot_beside(self) -> None:
         """Has a snapshot written while changes go on; a row that is deleted meanwhile waits for it, and has it replaced."""
@@ -740,8 +742,8 @@ def _remove_snapshots(place: Path, but: int | None = None) -> None:
             (place / f"snapshot-{at}.banbury").unlink()
 
 
-def _give_back() -> None:
-    """Gives the memory that a snapshot took back to the system, where the C library can."""
+def give_back() -> None:
+    """Gives memory that is free again back to the system, where the C library can."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -23,7 +23,8 @@ def suspicious(state: State, n: int) -> dict[str, Any]:
         raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
     schema = state.learner.schema
     if schema.labels is not None:
-        raise errors.bad_setting("the model", "one of sets of labels", "of one class for each row, to find wrong ones")
+        text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
+        raise errors.BadSetting(f"{text} Begin a state for one label alone, with the classes yes and no.")
     rows = state.log.rows(labelled=True)
     labels = [json.loads(row.label or "null") for row in rows]
     if len(set(map(str, labels))) < 2:
