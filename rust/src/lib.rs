@@ -26,6 +26,7 @@ pub mod threads;
 pub mod trees;
 pub mod weighing;
 pub mod words;
+pub mod zeros;
 
 #[cfg(feature = "python")]
 mod python;

@@ -27,6 +27,12 @@ class BadValue(ValueError):
 def checksum(bytes: NDArray[np.uint8], threads: int) -> int:
     """A 64-bit sum in which every flipped bit shows; ``docs/format.md`` says what it is."""
 
+def any_leading_zero(data: NDArray[np.uint8]) -> bool:
+    """Whether some field of a text may begin with a zero, after a sign or none, and go on with a digit or an x.
+
+    A glance, which may err for yes: fields begin after all that does not stand within numbers, words, dates and times.
+    """
+
 def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int, Int]:
     """Numbers the distinct rows of an (n, width) byte matrix in the order they first occur.
 

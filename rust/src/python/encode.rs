@@ -20,6 +20,13 @@ pub(super) fn checksum(py: Python<'_>, bytes: &Bound<'_, PyAny>, threads: i64) -
 }
 
 #[pyfunction]
+pub(super) fn any_leading_zero(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let data = Held::<u8>::new(data, "data", 1)?;
+    let bytes = data.slice();
+    Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
+}
+
+#[pyfunction]
 pub(super) fn encode_records<'py>(
     py: Python<'py>,
     records: &Bound<'py, PyAny>,

@@ -71,7 +71,9 @@ mod _core {
         has_twins, not_counts, one_less, span,
     };
     #[pymodule_export]
-    use super::encode::{checksum, encode_objects, encode_records, encode_strings};
+    use super::encode::{
+        any_leading_zero, checksum, encode_objects, encode_records, encode_strings,
+    };
     #[pymodule_export]
     use super::integers::{Integers, deviations, parts_of};
     #[pymodule_export]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
 from banbury.readers.blocks import (
@@ -36,7 +36,6 @@ from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
-GLANCE = 1 << 16
 CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
@@ -174,7 +173,7 @@ class _DelimitedFile(BlockFile):
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
-        if not any_leading_zero(block.data):
+        if not _core.any_leading_zero(np.frombuffer(block.data, np.uint8)):
             return []
         numeric = {each: kind_of_type(each) in ("integer", "float") for each in set(self.types.values())}
         numbers = [name for name, each in self.types.items() if numeric[each] and name not in self.kinds]
@@ -419,34 +418,6 @@ def _fit(texts: Any, data_type: Any) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def any_leading_zero(data: memoryview) -> bool:
-    """Whether some field may begin with a zero and go on with a digit or an x; a glance that is fast, and may err for yes."""
-    raw = np.frombuffer(data, np.uint8)
-    for start in range(0, len(raw), GLANCE):  # so little that it stays in the processor's cache
-        part = raw[max(start - 2, 0) : start + GLANCE + 1]
-        before, after = part[:-2], part[1:]
-        may = part[:-1] == ord("0")
-        may &= (after - ord("0") < 10) | (after | 32 == ord("x"))  # in bytes, so that what is below 0 is above 9
-        may[1:] &= before - ord("0") >= 10
-        may[1:] &= before != ord(".")
-        places = np.flatnonzero(may)
-        if start:
-            places = places[places > 1]  # those before were seen with the part before
-        signed = places[(places > 0) & SIGN[part[places - 1]]] - 1
-        if any(bool(((each == 0) | ~WITHIN[part[each - 1]]).any()) for each in (places, signed)):
-            return True
-    return False
-
-
-def _bytes_like(characters: str) -> NDArray[np.bool_]:
-    """Of each byte whether it is one of these characters."""
-    return np.isin(np.arange(256), np.frombuffer(characters.encode(), np.uint8))
-
-
-SIGN = _bytes_like("+-")
-WITHIN = _bytes_like("0123456789.:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/+-")
 
 
 def looks_like_a_row(batch: Batch) -> str | None:
