@@ -43,6 +43,8 @@ def main() -> None:
     assert type(answers) is type(some)
     assert [row["class"] for row in answers.collect()] == model.predict(same).tolist()
     assert bb.evaluate(model, some).accuracy == bb.evaluate(model, same).accuracy
+    address = f"sc://{session.client.host}"
+    assert bb.count(pieces, "label", engine=address) == bb.count(frame, "label")
     refused(lambda: bb.count(data, "lable"), errors.UnknownColumn, "no column 'lable'")
     interrupted(data)
     session.stop()

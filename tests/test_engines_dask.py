@@ -16,7 +16,7 @@ import pandas
 import pytest
 
 import banbury as bb
-from banbury import errors
+from banbury import cli, errors
 from banbury.files import to_bytes
 from engine_rows import DieOnce, parts, rows, written
 
@@ -94,6 +94,9 @@ def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFra
     assert bb.count(pattern, "label", engine=client) == whole
     address = client.scheduler.address.removeprefix("tcp://")
     assert bb.count(pattern, "label", engine=f"dask://{address}") == whole
+    out = tmp_path / "tally.banbury"
+    assert cli.main(["count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
+    assert bb.load(out) == whole
     assert bb.count(frame, "label", engine=client, partitions=3) == whole
 
 
@@ -234,6 +237,12 @@ def test_what_cannot_be_done_is_said(client: Any, frame: pandas.DataFrame, monke
     monkeypatch.setattr(on_dask, "WITHIN", "1s")
     with pytest.raises(errors.EngineError, match=r"no scheduler of Dask answers at 127.0.0.1:1 "):
         bb.count(frame, "label", engine="dask://127.0.0.1:1")
+    monkeypatch.setattr(on_dask, "_there", lambda: None)
+    with pytest.raises(
+        errors.EngineError, match=r"there is no client of Dask to count with\. Start one, .*engine=client"
+    ):
+        bb.count(frame, "label", engine="dask")
+    monkeypatch.undo()
     with distributed.Client(client.scheduler.address, set_as_default=False) as closed:
         pass
     with pytest.raises(errors.EngineError, match="the client of Dask is closed"):

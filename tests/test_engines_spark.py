@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -113,8 +114,9 @@ def test_files_and_tables_with_a_session_and_tallies_of_many_cells(session: Any,
     next(kept.iterdir()).unlink()
     assert bb.count(table, "label", engine="spark", partitions=3, parts_folder=kept) == whole
     out = tmp_path / "tally.banbury"
-    assert cli.main(["count", pattern, "--target", "label", "--engine", "spark", "-o", str(out)]) == 0
-    assert bb.load(out) == whole
+    for engine in ("spark", "local[2]"):  # the session that is there, either way
+        assert cli.main(["count", pattern, "--target", "label", "--engine", engine, "-o", str(out)]) == 0
+        assert bb.load(out) == whole
 
 
 def test_answers_are_columns_beside_the_rows_and_lazy(session: Any, frame: pandas.DataFrame, data: Any) -> None:
@@ -305,6 +307,16 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
         bb.count(session.readStream.format("rate").load(), "value")
     with pytest.raises(errors.EmptyData):
         bb.count(data.where("1 = 0"), "label")
+    for address in (
+        "spark://127.0.0.1:1",
+        "sc://127.0.0.1:1/;token=x",
+        "spark://127.0.0.1:1,127.0.0.1:2",
+        "sc://[::1]:x",
+    ):
+        with pytest.raises(
+            errors.EngineError, match=rf"no Spark answers at {re.escape(address)} \(.*'sc://host:15002'"
+        ):
+            bb.count(frame, "label", engine=address)
     with pytest.raises(errors.BadSetting, match="engine must be left out here"):
         on_spark.engine(frame, session, 2).answered(None)
 

@@ -7,6 +7,7 @@ workers; the rows that they count stay where they are.
 from __future__ import annotations
 
 import pickle
+import socket
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -38,6 +39,8 @@ TYPES = {
     "list": (t.ArrayType(t.StringType()), pa.list_(pa.string())),
 }
 PARTITIONS = 16  # of a table that is here
+PORTS = {"sc": "15002", "spark": "7077"}  # where an address names none
+WITHIN = 10.0  # seconds, Spark answers at its address
 AT_ADDRESSES = ("spark://host:7077", "sc://host:15002", "local[2]")
 
 Batches = Iterator[pa.RecordBatch]
@@ -73,6 +76,7 @@ def session_of(engine: Any) -> Any:
             text = "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
             raise errors.EngineError(f"{text}engine={errors.listed(map(repr, AT_ADDRESSES), 3)}.")
         return _running(session)
+    _check_reachable(engine)
     builder = SparkSession.builder.appName("banbury")
     builder = builder.remote(engine) if engine.startswith("sc://") else builder.master(engine)
     try:
@@ -83,6 +87,24 @@ def session_of(engine: Any) -> Any:
         text = f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
         text += f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}."
         raise errors.EngineError(text, address=engine) from problem
+
+
+def _check_reachable(address: str) -> None:
+    """Raises where nothing answers at an address: Spark itself would go on trying for minutes."""
+    kind, _, places = address.partition("://")
+    problem: OSError | ValueError | None = None
+    for place in places.partition("/")[0].partition(";")[0].split(",") if places else ():
+        host, _, port = place.rpartition(":") if ":" in place.rpartition("]")[2] else (place, "", PORTS.get(kind, "0"))
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), WITHIN):
+                return
+        except (OSError, ValueError, OverflowError) as found:
+            problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is no port")
+    if problem is not None:
+        text = (
+            f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one of "
+        )
+        raise errors.EngineError(f"{text}{errors.listed(map(repr, AT_ADDRESSES), 3)}.", address=address)
 
 
 def _running(session: Any) -> Any:
