@@ -42,7 +42,23 @@ PROSE = (
     "The quick brown fox, jumps over THE lazy dog's back; it_was 1 of 2 such days, I say: see x.y@z.com or 10.0.0.1!\n"
 )
 
+# Prose of several scripts, with letters that stand alone, capitals whose lower case has another width, and no spaces at all.
+SCRIPTS = [
+    "Съешь Же Ещё ЭТИХ мягких французских булок, да ы я выпей чаю; Ѐ Ӏ ",
+    "ΞΕΣΚΕΠΆΖΩ τὴν Ψυχοφθόρα βδελυγμία ὁ ἡ ΟΔΟΣ. ᾼ Ὼ ",
+    "Zwölf Boxkämpfer jagen Viktor QUER über den großen ẞ Sylter Deich; ȺȾ é à ",
+    "صِف خَلقَ خَودِ كَمِثلِ الشَمسِ إِذ بَزَغَت و ٣ ",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों क ख के राजा ",
+    "いろはにほへと、ちりぬるを。私は　東京タワー（ＡＢＣ）へ行きました",
+    "天地玄黃宇宙洪荒，日月盈昃辰宿列張。我",
+    "키스의 고유조건은 입술끼리 만나야 하고 ",
+    "👍🏽 ok👍🏽ok 𝐀𝐁 𐐀𐐨 x👍 ",
+]
+
 pieces = st.one_of(
+    st.tuples(st.sampled_from(SCRIPTS), st.integers(0, 40), st.integers(0, 40)).map(
+        lambda cut: cut[0][cut[1] :][: cut[2]]
+    ),
     st.text(TELLING, max_size=8),
     st.integers(0, sys.maxunicode).map(chr),
     st.integers(1, len(PROSE)).map(lambda size: PROSE[-size:]),

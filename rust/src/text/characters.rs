@@ -93,11 +93,30 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
     }
 }
 
+/// A character of two or three bytes whose lower case by itself, if that is asked for, has as many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// Its bytes, or those of its lower case, and others after them.
+    pub bytes: [u8; 4],
+    pub width: usize,
+    pub is_word: bool,
+    pub is_space: bool,
+}
+
+/// How many numbers two bytes can hold.
+const TWOS: usize = 0x800;
+
+// What is kept of those of two bytes: these, in the low 16 bits, and two bits more. 0: it is not short.
+const TWO_WORD: u32 = 1 << 16;
+const TWO_SPACE: u32 = 1 << 17;
+
 /// Kinds and lower cases of all characters.
 #[derive(Debug)]
 pub struct Characters {
     /// As the table of [`set_characters`], but the distance to the lower case instead of the lower case.
     pages: Pages<u32>,
+    /// Those of two bytes, as they are and lower-cased.
+    twos: [[u32; TWOS]; 2],
 }
 
 impl Characters {
@@ -117,7 +136,54 @@ impl Characters {
             let flags = WORD | SPACE;
             distance | own & flags | (table[lower as usize] & flags) << 2 | special
         });
-        Ok(Characters { pages })
+        let two = |code: u32, lower: bool| {
+            let kind = Kind(pages.get(code));
+            let written = if lower { kind.lower(code) } else { Some(code) };
+            // Below 0x80 two bytes are one too many.
+            match written.filter(|_| code >= 0x80).map(utf8::encode) {
+                Some(([a, b, ..], 2)) => {
+                    u32::from(u16::from_le_bytes([a, b]))
+                        | if kind.is_word(lower) { TWO_WORD } else { 0 }
+                        | if kind.is_space(lower) { TWO_SPACE } else { 0 }
+                }
+                _ => 0,
+            }
+        };
+        let twos = [false, true].map(|lower| std::array::from_fn(|code| two(code as u32, lower)));
+        Ok(Characters { pages, twos })
+    }
+
+    /// The first character of these four bytes if it is short.
+    #[inline(always)]
+    pub fn short(&self, four: [u8; 4], lower: bool) -> Option<Short> {
+        self.two(four, lower).or_else(|| self.three(four, lower))
+    }
+
+    /// The same of those of two bytes.
+    #[inline(always)]
+    pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
+        let bytes = u32::from_le_bytes(four);
+        let code = (bytes & 0x1F) << 6 | bytes >> 8 & 0x3F;
+        if bytes & 0xC0E0 != 0x80C0 {
+            return None;
+        }
+        let two = self.twos[usize::from(lower)][code as usize];
+        let (is_word, is_space) = (two & TWO_WORD != 0, two & TWO_SPACE != 0);
+        (two != 0).then_some(Short { bytes: two.to_le_bytes(), width: 2, is_word, is_space })
+    }
+
+    /// The same of those of three bytes, which are then as they were.
+    #[inline(always)]
+    pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
+        let bytes = u32::from_le_bytes(four);
+        let code = (bytes & 0x0F) << 12 | (bytes >> 8 & 0x3F) << 6 | bytes >> 16 & 0x3F;
+        if bytes & 0xC0_C0F0 != 0x80_80E0 {
+            return None;
+        }
+        let kind = self.get(code);
+        let (is_word, is_space) = (kind.is_word(lower), kind.is_space(lower));
+        let is_short = code >= 0x800 && (!lower || kind.is_lower());
+        is_short.then_some(Short { bytes: four, width: 3, is_word, is_space })
     }
 
     #[inline(always)]

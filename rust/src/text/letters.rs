@@ -1,7 +1,7 @@
 //! A text as its characters, for n-grams of them.
 
 use super::TOO_LONG;
-use super::characters::{self, DOT_ABOVE, Lowered};
+use super::characters::{self, DOT_ABOVE, Lowered, Short};
 use super::tokens::{Span, Tokens};
 use super::utf8;
 use crate::error::{Error, demand};
@@ -72,10 +72,18 @@ impl Letters<'_> {
         while self.at < end {
             let byte = self.text[self.at];
             if byte.is_ascii() {
-                self.push(is_space(byte), &[self.ascii(byte)]);
+                self.push(is_space(byte), [self.ascii(byte), 0, 0, 0], 1);
                 self.at += 1;
-            } else {
-                self.beyond()?;
+                continue;
+            }
+            let table = characters::characters()?;
+            let four = self.text[self.at..].first_chunk();
+            match four.and_then(|&four| table.short(four, self.lowercase)) {
+                Some(Short { bytes, width, is_space, .. }) => {
+                    self.push(is_space, bytes, width);
+                    self.at += width;
+                }
+                None => self.beyond()?,
             }
         }
         Ok(())
@@ -93,7 +101,7 @@ impl Letters<'_> {
         match lowered {
             Lowered::One(code) => self.push_code(space, code),
             Lowered::DottedI => {
-                self.push(false, b"i");
+                self.push(false, [b'i', 0, 0, 0], 1);
                 self.push_code(false, DOT_ABOVE);
             }
         }
@@ -104,23 +112,23 @@ impl Letters<'_> {
 
     fn push_code(&mut self, space: bool, code: u32) {
         let (bytes, width) = utf8::encode(code);
-        self.push(space, &bytes[..width]);
+        self.push(space, bytes, width);
     }
 
     /// Adds a character; white space after white space turns that into a plain space instead.
     #[inline(always)]
-    fn push(&mut self, space: bool, mut bytes: &[u8]) {
+    fn push(&mut self, space: bool, mut bytes: [u8; 4], mut width: usize) {
         if space
             && self.after_space
             && let Some(last) = self.tokens.spans.pop()
         {
             self.tokens.text.truncate(last.start as usize);
-            bytes = b" ";
+            (bytes, width) = ([b' ', 0, 0, 0], 1);
         }
-        let start = self.tokens.text.len() as u32;
-        self.tokens.text.extend_from_slice(bytes);
-        let end = self.tokens.text.len() as u32;
-        self.tokens.spans.push(Span { start, end });
+        let start = self.tokens.text.len();
+        self.tokens.text.extend_from_slice(&bytes);
+        self.tokens.text.truncate(start + width);
+        self.tokens.spans.push(Span { start: start as u32, end: (start + width) as u32 });
         self.after_space = space;
     }
 }

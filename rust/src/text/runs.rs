@@ -195,6 +195,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
     }
 
     /// Takes of a block that is not all ASCII, or the text's last, what can be taken at once; if that is nothing, a character.
+    #[inline(always)]
     fn part(&mut self, mut found: Found) -> Result<(), Error> {
         let rest = self.text.len() - self.at;
         let mut part = Part { size: rest.min(BLOCK), word: found.word, tails: 0 };
@@ -223,10 +224,35 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
     fn look_up(&self, block: &mut Found, part: &mut Part) -> Result<(), Error> {
         let table = characters::characters()?;
         let rest = &self.text[self.at..];
+        let mut copied = [0; BLOCK + 4];
+        let window: &[u8; BLOCK + 4] = rest.first_chunk().unwrap_or_else(|| {
+            copied[..rest.len()].copy_from_slice(rest);
+            &copied
+        });
         let (mut word, mut tails) = (part.word, 0);
         let mut beyond = block.beyond;
         while beyond != 0 {
             let at = beyond.trailing_zeros() as usize;
+            let four = [window[at], window[at + 1], window[at + 2], window[at + 3]];
+            // Bits are taken off one by one: quicker than to wait for where they are.
+            let without = |bits: u64| bits & bits.wrapping_sub(1);
+            if let Some(two) = table.two(four, LOWER)
+                && at + 2 <= BLOCK
+            {
+                block.bytes[at..at + 2].copy_from_slice(&two.bytes[..2]);
+                word |= if two.is_word { 0b11 } else { 0 } << at;
+                tails |= 0b10 << at;
+                beyond = without(without(beyond));
+                continue;
+            }
+            if let Some(three) = table.three(four, LOWER)
+                && at + 3 <= BLOCK
+            {
+                word |= if three.is_word { 0b111 } else { 0 } << at;
+                tails |= 0b110 << at;
+                beyond = without(without(without(beyond)));
+                continue;
+            }
             let found = utf8::first(&rest[at..]);
             let kind = table.get(found.code);
             let fits = at + found.width <= BLOCK
@@ -308,19 +334,22 @@ impl Part {
         (self.tails << (BLOCK - self.size)).leading_ones() as usize + 1
     }
 
-    /// Drops word characters that stand alone and have several bytes; those of one are seen to elsewhere.
+    /// Drops word characters that stand alone and have several bytes, and some of one; the others are seen to elsewhere.
     #[inline(always)]
     fn drop_lone(&mut self, inside: u64) {
-        let heads = self.tails >> 1 & !self.tails;
-        let mut starts = self.word & !(self.word << 1 | inside) & heads;
-        while starts != 0 {
-            let start = starts.trailing_zeros() as usize;
-            let width = (self.tails >> start >> 1).trailing_ones() as usize + 1;
-            let end = start + width;
-            if end < self.size && self.word >> end & 1 == 0 {
-                self.word &= !(lowest(width) << start);
-            }
-            starts &= starts - 1;
+        let starts = self.word & !(self.word << 1 | inside);
+        // A one that is added where a word starts is carried through its first character, and stops behind it: outside of the word
+        // if that is its only one.
+        let firsts = self.word & (self.tails | starts);
+        let carried = firsts.wrapping_add(starts);
+        let passed = firsts & !carried;
+        let mut lone = carried & !self.word & lowest(self.size);
+        for _ in 0..WIDEST {
+            lone = (lone >> 1 & passed) | lone;
         }
+        self.word &= !lone;
     }
 }
+
+/// A character has so many bytes at most.
+const WIDEST: usize = 4;
