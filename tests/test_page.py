@@ -16,6 +16,7 @@ import banbury as bb
 from banbury.cli.label import _opened
 from banbury.cli.parsers import parsed
 from banbury.service import page as files
+from banbury.service.access import Tokens
 from banbury.service.app import Service
 from banbury.service.state import Delete, Put, State
 from serving import at_a_socket, labels_model, plain_table, table, weighed_table
@@ -35,13 +36,14 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, state: State, view: str, **settings: Any) -> Iterator[Any]:
-    """The page on a state; what goes wrong in it fails the test."""
-    with at_a_socket(Service(state)) as client:
+def opened(browser: Any, state: State, view: str, tokens: Tokens | None = None, **settings: Any) -> Iterator[Any]:
+    """The page on a state; what goes wrong in it fails the test, but for requests that are refused."""
+    with at_a_socket(Service(state, tokens)) as client:
         tab = browser.new_page(**settings)
         wrong: list[str] = []
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        tab.refused = wrong.clear  # what was told so far was to be expected
         tab.goto(f"{client.base_url}/#{view}")
         yield tab
         tab.close()
@@ -195,6 +197,80 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         has(tab, "#problem", "old is no number")
 
 
+def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: Any, tmp_path: Path) -> None:
+    with opened(browser, state := begun(tmp_path), "label") as tab:
+        tab.wait_for_selector("#task .shaded")
+        tab.get_by_label("In order").check()
+        other = tab.context.browser.new_page()
+        other.goto(tab.url)
+        other.wait_for_selector("#task .shaded")
+        tab.route("**/rows/*", lambda route: route.abort())
+        first = tab.inner_text("#task")
+        tab.keyboard.press("1")
+        has(tab, "#problem", "was not kept, and comes again: The service does not answer.")
+        tab.unroute("**/rows/*")
+        tab.refused()
+        label(tab, 1)
+        counted(tab, state, 1)
+        until(tab, lambda: tab.inner_text("#task") == first)
+        tab.keyboard.press("1")
+        counted(tab, state, 2)
+        assert tab.locator("#problem").is_hidden()
+        ids = [row["id"] for row in state.rows(labelled=True)]
+        assert other.inner_text("#task").split()[0] in ids
+        told = state.row(other.inner_text("#task").split()[0])["label"]
+        other.keyboard.press("2" if told == "spam" else "1")
+        has(other, "#problem", "was labelled elsewhere meanwhile; now it is")
+        label(tab, 1)
+        counted(tab, state, 3)
+        other.keyboard.press("u")  # its own change, not the last of all
+        until(other, lambda: state.history()[0]["action"] == "undone")
+        assert state.row(state.history()[0]["id"])["label"] == told and state.log.n_rows()[0] == 3
+        other.close()
+
+
+def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("0123456789abcdef read learn\n")
+    file.chmod(0o600)
+    with opened(browser, begun(tmp_path), "label", Tokens.read(file)) as tab:
+        tab.wait_for_selector("#token[open]")
+        assert tab.get_by_role("dialog", name="A token, please").is_visible()
+        for token, told in (("wrong", "asks who you are"), ("0123456789abcdef", "not known")):
+            has(tab, "#token-why", told)
+            tab.locator("#token-given").fill(token)
+            tab.keyboard.press("Enter")
+        tab.wait_for_selector("#task .shaded")
+        tab.evaluate("sessionStorage.setItem('token', 'it was replaced')")
+        tab.keyboard.press("1")
+        has(tab, "#token-why", "not any more")
+        tab.keyboard.press("Escape")
+        has(tab, "#problem", "was not kept, and comes again: a token is wanted")
+        tab.refused()
+
+
+def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
+    """Columns called as JavaScript calls its own things; figures keep their places beside Hebrew; what turns letters is shown."""
+    hebrew, turned = "\u05e9\u05dc\u05d5\u05dd", "a\u202eb"
+    rows = {"__proto__": [1.5, 2.5, 7.5, 8.5] * 40, "constructor": ["a", "b"] * 80}
+    labels = [hebrew, hebrew, turned, turned] * 40
+    model = bb.weigh(bb.count(rows, labels), rows, labels)
+    with State.of(model, tmp_path / "state") as state:
+        state.change(Put("1", {"__proto__": 8.0}))
+        with pytest.raises(bb.BanburyError, match=r"not \. or \.\."):  # no address of a row can end so
+            state.change(Put("..", {"constructor": "a"}))
+        with opened(browser, state, "ask") as tab:
+            tab.get_by_label("__proto__").fill("1.5")
+            tab.wait_for_selector("#why table")
+            assert tab.inner_text("#answer .lead").startswith(f"\u2068{hebrew}\u2069 ")
+            assert "a\ufffdb" in tab.inner_text("#answer") and "\u202e" not in tab.inner_text("body")
+            assert "__proto__" in tab.inner_text("#why")
+            tab.goto(re.sub("#.*", "#label", tab.url))
+            has(tab, "#task", "missing")
+            tab.goto(re.sub("#.*", "#look", tab.url))
+            has(tab, "#looked", "constructor")
+
+
 def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> None:
     with State.of(labels_model(), tmp_path / "state") as state:
         state.change(Put("1", "cheap lunch"))
@@ -206,6 +282,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             counted(tab, state, 1)
             names = sorted(state.learner.answering()[0].labels)  # type: ignore[union-attr]
             assert state.row("1")["label"] == [names[0], names[2]]
+            has(tab, "#suspicious", "not looked for where rows have several labels")
             tab.goto(tab.url.replace("#label", "#look"))
             tab.wait_for_selector("#looked .cards")
 
@@ -245,6 +322,14 @@ COLOURS = """() => [...document.querySelectorAll('main *, header *')].filter(n =
     return [n.innerText.slice(0, 30), getComputedStyle(n).color, ground, n.className]; })"""
 
 
+def nameless_nodes(tab: Any) -> list[str]:
+    """Roles of what a screen reader stops at and cannot name."""
+    tree = tab.context.new_cdp_session(tab).send("Accessibility.getFullAXTree")["nodes"]
+    stops = [n for n in tree if not n["ignored"] and any(p["name"] == "focusable" for p in n.get("properties", ()))]
+    assert len(stops) > 10
+    return [n["role"]["value"] for n in stops if not n["name"]["value"].strip() and n["role"]["value"] != "main"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: str) -> None:
     with State.of(bb.estimate(bb.count(table(), target="flu")), tmp_path / "state") as state:
@@ -265,6 +350,7 @@ def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: st
                 )
                 controls = tab.locator("main :is(button, input, select, textarea):visible").evaluate_all(nameless)
                 assert not controls
+                assert nameless_nodes(tab) == []
                 for text, ink, ground, kind in tab.evaluate(COLOURS):
                     colours = [[float(x) for x in re.findall(r"[\d.]+", colour)] for colour in (ink, ground)]
                     if len(colours[1]) == 4 or "key" in kind:

@@ -551,8 +551,9 @@ BASE = "base.banbury"
 
 def checked_id(id: str) -> str:
     """The id of a row: a text that can be printed."""
-    if not (isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id):
-        raise errors.bad_setting("id", id, f"a text of 1 to {LONGEST_ID} characters that can be printed")
+    fits = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
+    if not fits or id in (".", ".."):  # which no address of a row can hold
+        raise errors.bad_setting("id", id, f"a text of 1 to {LONGEST_ID} characters that can be printed, not . or ..")
     return id
 
 

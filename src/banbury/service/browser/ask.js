@@ -48,7 +48,7 @@ function input(field, k) {
 }
 
 export function given() {
-  const row = {};
+  const row = Object.create(null); // a column may be called __proto__
   about.fields.forEach((field, k) => {
     const text = document.getElementById(`field-${k}`).value;
     if (text === "") return;
@@ -58,10 +58,18 @@ export function given() {
       const number = Number(text.trim().replace(/,/g, ""));
       if (text.trim() === "" || !Number.isFinite(number)) throw new Error(`${field.name}: ${text} is no number. Leave it empty if it is missing.`);
       row[field.name] = number;
-    } else if (field.kind === "list") row[field.name] = JSON.parse(text);
+    } else if (field.kind === "list") row[field.name] = numbers(field.name, text);
     else row[field.name] = text;
   });
   return row;
+}
+
+function numbers(name, text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${name}: a list of numbers is wanted, such as [1, 2.5].`);
+  }
 }
 
 // The text without the words that are struck out: each place is blank, so that nothing else moves.
@@ -94,7 +102,7 @@ function beside() {
 
 function draw(prediction, why) {
   const classes = Object.entries(prediction.posteriors).sort((a, b) => b[1] - a[1]).slice(0, 8);
-  const won = about.labels ? named(prediction.labels) : String(prediction.class);
+  const won = named(about.labels ? prediction.labels : prediction.class);
   const share = about.labels ? null : prediction.probability;
   const was = before && before.won !== undefined && (before.won !== won || before.share !== share)
     ? `Before: ${before.won}${before.share === null ? "" : ` ${percent(before.share)}`}.` : null;
@@ -102,19 +110,20 @@ function draw(prediction, why) {
   const chooser = node("label", {}, about.labels ? "Explain " : "Weigh it against ",
     node("select", { id: "against", onchange: (event) => { against = event.target.value; answer().catch(say); } },
       node("option", { value: "" }, about.labels ? "the most probable label" : "the next best class"),
-      about.names.map((name) => node("option", { value: String(name), selected: String(name) === against }, String(name)))));
+      about.names.map((name) => node("option", { value: String(name), selected: String(name) === against }, named(name)))));
+  const [winner, other] = [named(why.winner), named(why.against)];
   fill("answer",
     node("p", { class: "lead" }, node("b", {}, won), share === null ? "" : ` ${percent(share)}`),
     was ? node("p", { class: "soft" }, was) : null,
-    node("div", { class: "bars" }, classes.flatMap(([name, p]) => [node("span", {}, name), bar(p), node("span", { class: "number" }, percent(p))])),
+    node("div", { class: "bars" }, classes.flatMap(([name, p]) => [node("span", {}, named(name)), bar(p), node("span", { class: "number" }, percent(p))])),
     node("p", { class: "soft" }, chooser));
   fill("text-shown", Object.keys(why.texts).length ? node("p", { class: "soft" },
-    node("span", { class: "key for" }, `for ${why.winner}`), " ", node("span", { class: "key against" }, `for ${why.against}`),
+    node("span", { class: "key for" }, `for ${winner}`), " ", node("span", { class: "key against" }, `for ${other}`),
     " Strike a word out to see the answer without it.") : null, shaded(why, strike));
-  fill("why", node("h2", {}, `Why ${why.winner}`),
-    node("p", { class: "soft" }, `Evidence in decibans: +10 makes the odds ten times as long. The sum, ${decibans(why.decibans)}, is ${why.winner} ${percent(why.probability)} against ${why.against} ${percent(why.probability_against)}.`),
+  fill("why", node("h2", {}, `Why ${winner}`),
+    node("p", { class: "soft" }, `Evidence in decibans: +10 makes the odds ten times as long. The sum, ${decibans(why.decibans)}, is ${winner} ${percent(why.probability)} against ${other} ${percent(why.probability_against)}.`),
     why.stale ? node("p", { class: "soft" }, "Rows were learned or forgotten since this evidence was weighed.") : null,
-    why.unknown.length ? node("p", { class: "soft" }, `Never counted: ${why.unknown.slice(0, 12).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
+    why.unknown.length ? node("p", { class: "soft" }, `Never counted: ${why.unknown.slice(0, 12).map(named).join(", ")}${why.unknown.length > 12 ? ", …" : ""}`) : null,
     waterfall(why, strike));
   if (document.getElementById("sheet").open) nomogram().catch(say);
 }
@@ -160,7 +169,7 @@ async function nomogram() {
     const ends = scale.numeric ? `${figure(scale.values[0])} at the bottom, ${figure(scale.values[scale.values.length - 1])} at the top` : "";
     return node("div", { class: "lane" }, node("div", {}, node("b", {}, scale.feature), " ", node("span", { class: "soft" }, ends)), picture, node("div", { class: "places" }, picks));
   });
-  fill("lanes", node("p", { class: "soft" }, `To the right: for ${sheet.label}; to the left: for ${sheet.against}. The prior is ${decibans(sheet.prior)}. From end to end ${(2 * most).toFixed(0)} decibans.`), lanes);
+  fill("lanes", node("p", { class: "soft" }, `To the right: for ${named(sheet.label)}; to the left: for ${named(sheet.against)}. The prior is ${decibans(sheet.prior)}. From end to end ${(2 * most).toFixed(0)} decibans.`), lanes);
 }
 
 // How high a number stands in its lane: where the curve has it.

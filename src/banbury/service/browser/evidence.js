@@ -1,5 +1,5 @@
 // Why a row gets its class: a waterfall of decibans, and texts whose words are shaded by what they say.
-import { decibans, drawn, node, shown, size, table } from "./service.js";
+import { decibans, drawn, named, node, shown, size, table } from "./service.js";
 
 const MOST = 25; // pieces of evidence that have a bar
 const CHARACTERS = 20000; // of a text that are shaded
@@ -33,7 +33,7 @@ export function waterfall(why, strike) {
     return [name, value, decibans(weight), fall(spans[k]), button];
   });
   rows.push({ kind: "sum", cells: ["sum", "", decibans(why.decibans), "", ""] });
-  return table(["evidence", "value", "decibans", `for ${why.winner}, against ${why.against}`, ""], rows,
+  return table(["evidence", "value", "decibans", `for ${named(why.winner)}, against ${named(why.against)}`, ""], rows,
     ["value", "value", "number", "fall", ""]);
 }
 
@@ -49,7 +49,7 @@ export function shaded(why, strike) {
   return Object.entries(why.texts).map(([feature, text]) => {
     const letters = Array.from(text.slice(0, 4 * CHARACTERS)); // positions count characters, as Python does
     const places = stretches(why.evidence.filter((e) => e.feature === feature), Math.min(letters.length, CHARACTERS));
-    const box = node("div", { class: "shaded", dir: "auto", tabindex: "0", "aria-label": `${feature}, its words shaded` });
+    const box = node("div", { class: "shaded", dir: "auto", tabindex: "0", "aria-label": `${feature}, its words shaded`, role: "group" });
     let at = 0;
     for (const [start, end, words] of places) {
       box.append(letters.slice(at, start).join(""), shade(letters.slice(start, end).join(""), words, full, strike));

@@ -11,6 +11,7 @@ let picked = []; // of several labels, those that are chosen so far
 let doubts = [];
 let started = false;
 let sending = Promise.resolve(); // changes are sent one after the other, in the order of keys
+const changed = []; // ids of the rows that were changed here, which are undone first
 
 export async function openLabel() {
   if (!started) {
@@ -83,8 +84,8 @@ function drawTask(why, prediction) {
   const alone = about.fields.length === 1 && columns.length;
   const cells = alone
     ? [node("div", { class: "shaded", dir: "auto" }, String(row[columns[0]] ?? "").slice(0, 20000))]
-    : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, shown(row[name], 2000))]))] : [];
-  const guess = prediction ? node("p", { class: "soft" }, `The model says ${about.labels ? named(prediction.labels) : `${prediction.class} ${percent(prediction.probability)}`}.`) : null;
+    : columns.length ? [node("dl", {}, columns.flatMap((name) => [node("dt", {}, name), node("dd", { dir: "auto" }, shown(Object.hasOwn(row, name) ? row[name] : null, 2000))]))] : [];
+  const guess = prediction ? node("p", { class: "soft" }, `The model says ${about.labels ? named(prediction.labels) : `${named(prediction.class)} ${percent(prediction.probability)}`}.`) : null;
   fill("task", node("p", { class: "soft" }, `${current.id}${current.random ? " · drawn at random" : ""}`), cells, why ? shaded(why, null) : [], guess);
   document.getElementById("task").setAttribute("tabindex", "-1");
   help.textContent = `Keys: 1 to ${Math.min(9, about.names.length)} for a class${about.labels ? " and Enter when all are chosen" : ""}, space for unsure, u for undo, n for a note, c to correct the first label that looks wrong.`;
@@ -93,7 +94,7 @@ function drawTask(why, prediction) {
 function drawKeys() {
   const buttons = about.names.slice(0, 60).map((name, k) => node("button", {
     type: "button", "aria-pressed": about.labels ? String(picked.includes(name)) : null, onclick: () => choose(name),
-  }, k < 9 ? [node("kbd", {}, String(k + 1)), " "] : null, String(name)));
+  }, k < 9 ? [node("kbd", {}, String(k + 1)), " "] : null, named(name)));
   if (about.labels) buttons.push(node("button", { class: "first", type: "button", onclick: () => give(picked) }, node("kbd", {}, "Enter"), " These"));
   const other = node("input", { "aria-label": "Another class", placeholder: "another class", size: 12, autocomplete: "off" });
   other.addEventListener("keydown", (event) => {
@@ -142,10 +143,10 @@ function noted() {
 
 function give(label) {
   if (!current) return;
-  const { id, row } = current;
+  const { id } = current;
   done.add(id);
   localStorage.setItem(POSTPONED, JSON.stringify(postponed().filter((each) => each !== id)));
-  send("PUT", `/rows/${encodeURIComponent(id)}`, { row, label, ...noted() });
+  send(current, { label, ...noted() });
   current = null;
   picked = [];
   document.getElementById("task").focus({ preventScroll: true });
@@ -155,10 +156,10 @@ function give(label) {
 
 function later() {
   if (!current) return;
-  const { id, row } = current;
+  const { id } = current;
   localStorage.setItem(POSTPONED, JSON.stringify([...postponed().filter((each) => each !== id), id]));
   const note = noted();
-  if (note.note) send("PUT", `/rows/${encodeURIComponent(id)}`, { row, label: null, ...note });
+  if (note.note) send(current, { label: null, ...note });
   current = null;
   document.getElementById("task").focus({ preventScroll: true });
   drawPostponed();
@@ -166,7 +167,7 @@ function later() {
 }
 
 function undo() {
-  sending = sending.then(() => post("/undo", {})).then(async (told) => {
+  sending = sending.then(() => post("/undo", changed.length ? { id: changed.pop() } : {})).then(async (told) => {
     say(null);
     const row = await get(`/rows/${encodeURIComponent(told.id)}`).catch(() => null);
     if (row && row.label === null) {
@@ -181,8 +182,20 @@ function undo() {
   }).catch(say);
 }
 
-function send(method, path, body) {
-  sending = sending.then(() => ask(method, path, body)).then(() => { say(null); soon(); }).catch(say);
+// What is not kept comes next again; what has another label than it had when it was shown was labelled elsewhere, and that is said.
+function send(row, given) {
+  const { id } = row;
+  sending = sending.then(() => ask("PUT", `/rows/${encodeURIComponent(id)}`, { row: row.row, ...given })).then((told) => {
+    if (told.action !== "unchanged") changed.push(id);
+    const elsewhere = (row.label ?? null) === null && ["moved", "unlabelled"].includes(told.action);
+    say(elsewhere ? `${id} was labelled elsewhere meanwhile; now it is ${told.label === null ? "without a label" : named(told.label)}. Undo takes that back.` : null);
+    soon();
+  }).catch(async (problem) => {
+    done.delete(id);
+    if (![current, ...queue].some((each) => each && each.id === id)) queue.unshift(row);
+    if (!current) await show();
+    say(`${id} was not kept, and comes again: ${problem.message}`);
+  }).catch(say);
 }
 
 let waiting = 0;
@@ -196,18 +209,18 @@ async function aside() {
   drawPostponed();
   const history = (await get("/history?n=60")).changes.filter((each) => each.action !== "kept" || each.note).slice(0, 15);
   fill("history", history.length ? table(["time", "row", "what", "label", "note"],
-    history.map((each) => [each.time.replace("T", " ").slice(0, 19), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "Nothing was answered yet."));
+    history.map((each) => [new Date(each.time).toLocaleString("sv"), each.id, each.action, change(each), each.note || ""]), ["", "value", "", "value", "value"]) : node("p", { class: "soft" }, "Nothing was answered yet."));
   const told = await get("/accuracy");
   const { labelled, unlabelled } = told;
   const good = told.accuracy === null ? "" : ` Right on ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the rows labelled, each judged by a model without it.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
   fill("grown", told.grown.length > 1 ? growth(told.grown) : null);
-  doubts = labelled > 3 ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
+  doubts = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
   fill("suspicious", doubts.length ? table(["row", "label", "rather", "probability", ""], doubts.map((each, k) => [
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),
     node("span", {}, node("button", { class: "small", onclick: () => correct(each) }, k ? "" : node("kbd", {}, "c"), " correct"), " ",
       node("button", { class: "small", onclick: () => again(each.id) }, "look"))]), ["value", "value", "value", "number", ""])
-    : node("p", { class: "soft" }, "None stands out."));
+    : node("p", { class: "soft" }, about.labels ? "They are not looked for where rows have several labels." : "None stands out."));
 }
 
 const content = (row) => (typeof row === "string" ? row : Object.values(row ?? {}).filter((v) => typeof v === "string").sort((a, b) => b.length - a.length)[0] ?? JSON.stringify(row));
@@ -219,7 +232,7 @@ const change = (each) => {
 
 function correct(doubt) {
   doubts = doubts.filter((each) => each !== doubt);
-  send("PUT", `/rows/${encodeURIComponent(doubt.id)}`, { row: doubt.row, label: doubt.suggested, note: "corrected" });
+  send({ ...doubt, label: doubt.given }, { label: doubt.suggested, note: "corrected" });
 }
 
 async function again(id) {

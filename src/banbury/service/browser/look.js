@@ -20,7 +20,7 @@ function facts() {
   const counted = (about.labels || about.classes).map((each) => [each.label ?? each.class, each.rows]).sort((a, b) => b[1] - a[1]);
   return [node("dl", { class: "facts" }, rows.flatMap(([name, text]) => [node("dt", {}, name), node("dd", {}, text)])),
     node("h2", {}, about.labels ? "Labels" : "Classes"),
-    table([about.labels ? "label" : "class", "rows"], counted.slice(0, 200).map(([name, n]) => [String(name), figure(n)]), ["value", "number"])];
+    table([about.labels ? "label" : "class", "rows"], counted.slice(0, 200).map(([name, n]) => [named(name), figure(n)]), ["value", "number"])];
 }
 
 function measured(told) {
@@ -36,16 +36,16 @@ function measured(told) {
 }
 
 function confusion({ classes, confusion: counts }) {
-  const rows = counts.map((row, truth) => [String(classes[truth]), ...row.map((n, answer) => n
-    ? node("button", { class: "small", "aria-label": `${n} rows of ${classes[truth]} taken for ${classes[answer]}`, onclick: () => cell(truth, answer).catch(say) }, figure(n)) : "")]);
-  const made = table(["", ...classes.map(String)], rows, ["value", ...classes.map(() => "number")]);
+  const rows = counts.map((row, truth) => [named(classes[truth]), ...row.map((n, answer) => n
+    ? node("button", { class: "small", "aria-label": `${n} ${n === 1 ? "row" : "rows"} of ${named(classes[truth])} taken for ${named(classes[answer])}`, onclick: () => cell(truth, answer).catch(say) }, figure(n)) : "")]);
+  const made = table(["", ...classes.map(named)], rows, ["value", ...classes.map(() => "number")]);
   made.classList.add("matrix");
   return made;
 }
 
 async function cell(truth, answer) {
   const told = await get(`/look/rows?truth=${truth}&answer=${answer}`);
-  fill("cell", node("h3", {}, `${told.truth} taken for ${told.answer}`), table(["row", "holds", "probability"], told.rows.map((each) => [each.id, shown(each.row, 200), percent(each.probability)]), ["value", "value", "number"]));
+  fill("cell", node("h3", {}, `${named(told.truth)} taken for ${named(told.answer)}`), table(["row", "holds", "probability"], told.rows.map((each) => [each.id, shown(each.row, 200), percent(each.probability)]), ["value", "value", "number"]));
   document.getElementById("cell").setAttribute("tabindex", "-1");
   document.getElementById("cell").focus();
 }
@@ -84,7 +84,7 @@ function telling(told) {
 function columns(told) {
   const weights = told.weights || {};
   const head = ["column", "counted as", "why", ...(told.weights ? ["weight"] : [])];
-  const rows = about.features.map((f) => [f.name, f.family, f.why || "", ...(told.weights ? [f.name in weights ? weights[f.name].toFixed(2) : ""] : [])]);
+  const rows = about.features.map((f) => [f.name, f.family, f.why || "", ...(told.weights ? [Object.hasOwn(weights, f.name) ? weights[f.name].toFixed(2) : ""] : [])]);
   return [node("h2", {}, "Columns"), table(head, rows.slice(0, 300), ["value", "value", "value", "number"])];
 }
 

@@ -3,41 +3,46 @@
 export const about = {}; // the model, and the fields that its rows have
 const svgs = "http://www.w3.org/2000/svg";
 
-export async function ask(method, path, body, again = true) {
-  const headers = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const token = sessionStorage.getItem("token");
-  if (token) headers.Authorization = `Bearer ${token}`;
-  const given = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  if (given.status === 401 && again) {
-    await askForToken();
-    return ask(method, path, body, false);
+// An answer, or an error in words. Where a token is wanted, it is asked for until one is known, or until the person gives up.
+async function sent(method, path, body) {
+  for (;;) {
+    const token = sessionStorage.getItem("token");
+    const headers = { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    const given = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+      .catch(() => { throw new Error("The service does not answer. What it acknowledged is kept; start it again, and go on."); });
+    if (given.ok) return given;
+    if (given.status === 401 && await askForToken(token)) continue;
+    const answer = await given.json().catch(() => ({}));
+    throw Object.assign(new Error(answer.detail || `The service answers ${given.status} ${given.statusText}`), { status: given.status });
   }
-  const kind = given.headers.get("content-type") || "";
-  const answer = kind.includes("json") ? await given.json() : await given.text();
-  if (!given.ok) throw Object.assign(new Error(answer.detail || given.statusText), { status: given.status });
-  return answer;
 }
+
+export const ask = async (method, path, body) => (await sent(method, path, body)).json();
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
 
-function askForToken() {
+let asking = null; // one dialog for all that wait
+function askForToken(old) {
+  if (old !== sessionStorage.getItem("token")) return true; // it was given meanwhile
   const dialog = document.getElementById("token");
-  dialog.showModal();
-  return new Promise((done) => {
+  document.getElementById("token-why").textContent = old ? "This token is not known, or not any more." : "This service asks who you are.";
+  asking = asking || new Promise((done) => {
+    dialog.returnValue = "";
+    dialog.showModal();
     dialog.addEventListener("close", () => {
-      sessionStorage.setItem("token", document.getElementById("token-given").value.trim());
-      done();
+      asking = null;
+      if (dialog.returnValue === "given") sessionStorage.setItem("token", document.getElementById("token-given").value.trim());
+      document.getElementById("token-given").value = "";
+      done(dialog.returnValue === "given");
     }, { once: true });
   });
+  return asking;
 }
 
 // A file to keep: asked for with the token, so that a link alone does not do.
 export async function keep(path, name) {
-  const token = sessionStorage.getItem("token");
-  const given = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
-  if (!given.ok) throw new Error((await given.json()).detail);
+  const given = await sent("GET", path);
   const link = node("a", { href: URL.createObjectURL(await given.blob()), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -85,7 +90,7 @@ export function table(head, rows, kinds = []) {
     return node("tr", row.kind ? { class: row.kind } : {}, cells.map((value, k) => cell(k === 0 ? "th" : "td", value, k)));
   });
   const heads = head.map((value, k) => node("th", { scope: "col", class: kinds[k] || null }, value));
-  return node("div", { class: "box", tabindex: "0" },
+  return node("div", { class: "box", tabindex: "0", role: "region", "aria-label": head.filter(Boolean).join(", ") },
     node("table", {}, node("thead", {}, node("tr", {}, heads)), node("tbody", {}, body)));
 }
 
@@ -100,7 +105,13 @@ export function bar(share) {
 export function shown(value, most = 60) {
   if (value === null || value === undefined) return "missing";
   const text = typeof value === "number" ? figure(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  return apart(text.length > most ? `${text.slice(0, most)}…` : text);
+}
+
+// A name among other words: letters that are written to the left turn nothing but themselves, and what turns letters is shown.
+export function apart(name) {
+  const text = String(name).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]|[\ud802\ud803\ud83a\ud83b]/.test(text) ? `\u2068${text}\u2069` : text;
 }
 
 export function figure(number) {
@@ -121,4 +132,4 @@ export function decibans(weight) {
 
 export const size = (weight) => (typeof weight === "string" ? (weight.startsWith("-") ? -100 : 100) : weight);
 
-export const named = (label) => (Array.isArray(label) ? label.map(String).join(", ") || "no label" : String(label));
+export const named = (label) => (Array.isArray(label) ? label.map(apart).join(", ") || "no label" : apart(label));
