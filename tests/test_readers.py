@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from banbury import errors
-from banbury.readers import Codes, Widened, blocks, encode, read, read_row
+from banbury.readers import Codes, Widened, blocks, delimited, encode, read, read_row
 
 # The same rows, through every route.
 
@@ -1521,3 +1521,26 @@ def test_brackets_inside_of_texts_do_not_nest(tmp_path):
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps({"a": '[{"' * 500, "y": "\\\\" + "[" * 100}) + "\n" + '{"a":"x","y":"y"}\n')
     assert [value for batch in read(str(path)) for value in batch.head("a", 5)] == ['[{"' * 500, "x"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads):
+    monkeypatch.setenv("BANBURY_THREADS", str(threads))
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    (tmp_path / "long.csv").write_text("a,b\n" + "".join(f"{row},x\n" for row in range(9000)), encoding="utf-8")
+    cut = delimited.cut
+    n_cut = 0
+
+    def counted(*arguments):
+        nonlocal n_cut
+        for block in cut(*arguments):
+            n_cut += 1
+            yield block
+
+    monkeypatch.setattr(delimited, "cut", counted)
+    n_rows = 0
+    for done, batch in enumerate(read(str(tmp_path / "long.csv")), 1):
+        assert n_cut <= done + threads + 2
+        n_rows += batch.n_rows
+    assert n_rows == 9000
+    assert done == n_cut > 50

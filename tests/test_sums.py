@@ -714,3 +714,9 @@ def test_keys_in_an_array_are_those_in_a_tuple(some, others, halved):
     held = pickle.loads(pickle.dumps(a.keys[0]))
     assert held == tuple(sorted(set(some))) == held and held[:2] == tuple(held)[:2] and (5 in held) == (5 in some)
     assert repr(held) == repr(tuple(held)) and (not held or type(held[0]) is int) and held != (*held, 99)
+
+
+@given(st.sets(st.integers(-9, 30)), st.sets(st.integers(-9, 30)))
+def test_keys_of_either_are_put_in_order(a: set[int], b: set[int]) -> None:
+    both = sums.united(*(WholeKeys(np.array(sorted(keys), dtype=np.int64)) for keys in (a, b)))
+    assert both.numbers.tolist() == sorted(a | b)

@@ -232,12 +232,20 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
 def united(a: Sequence[Any], b: Sequence[Any]) -> Any:
     """The keys of both, in order."""
     if isinstance(a, WholeKeys) and isinstance(b, WholeKeys):
-        return WholeKeys(np.union1d(a.numbers, b.numbers))
+        return WholeKeys(_in_either(a.numbers, b.numbers))
     if isinstance(a, Combinations) and isinstance(b, Combinations):
         axes = tuple(x if x == y else in_order({*x, *y}) for x, y in zip(a.axes, b.axes, strict=True))
         if all(len(set(map(type, axis))) < 2 for axis in axes) and prod(map(len, axes)) < 2**62:
-            return Combinations(axes, np.union1d(cells_of(a, axes), cells_of(b, axes)))
+            return Combinations(axes, _in_either(cells_of(a, axes), cells_of(b, axes)))
     return in_order(set(a).union(b))
+
+
+def _in_either(a: Int, b: Int) -> Int:
+    """The numbers of both, each in order: of two blocks of one file most are the same, so that few are put in between."""
+    a, b = (a, b) if len(a) >= len(b) else (b, a)
+    places = np.searchsorted(a, b)
+    new = a[np.minimum(places, len(a) - 1)] != b if len(a) else np.ones(0, dtype=np.bool_)
+    return np.insert(a, places[new], b[new]) if new.any() else a
 
 
 def _kept(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
