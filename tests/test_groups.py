@@ -130,6 +130,26 @@ def test_what_is_left_without_a_group_is_bit_for_bit_what_pairs_are(corpus, grou
         assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("weight", [None, 2**40, 0.1])
+def test_words_by_the_thousand_are_left_out_alike_by_any_threads_and_in_any_order(threads, weight):
+    rng = np.random.default_rng(4)
+    texts = [[f"w{int(i)}" for i in 9_000 * rng.random(60) ** 2] for _ in range(400)]
+    parts = rng.integers(0, PARTS, len(texts)).tolist()
+    corpus = Corpus(texts, parts, None if weight is None else [weight] * len(texts))
+    groups, total = Groups(corpus.words, CLASSES, IN_GROUP, N_GROUPS, threads), corpus.total
+    for group in range(N_GROUPS):
+        index = np.where(group == IN_GROUP, -1, CLASSES)
+        its_own = corpus.words.having(np.where(group == IN_GROUP, 0, -1))
+        assert groups.words(group).tolist() == its_own.tolist()
+        kept = corpus.words.having(index)
+        assert groups.gone(total, group).tolist() == np.setdiff1d(its_own, kept).tolist()
+        for ids in its_own, rng.permutation(corpus.words.n_ids).astype(np.uint32):
+            left = groups.pairs_without(total, group, ids)
+            for one, other in zip(left, corpus.words.pairs(ids, index), strict=True):
+                assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
+
+
 def test_a_group_far_heavier_than_the_rest_leaves_the_rest_exact():
     texts = [["a"], ["a"], ["a", "b"]]
     corpus = Corpus(texts, [0, 1, 1], [4e18, 0.1, 0.3])

@@ -592,7 +592,7 @@ class Words:
 class Groups:
     """The cells of words whose classes are groups of texts, by group, of which one at a time is left out."""
 
-    def __init__(self, words: Words, classes: Int, groups: Int, n_groups: int) -> None:
+    def __init__(self, words: Words, classes: Int, groups: Int, n_groups: int, threads: int = 1) -> None:
         """Class c of the words has the texts of class classes[c] and group groups[c]; classes ascend within a group."""
 
     def words(self, group: int) -> Ids:

@@ -269,18 +269,21 @@ pub(super) struct Groups(words::Groups);
 #[pymethods]
 impl Groups {
     #[new]
+    #[pyo3(signature = (words, classes, groups, n_groups, threads = 1))]
     fn new(
         py: Python<'_>,
         words: &Words,
         classes: &Bound<'_, PyAny>,
         groups: &Bound<'_, PyAny>,
         n_groups: i64,
+        threads: i64,
     ) -> PyResult<Self> {
         let classes = Held::new(classes, "classes", 1)?;
         let groups = Held::new(groups, "groups", 1)?;
         let (classes, groups) = (classes.slice(), groups.slice());
         let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
-        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups))?;
+        let threads = at_least_one(threads)?;
+        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups, threads))?;
         Ok(Groups(made))
     }
 

@@ -6,12 +6,18 @@
 use super::store::{Cell, Cells, Unit};
 use super::{Pairs, Words};
 use crate::error::{Error, demand};
+use crate::threads;
+use std::ops::Range;
 
-/// The cells of every group, each in the order of words and classes.
+/// The cells of every group, each in the order of words and classes, cut into parts of so many words.
 #[derive(Debug)]
 pub struct Groups {
-    groups: Vec<Group>,
+    /// By part, then by group.
+    parts: Vec<Vec<Group>>,
+    /// How many words a part has, whether a group has them or not.
+    size: usize,
     unit: Unit,
+    n_groups: usize,
     n_ids: usize,
 }
 
@@ -22,6 +28,12 @@ struct Group {
     cells: Cells,
 }
 
+/// A part has no fewer words.
+const FEWEST: usize = 1 << 12;
+
+/// And there are no more parts of groups, unless there are more groups.
+const MOST_PARTS: usize = 1 << 14;
+
 impl Groups {
     /// `classes[c]` and `groups[c]` are what class c of the store stands for; classes ascend within a group.
     pub fn new(
@@ -29,6 +41,7 @@ impl Groups {
         classes: &[i64],
         groups: &[i64],
         n_groups: usize,
+        threads: usize,
     ) -> Result<Groups, Error> {
         demand(
             classes.len() == words.n_classes() && groups.len() == words.n_classes(),
@@ -39,51 +52,40 @@ impl Groups {
             classes.iter().all(fits(i32::MAX as usize)) && groups.iter().all(fits(n_groups)),
             "classes and groups must be numbers from 0 up",
         )?;
-        let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.cells.form) };
-        let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
-        let mut these: Vec<(i64, Cell)> = vec![];
-        for id in 0..words.n_ids() as u32 {
-            these.clear();
-            these.extend(words.cells(id).map(|Cell { class, counts }| {
-                let (group, class) = (groups[class as usize], classes[class as usize] as u32);
-                (group, Cell { class, counts })
-            }));
-            these.sort_by_key(|(group, _)| *group);
-            // Classes of one group that have become one.
-            these.dedup_by(|next, kept| next.0 == kept.0 && kept.1.absorbs(&next.1));
-            for same in these.chunk_by(|a, b| a.0 == b.0) {
-                demand(
-                    same.is_sorted_by_key(|(_, cell)| cell.class),
-                    "classes must ascend within a group",
-                )?;
-                let group = &mut found[same[0].0 as usize];
-                group.ids.push(id);
-                group.cells.push(same.iter().map(|(_, cell)| *cell));
-            }
-        }
-        Ok(Groups { groups: found, unit: words.unit(), n_ids: words.n_ids() })
+        let n_ids = words.n_ids();
+        let size = n_ids.div_ceil(MOST_PARTS.div_ceil(n_groups.max(1))).max(FEWEST);
+        let parts = threads::try_map(threads, n_ids.div_ceil(size), |part| {
+            let ids = part * size..n_ids.min((part + 1) * size);
+            of_words(words, ids, classes, groups, n_groups)
+        })?;
+        Ok(Groups { parts, size, unit: words.unit(), n_groups, n_ids })
     }
 
-    fn group(&self, group: usize) -> Result<&Group, Error> {
-        let found = self.groups.get(group);
-        found.ok_or_else(|| Error::malformed(format!("there is no group {group}")))
+    /// The group in every part.
+    fn group(&self, group: usize) -> Result<impl Iterator<Item = &Group>, Error> {
+        if group >= self.n_groups {
+            return Err(Error::malformed(format!("there is no group {group}")));
+        }
+        Ok(self.parts.iter().map(move |part| &part[group]))
     }
 
     /// The words of a group, in order.
     pub fn words(&self, group: usize) -> Result<Vec<u32>, Error> {
-        Ok(self.group(group)?.ids.clone())
+        Ok(self.group(group)?.flat_map(|part| part.ids.iter().copied()).collect())
     }
 
     /// The words that no other group has.
     pub fn gone(&self, total: &Words, group: usize) -> Result<Vec<u32>, Error> {
         self.check(total)?;
-        let group = self.group(group)?;
         let documents = |cell: Cell| cell.counts[1];
-        let is_gone = |&(at, &id): &(usize, &u32)| {
-            group.cells.of(at).map(documents).eq(total.cells(id).map(documents))
-        };
-        let gone = group.ids.iter().enumerate().filter(is_gone);
-        Ok(gone.map(|(_, &id)| id).collect())
+        let mut gone = vec![];
+        for part in self.group(group)? {
+            let is_gone = |&(at, &id): &(usize, &u32)| {
+                part.cells.of(at).map(documents).eq(total.cells(id).map(documents))
+            };
+            gone.extend(part.ids.iter().enumerate().filter(is_gone).map(|(_, &id)| id));
+        }
+        Ok(gone)
     }
 
     /// The cells that these words have in all texts but the group's.
@@ -91,18 +93,30 @@ impl Groups {
         &self,
         total: &Words,
         group: usize,
-        ids: impl Iterator<Item = u32>,
+        ids: impl Iterator<Item = u32> + Clone,
     ) -> Result<Pairs, Error> {
         self.check(total)?;
-        let group = self.group(group)?;
-        let mut pairs = Pairs::new();
+        let parts: Vec<&Group> = self.group(group)?.collect();
+        let left = match self.unit {
+            Unit::One => left_of_whole,
+            Unit::Part => left_of_parts,
+        };
+        let cells = ids.clone().map(|id| total.cells(id).len()).sum();
+        let mut pairs = Pairs::with_room(ids.size_hint().0, cells);
+        let mut next = 0;
         for id in ids {
-            let at = group.ids.binary_search(&id).ok();
-            let mut gone = at.into_iter().flat_map(|at| group.cells.of(at)).peekable();
+            let part = parts[id as usize / self.size];
+            // Words mostly come one after the other.
+            let at = match part.ids.get(next) {
+                Some(&own) if own == id => Ok(next),
+                _ => part.ids.binary_search(&id),
+            };
+            next = at.map_or_else(|at| at, |at| at + 1);
+            let mut gone = at.into_iter().flat_map(|at| part.cells.of(at)).peekable();
             for cell in total.cells(id) {
                 let left = match gone.next_if(|gone| gone.class == cell.class) {
                     None => Some(cell),
-                    Some(gone) => cell.minus(&gone).ok().filter(|left| !left.is_empty()),
+                    Some(gone) => left(cell, &gone),
                 };
                 if let Some(left) = left {
                     pairs.push(&left, self.unit);
@@ -119,4 +133,54 @@ impl Groups {
             "the words must be those of all groups together",
         )
     }
+}
+
+/// What is left of a cell, if anything is.
+fn left_of_parts(cell: Cell, gone: &Cell) -> Option<Cell> {
+    cell.minus(gone).ok().filter(|left| !left.is_empty())
+}
+
+/// The same of whole numbers: none of the two is left without the other.
+#[inline(always)]
+fn left_of_whole(mut cell: Cell, gone: &Cell) -> Option<Cell> {
+    for (count, gone) in cell.counts.iter_mut().zip(&gone.counts) {
+        count.0[0] = count.0[0].checked_sub(gone.0[0]).filter(|&left| left > 0)?;
+    }
+    Some(cell)
+}
+
+/// The groups of some words.
+fn of_words(
+    words: &Words,
+    ids: Range<usize>,
+    classes: &[i64],
+    groups: &[i64],
+    n_groups: usize,
+) -> Result<Vec<Group>, Error> {
+    let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.cells.form) };
+    let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
+    // A word's cells by group, and the groups that have some.
+    let (mut own, mut filled) = (vec![vec![]; n_groups], vec![]);
+    for id in ids {
+        for Cell { class, counts } in words.cells(id as u32) {
+            let (group, class) = (groups[class as usize], classes[class as usize] as u32);
+            let cell = Cell { class, counts };
+            let cells: &mut Vec<Cell> = &mut own[group as usize];
+            if let Some(last) = cells.last_mut() {
+                // Classes of one group that have become one.
+                if last.absorbs(&cell) {
+                    continue;
+                }
+                demand(last.class < class, "classes must ascend within a group")?;
+            } else {
+                filled.push(group as usize);
+            }
+            cells.push(cell);
+        }
+        for group in filled.drain(..) {
+            found[group].ids.push(id as u32);
+            found[group].cells.push(own[group].drain(..));
+        }
+    }
+    Ok(found)
 }

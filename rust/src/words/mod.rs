@@ -61,10 +61,18 @@ pub struct Bags {
 }
 
 impl Pairs {
-    fn new() -> Self {
-        Pairs { starts: vec![0], ..Pairs::default() }
+    fn with_room(words: usize, cells: usize) -> Self {
+        let mut pairs = Pairs {
+            starts: Vec::with_capacity(words + 1),
+            classes: Vec::with_capacity(cells),
+            occurrences: Vec::with_capacity(cells),
+            documents: Vec::with_capacity(cells),
+        };
+        pairs.starts.push(0);
+        pairs
     }
 
+    #[inline(always)]
     fn push(&mut self, cell: &Cell, unit: Unit) {
         self.classes.push(cell.class as i32);
         self.occurrences.push(unit.value(&cell.counts[0]));
@@ -178,7 +186,7 @@ impl Words {
 
     /// The cells of these words, side by side.
     pub fn pairs(&self, ids: impl Iterator<Item = u32>) -> Pairs {
-        let (mut pairs, unit) = (Pairs::new(), self.unit());
+        let (mut pairs, unit) = (Pairs::with_room(0, 0), self.unit());
         for id in ids {
             self.cells(id).for_each(|cell| pairs.push(&cell, unit));
             pairs.end_word();
@@ -190,7 +198,7 @@ impl Words {
     pub fn pairs_in(&self, ids: impl Iterator<Item = u32>, index: &[i64]) -> Result<Pairs, Error> {
         self.check_index(index)?;
         let ascends = index.iter().filter(|&&class| class >= 0).is_sorted();
-        let (mut pairs, mut cells) = (Pairs::new(), vec![]);
+        let (mut pairs, mut cells) = (Pairs::with_room(0, 0), vec![]);
         for id in ids {
             self.move_cells(id, index, ascends, &mut cells);
             cells.iter().for_each(|cell| pairs.push(cell, self.unit()));

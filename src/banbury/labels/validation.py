@@ -241,7 +241,7 @@ class CountedFolds:
 
     def _column(self, name: str) -> FoldWords:
         table, (labels, folds) = self.counted.of(name).table, self._numbers
-        groups = _core.Groups(table, labels, folds, self.n_folds)
+        groups = _core.Groups(table, labels, folds, self.n_folds, self.rows.threads)
         return FoldWords(table, labels, folds, self.total.of(name).table, groups, table.in_order())
 
     def _bags(self, feature: Feature, column: FoldWords, batches: list[tuple[Batch, Int]]) -> tuple[Int, Int, Real]:

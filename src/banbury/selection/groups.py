@@ -28,6 +28,7 @@ class Groups:
     counted: Tally
     classes: tuple[Label, ...]
     n_groups: int
+    threads: int = 1
 
     @classmethod
     def of(cls, rows: Dataset, groups: NDArray[np.int32], n_groups: int) -> Groups:
@@ -35,7 +36,7 @@ class Groups:
         if rows.others is not None:  # they belong to the last group
             names = tuple(rows.classes.index(name) * n_groups + n_groups - 1 for name in rows.others.classes)
             counted = counted + rows.others.of_classes(range(len(names)), names)
-        return cls(counted, rows.classes, n_groups)
+        return cls(counted, rows.classes, n_groups, rows.threads)
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
@@ -115,7 +116,7 @@ class Groups:
         known = {int(c): at for at, c in enumerate(np.unique(classes))}
         position = np.array([known.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
         tables = {g: sums.table for g, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
-        common = position, np.ascontiguousarray(groups), len(known), self.n_groups
+        common = position, np.ascontiguousarray(groups), len(known), self.n_groups, self.threads
         return {g: _TextColumn(table, *common) for g, table in tables.items()}
 
 
@@ -123,10 +124,17 @@ class _TextColumn:
     """A column of text, and what is found out about it when first asked for; folds are scored in threads."""
 
     def __init__(
-        self, table: _core.Words, classes: NDArray[np.int64], groups: NDArray[np.int64], n_classes: int, n_groups: int
+        self,
+        table: _core.Words,
+        classes: NDArray[np.int64],
+        groups: NDArray[np.int64],
+        n_classes: int,
+        n_groups: int,
+        threads: int,
     ) -> None:
         self.table = table
         self._classes, self._of, self._n_classes, self._n_groups = classes, groups, n_classes, n_groups
+        self._threads = threads
         self._lock = Lock()
         self._made: dict[str, Any] = {}
 
@@ -143,7 +151,8 @@ class _TextColumn:
 
     @property
     def groups(self) -> _core.Groups:
-        return self._once("groups", lambda: _core.Groups(self.table, self._classes, self._of, self._n_groups))
+        cut = self._classes, self._of, self._n_groups, self._threads
+        return self._once("groups", lambda: _core.Groups(self.table, *cut))
 
     def by_name(self) -> Ids:
         """The ids of all words in the order of their names."""
