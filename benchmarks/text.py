@@ -225,10 +225,14 @@ def damped(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
 
 
 def other_letters(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
-    """Words beyond ASCII: a quarter of them with an umlaut, then all of them in Cyrillic."""
-    latin, cyrillic = "abcdefghijklmnopqrstuvwxyz", "абцдефгхижклмнопярстувшчйз"
-    every = dict(zip(latin + latin.upper(), cyrillic + cyrillic.upper(), strict=True))
-    for name, letters in ("Zipf with umlauts", {"u": "ü", "U": "Ü"}), ("Zipf in Cyrillic", every):
+    """Words beyond ASCII: a quarter of them with an umlaut, then all of them in letters of two bytes, and of three."""
+    latin, cyrillic, hindi = "abcdefghijklmnopqrstuvwxyz", "абцдефгхижклмнопярстувшчйз", "कखगघचछजझटठडढणतथदधनपफबभमयरल"
+    scripts = {
+        "Zipf with umlauts": {"u": "ü", "U": "Ü"},
+        "Zipf in Cyrillic": dict(zip(latin + latin.upper(), cyrillic + cyrillic.upper(), strict=True)),
+        "Zipf in Devanagari": dict(zip(latin + latin.upper(), 2 * hindi, strict=True)),
+    }
+    for name, letters in scripts.items():
         spelled = corpus.spelled(name, str.maketrans(letters))
         fit = lambda s=spelled: bb.NaiveBayesClassifier().fit(s.texts, s.labels)  # noqa: E731
         peer = lambda s=spelled: make_pipeline(CountVectorizer(), MultinomialNB()).fit(s.texts, s.labels)  # noqa: E731
