@@ -497,8 +497,10 @@ def test_count_codes(dtype, kind, layout):
     columns = lay(integers(rng, 120, 4, dtype, -5, 9), layout)
     low, size = np.array([-5, 0, 2, 0]), np.array([14, 5, 3, 0])
     classes, weights = rows_of(rng, 120, 3, kind)
-    found = _core.count_codes(columns, low, size, classes, 3, given(weights), 1)
+    found, outside = _core.count_codes(columns, low, size, classes, 3, given(weights), 1)
     assert_sums(found, naive.count_codes(columns, low, size, classes, 3, weights))
+    assert outside
+    assert not _core.count_codes(columns, np.full(4, -5), np.full(4, 15), classes, 3, given(weights), 1)[1]
 
 
 @pytest.mark.parametrize(
@@ -509,9 +511,10 @@ def test_count_codes_in_parallel(kind, size):
     x = integers(rng, 15_000, 3, "int64", 0, size)
     classes, weights = rows_of(rng, len(x), 2, kind)
     rest = np.zeros(3, int), np.full(3, size), classes, 2
-    one = _core.count_codes([x], *rest, given(weights), 1)
-    assert same(one, _core.count_codes([x], *rest, given(weights), 4))
-    assert same(one, _core.count_codes(lay(x, "F"), *rest, given(weights), 3))
+    one, outside = _core.count_codes([x], *rest, given(weights), 1)
+    assert not outside
+    assert same(one, _core.count_codes([x], *rest, given(weights), 4)[0])
+    assert same(one, _core.count_codes(lay(x, "F"), *rest, given(weights), 3)[0])
     if size == 50:
         assert_sums(one, naive.count_codes([x], *rest, weights))
 
@@ -520,10 +523,11 @@ def test_codes_at_the_ends_of_int64():
     x = np.array([-(2**63), 2**63 - 1, 0, -1])
     classes = np.zeros(4, np.int32)
     for low, expected in ((-(2**63), [1, 0]), (2**63 - 2, [0, 1]), (-1, [1, 1])):
-        rows = _core.count_codes([x], np.array([low]), np.array([2]), classes, 1, None, 1)
+        rows, outside = _core.count_codes([x], np.array([low]), np.array([2]), classes, 1, None, 1)
+        assert outside
         assert rows.limbs().ravel().tolist() == expected
     huge = np.array([2**64 - 1, 3], np.uint64)
-    rows = _core.count_codes([huge], np.array([-1]), np.array([5]), classes[:2], 1, None, 1)
+    rows, _ = _core.count_codes([huge], np.array([-1]), np.array([5]), classes[:2], 1, None, 1)
     assert rows.limbs().ravel().tolist() == [0, 0, 0, 0, 1]
 
 
@@ -730,7 +734,7 @@ def test_nothing_is_something():
                     assert_nothing(sums, n_classes, k + k * (k + 1) // 2)
                     assert_nothing(_core.count_flags(columns, np.zeros(k), *rest), k, 2, n_classes)
                     codes = [a.astype(int) for a in columns]
-                    assert_nothing(_core.count_codes(codes, np.zeros(k, int), np.ones(k, int), *rest), k, n_classes)
+                    assert_nothing(_core.count_codes(codes, np.zeros(k, int), np.ones(k, int), *rest)[0], k, n_classes)
     n, sums = _core.count_moments([], np.zeros(0), np.zeros(0), ONE, 2, None, 1)
     assert_nothing(n, 0, 2)
     assert_nothing(sums, 0, 2, 2)
@@ -1111,9 +1115,35 @@ def test_other_threads_run_meanwhile_and_forks_can_count():
 def test_by_class(n, threads):
     rng = np.random.default_rng(n)
     classes = rng.integers(-1, 4, n).astype(np.int32)
-    order, starts = _core.by_class(classes, 5)
+    order, starts = _core.by_class(classes, 5, threads)
     for c in range(5):
         np.testing.assert_array_equal(order[starts[c] : starts[c + 1]], np.flatnonzero(classes == c))
+    cards = rng.integers(0, 9, len(order)).astype(np.int32)
+    expected = np.full(n, -1)
+    expected[order] = cards
+    np.testing.assert_array_equal(_core.deal(classes, 5, cards, threads), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "<U3", "S1", "float64"])
+def test_labels_of_numbers(dtype, threads):
+    labels, numbers = (
+        np.array([3, 1, 2]).astype(dtype),
+        np.random.default_rng(1).integers(0, 3, 70_000).astype(np.int32),
+    )
+    records = labels.view(np.uint8).reshape(3, labels.itemsize)
+    np.testing.assert_array_equal(_core.decode_records(records, numbers, threads).view(dtype), labels[numbers])
+    with pytest.raises(ValueError):
+        _core.decode_records(records, np.array([3], np.int32), threads)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_shifted(dtype):
+    x = integers(np.random.default_rng(2), 70_000, 1, dtype, -5, 9)[:, 0]
+    less = x.astype(object) - 2
+    expected = np.where((less >= 0) & (less < 4), less, -1).astype(np.int32)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(_core.shifted(x, 2, 4, threads), expected)
 
 
 @pytest.mark.parametrize("want", ["log_joint", "posterior", "log_posterior"])

@@ -943,3 +943,21 @@ def test_what_is_learned_is_no_attribute_before(name: str) -> None:
     for call in (lambda: clf.explain([1, 2, 3]), clf.informative, lambda: clf.forget(GOOD, Y)):
         with pytest.raises((NotFittedError, AttributeError)):
             call()
+
+
+def test_a_wide_bernoulli_model_grows_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("banbury.distributions.occurrences.MOST_WEIGHTS", 1)
+    rng = np.random.default_rng(5)
+    X, y = sp.csr_matrix(rng.random((60, 40)) < 0.2, dtype=np.float64), rng.integers(0, 3, 60)
+    y[:3] = range(3)
+    clf = bb.BernoulliNB().fit(X[:20], y[:20])
+    for start in range(20, 60, 2):
+        clf.partial_fit(X[start : start + 2], y[start : start + 2]).predict(X[start])
+    clf.partial_fit(X[:4], y[:4], sample_weight=[0.5, 2, 1, 0.25])
+    clf.predict(X[:1])
+    clf.forget(X[:4], y[:4], sample_weight=[0.5, 2, 1, 0.25])
+    whole, other = bb.BernoulliNB().fit(X, y), theirs.BernoulliNB().fit(X, y)
+    for rows in (X[:1], X, X.toarray()):
+        np.testing.assert_array_equal(clf.predict_joint_log_proba(rows), whole.predict_joint_log_proba(rows))
+        np.testing.assert_allclose(clf.predict_log_proba(rows), other.predict_log_proba(rows), rtol=1e-9)
+    np.testing.assert_allclose(clf.feature_log_prob_, other.feature_log_prob_, rtol=1e-12)

@@ -310,12 +310,13 @@ def test_bins_of_a_fixed_width_are_exact_inside() -> None:
     ],
     ids=str,
 )
-def test_without_a_formula_it_is_refitting_bit_for_bit(names: list[str], family: Any, how: str) -> None:
+def test_without_a_formula_it_is_refitting(names: list[str], family: Any, how: str) -> None:
     data = table(names, family)
     with quietly():
         found = data.validate(folds="loo", how=how, seed=2)
         expected = refitted(data, one_by_one(data), how=how, seed=2)[2]
-    np.testing.assert_array_equal(found.posteriors, expected)
+    # Words are added in the order of their numbers, which is another one without a row.
+    np.testing.assert_allclose(found.posteriors, expected, rtol=1e-13, atol=0)
     assert found.notes == () and found.what == "leave-one-out cross-validation"
 
 

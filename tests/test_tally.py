@@ -413,3 +413,15 @@ def test_labels_taken_from_a_column_do_not_leave_it_among_the_features() -> None
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "play": ["a", "b", "a"]})
     assert [f.name for f in bb.count(frame, frame["play"]).schema.features] == ["x"]
     assert [f.name for f in bb.count(frame, frame["play"].tolist()).schema.features] == ["x", "play"]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+def test_codes_beyond_those_that_some_rows_show(dtype: Any) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.integers(3, 9, (70_000, 2)).astype(dtype)
+    y = rng.integers(0, 2, len(X))
+    for odd in ([9, 1], [200, 0], [3, 8]):
+        X[12_345] = odd
+        whole = bb.count(X, y, features="categorical")
+        parts = [bb.count(X[at], y[at], schema=whole.schema) for at in (slice(0, 30_000), slice(30_000, None))]
+        assert whole == parts[0] + parts[1]

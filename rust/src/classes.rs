@@ -3,6 +3,8 @@
 use crate::error::{Error, demand};
 use crate::integers::{DIGITS, Int, Integers, PARTS};
 use crate::threads;
+use std::convert::Infallible;
+use std::ops::Range;
 
 /// What a row weighs.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +66,24 @@ const PIECE: usize = 1 << 16;
 impl<'a> Rows<'a> {
     /// Checks that every class is -1 .. `n_classes` - 1 and every weight of a counted row positive (and whole, if said so).
     pub fn new(classes: &'a [i32], n_classes: usize, weights: Weights<'a>) -> Result<Self, Error> {
+        Rows::on(1, classes, n_classes, weights)
+    }
+
+    /// [`Rows::new`], checked on that many threads.
+    pub fn on(
+        threads: usize,
+        classes: &'a [i32],
+        n_classes: usize,
+        weights: Weights<'a>,
+    ) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
+        let threads = threads::worth(threads, classes.len());
+        let ends = threads::map(threads, classes.len().div_ceil(PIECE), |i| {
+            let piece = &classes[i * PIECE..classes.len().min((i + 1) * PIECE)];
+            piece.iter().fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)))
+        });
         let (low, high) =
-            classes.iter().fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)));
+            ends.iter().fold((-1, -1), |(low, high), end| (end.0.min(low), end.1.max(high)));
         if low < -1 || high >= n_classes as i32 {
             let wrong = if low < -1 { low } else { high };
             return Err(Error::malformed(format!(
@@ -155,10 +172,10 @@ impl<'a> Rows<'a> {
 
 /// Counts the rows of each class, in the units of their weights.
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
-    let pieces = rows.len().div_ceil(PIECE);
+    let piece = piece_rows(rows);
     let threads = threads::worth(threads, rows.len());
-    let counts = threads::map(threads, pieces, |i| {
-        count_piece(rows, i * PIECE, rows.len().min((i + 1) * PIECE))
+    let counts = threads::map(threads, rows.len().div_ceil(piece), |i| {
+        count_piece(rows, i * piece..rows.len().min((i + 1) * piece))
     });
     let mut total = vec![0; rows.n_classes];
     for piece in counts {
@@ -177,32 +194,82 @@ pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Intege
     Integers::of(shape, digits, &ints)
 }
 
-/// The rows of each class, class after class and within each in order; and where each class begins, then their number.
-pub fn by_class(rows: &Rows) -> (Vec<i64>, Vec<i64>) {
-    let counts = count_classes(rows, 1);
+/// Rows per piece: many enough that a piece's counts are few beside them.
+fn piece_rows(rows: &Rows) -> usize {
+    PIECE.max(8 * rows.n_classes)
+}
+
+/// The rows of each class, class after class and within each in order; and where each class begins, then their number. Weights
+/// say nothing here.
+pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
+    let rows = Rows { weights: Weights::Ones, ..*rows };
+    let (piece, threads) = (piece_rows(&rows), threads::worth(threads, rows.len()));
+    let range = |i: usize| i * piece..rows.len().min((i + 1) * piece);
+    let counts =
+        threads::map(threads, rows.len().div_ceil(piece), |i| count_piece(&rows, range(i)));
     let mut starts = vec![0_i64];
-    for count in counts {
-        starts.push(starts[starts.len() - 1] + count as i64);
+    for class in 0..rows.n_classes {
+        let count: i128 = counts.iter().map(|counts| counts[class]).sum();
+        starts.push(starts[class] + count as i64);
     }
-    let mut next = starts.clone();
     let mut order = vec![0; starts[rows.n_classes] as usize];
-    for (row, &class) in (0..).zip(rows.classes) {
-        if class >= 0 {
-            let next = &mut next[class as usize];
-            order[*next as usize] = row;
-            *next += 1;
+    let mut places: Vec<Vec<_>> = counts.iter().map(|_| vec![]).collect();
+    let mut rest = order.as_mut_slice();
+    for class in 0..rows.n_classes {
+        for (counts, places) in counts.iter().zip(&mut places) {
+            let (mine, others) = rest.split_at_mut(counts[class] as usize);
+            places.push(mine.iter_mut());
+            rest = others;
         }
     }
+    let Ok(_) = threads::try_pieces(threads, &mut places, 1, |i, places| {
+        for row in range(i) {
+            if let Ok(class) = usize::try_from(rows.classes[row])
+                && let Some(place) = places[0][class].next()
+            {
+                *place = row as i64;
+            }
+        }
+        Ok::<_, Infallible>(())
+    });
     (order, starts)
 }
 
-fn count_piece(rows: &Rows, from: usize, to: usize) -> Vec<i128> {
+/// Gives each row the next card of its class's stack, -1 where it has no class; `cards` has the stacks one after the other.
+pub fn deal(rows: &Rows, cards: &[i32], threads: usize) -> Result<Vec<i32>, Error> {
+    let rows = Rows { weights: Weights::Ones, ..*rows };
+    let (piece, threads) = (piece_rows(&rows), threads::worth(threads, rows.len()));
+    let range = |i: usize| i * piece..rows.len().min((i + 1) * piece);
+    let mut counts =
+        threads::map(threads, rows.len().div_ceil(piece), |i| count_piece(&rows, range(i)));
+    let mut next = 0;
+    for class in 0..rows.n_classes {
+        for counts in &mut counts {
+            next += std::mem::replace(&mut counts[class], next);
+        }
+    }
+    demand(next == cards.len() as i128, "there must be a card for each row of a class")?;
+    let mut dealt = vec![-1; rows.len()];
+    threads::try_pieces(threads, &mut dealt, piece, |i, dealt| {
+        let mut next: Vec<usize> = counts[i].iter().map(|&at| at as usize).collect();
+        for (dealt, &class) in dealt.iter_mut().zip(&rows.classes[range(i)]) {
+            if let Ok(class) = usize::try_from(class) {
+                *dealt = cards[next[class]];
+                next[class] += 1;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(dealt)
+}
+
+fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
     let mut found = vec![0; rows.n_classes];
     if let Weights::Ones = rows.weights {
-        count_ones(&rows.classes[from..to], &mut found);
+        count_ones(&rows.classes[range], &mut found);
         return found;
     }
-    for row in from..to {
+    for row in range {
         if rows.classes[row] >= 0 {
             found[rows.classes[row] as usize] += rows.weight(row) as i128;
         }

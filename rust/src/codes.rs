@@ -1,7 +1,7 @@
 //! Counts of whole-number values per class, and the span of values to count.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Columns, Whole, along, each_whole};
+use crate::columns::{Block, Columns, Whole, along, each_whole, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const BLOCK: usize = 512;
 /// Rows a thread takes at a time.
 const PIECE: usize = 1 << 14;
+/// Values whose counts are added up at a time.
+const MERGED: usize = 1 << 12;
 /// A table beyond this many bytes is not replicated per thread.
 const REPLICABLE: usize = 1 << 25;
 
@@ -63,29 +65,30 @@ impl Ranges {
     }
 }
 
-/// Counts the rows of each class that have each value, `[value][class]`; values outside their range are passed over.
+/// Counts the rows of each class that have each value, `[value][class]`; values outside their range are passed over. Answers too
+/// whether there was one, other than the lowest `i64`.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
     rows: &Rows,
     threads: usize,
-) -> Result<Integers, Error> {
+) -> Result<(Integers, bool), Error> {
     columns.demand_rows(rows.len())?;
     columns.demand_whole()?;
     let values = rows.len().saturating_mul(columns.features());
     let threads = threads::worth(threads, values);
     let shape = vec![ranges.total, rows.n_classes];
     let task = Task { columns, ranges, rows, threads };
-    let whole: Vec<i64> = match rows.weights {
+    let (whole, outside): (Vec<i64>, bool) = match rows.weights {
         Weights::Ones if rows.len() <= u32::MAX as usize => task.count(|_| 1_u32),
         Weights::Ones => task.count(|_| 1_i64),
         Weights::Whole(w) => task.count(|row| w[row]),
         Weights::Parts(_) => {
-            let parts: Vec<i128> = task.count(|row| rows.weight(row) as i128);
-            return counted(&parts, shape, rows.digits());
+            let (parts, outside): (Vec<i128>, bool) = task.count(|row| rows.weight(row) as i128);
+            return Ok((counted(&parts, shape, rows.digits())?, outside));
         }
     };
-    Ok(Integers::whole(shape, whole))
+    Ok((Integers::whole(shape, whole), outside))
 }
 
 /// A cell of a table.
@@ -102,123 +105,210 @@ struct Task<'a, 'b> {
     threads: usize,
 }
 
+/// Counts of some features, `[class][value]`.
+struct Counts<N> {
+    features: Range<usize>,
+    cells: Vec<N>,
+    /// Whether a value was outside its range.
+    outside: bool,
+}
+
 impl Task<'_, '_> {
     /// Counts with a table per thread, or, when that would be large, a thread per feature.
     fn count<N: Cell + Into<T>, T: Cell>(
         self,
         weight: impl Fn(usize) -> N + Copy + Sync,
-    ) -> Vec<T> {
+    ) -> (Vec<T>, bool) {
         let Task { columns, ranges, rows, threads } = self;
+        let (n, features) = (rows.len(), columns.features());
         let cells = ranges.total * rows.n_classes;
         let narrow = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
         let tables = if threads == 1 || narrow {
             let next = AtomicUsize::new(0);
-            let pieces = rows.len().div_ceil(PIECE);
-            threads::map(threads, threads.min(pieces), |_| {
-                let mut table = vec![N::default(); cells];
+            threads::map(threads, threads.min(n.div_ceil(PIECE)), |_| {
+                let mut counts = self.nothing(0..features);
                 loop {
                     let from = next.fetch_add(1, Ordering::Relaxed).saturating_mul(PIECE);
-                    if from >= rows.len() {
-                        return table;
+                    if from >= n {
+                        return counts;
                     }
-                    let range = from..rows.len().min(from + PIECE);
-                    self.add_rows(0..columns.features(), range, weight, &mut table);
+                    self.add_rows(from..n.min(from + PIECE), weight, &mut counts);
                 }
             })
         } else {
-            let mut table = vec![N::default(); cells];
-            self.by_feature(&mut table, weight);
-            vec![table]
+            let group = features.div_ceil(4 * threads).max(1);
+            threads::map(threads, features.div_ceil(group), |i| {
+                let mut counts = self.nothing(i * group..features.min((i + 1) * group));
+                self.add_rows(0..n, weight, &mut counts);
+                counts
+            })
         };
-        let mut tables = tables.into_iter();
-        let first = tables.next().unwrap_or_else(|| vec![N::default(); cells]);
-        let mut total: Vec<T> = first.into_iter().map(Into::into).collect();
-        for table in tables {
-            for (total, count) in total.iter_mut().zip(table) {
-                *total += count.into();
-            }
-        }
-        total
+        let mut total = vec![T::default(); cells];
+        let Ok(_) =
+            threads::try_pieces(threads, &mut total, MERGED * rows.n_classes, |i, total| {
+                tables.iter().for_each(|counts| self.merge(counts, i * MERGED, total));
+                Ok::<_, Infallible>(())
+            });
+        (total, tables.iter().any(|counts| counts.outside))
     }
 
-    /// A thread per feature.
-    fn by_feature<N: Cell>(self, table: &mut [N], weight: impl Fn(usize) -> N + Copy + Sync) {
-        let (n, n_rows) = (self.columns.features(), self.rows.len());
-        let group = n.div_ceil(4 * self.threads).max(1);
-        let mut rest = table;
-        let mut slots = vec![];
-        for first in (0..n).step_by(group) {
-            let features = first..n.min(first + group);
-            let size: u64 = self.ranges.ranges[features.clone()].iter().map(|r| r.size).sum();
-            let (mine, others) = rest.split_at_mut(size as usize * self.rows.n_classes);
-            slots.push((features, mine));
-            rest = others;
-        }
-        let Ok(_) = threads::try_pieces(self.threads, &mut slots, 1, |_, slot| {
-            for (features, table) in slot {
-                self.add_rows(features.clone(), 0..n_rows, weight, table);
-            }
-            Ok::<_, Infallible>(())
-        });
+    /// The values of some features, as rows of the table of all.
+    fn values(self, features: &Range<usize>) -> Range<usize> {
+        let start = |feature: usize| match self.ranges.ranges.get(feature) {
+            Some(range) => range.start,
+            None => self.ranges.total,
+        };
+        start(features.start)..start(features.end)
     }
 
-    /// Adds these rows of these features to a table that begins with the first of them.
+    fn nothing<N: Cell>(self, features: Range<usize>) -> Counts<N> {
+        let cells = vec![N::default(); self.values(&features).len() * self.rows.n_classes];
+        Counts { features, cells, outside: false }
+    }
+
+    /// Adds counts to a part of all, `[value][class]`, that begins with this value.
+    fn merge<N: Cell + Into<T>, T: Cell>(self, counts: &Counts<N>, first: usize, total: &mut [T]) {
+        let (values, n) = (self.values(&counts.features), self.rows.n_classes);
+        let from = first.max(values.start);
+        let to = values.end.min(first + total.len() / n.max(1));
+        if from >= to {
+            return;
+        }
+        for (class, cells) in counts.cells.chunks_exact(values.len()).enumerate() {
+            let total = total[(from - first) * n + class..].iter_mut().step_by(n);
+            let cells = &cells[from - values.start..to - values.start];
+            total.zip(cells).for_each(|(total, &count)| *total += count.into());
+        }
+    }
+
+    /// Adds these rows.
     fn add_rows<N: Cell>(
         self,
-        features: Range<usize>,
         range: Range<usize>,
         weight: impl Fn(usize) -> N + Copy,
-        table: &mut [N],
+        counts: &mut Counts<N>,
     ) {
         let (ranges, rows) = (&self.ranges.ranges, self.rows);
-        let Some(base) = ranges.get(features.start).map(|range| range.start) else {
-            return;
-        };
+        let values = self.values(&counts.features);
+        let mut places = vec![0; BLOCK.max(counts.features.len())];
         for from in range.clone().step_by(BLOCK) {
             let part = from..range.end.min(from + BLOCK);
-            for (first, block, cols) in self.columns.pieces(features.clone()) {
-                let ranges = &ranges[first..first + cols.len()];
+            for (first, block, cols) in self.columns.pieces(counts.features.clone()) {
+                let own = Places::new(&ranges[first..first + cols.len()], &values);
                 each_whole!(block, view => {
                     let view = view.slice(s![part.clone(), cols]);
                     let classes = &rows.classes[part.clone()];
                     let weight = |row| weight(from + row);
-                    add_block(view, base, ranges, classes, rows.n_classes, weight, table)
+                    counts.outside |=
+                        add_block(view, &own, classes, weight, &mut counts.cells, &mut places);
                 }, ());
             }
         }
     }
 }
 
+/// Where values of some features are counted, field by field.
+struct Places {
+    low: Vec<i64>,
+    size: Vec<u64>,
+    start: Vec<u64>,
+    /// Values of all features that are counted together.
+    width: u64,
+}
+
+impl Places {
+    fn new(ranges: &[ValueRange], values: &Range<usize>) -> Self {
+        Places {
+            low: ranges.iter().map(|range| range.low).collect(),
+            size: ranges.iter().map(|range| range.size).collect(),
+            start: ranges.iter().map(|range| (range.start - values.start) as u64).collect(),
+            width: values.len() as u64,
+        }
+    }
+}
+
+/// Adds a block of rows; answers whether a value that is there is outside its range.
 #[inline(always)]
 fn add_block<T: Whole, N: Cell>(
     view: ArrayView2<T>,
-    base: usize,
-    ranges: &[ValueRange],
+    Places { low, size, start, width }: &Places,
     classes: &[i32],
-    n_classes: usize,
     weight: impl Fn(usize) -> N,
     table: &mut [N],
-) {
-    let mut grow = |x: T, range: &ValueRange, class: i32, row: usize| {
-        let k = x.above(range.low);
-        if k < range.size && class >= 0 {
-            let cell = (range.start - base + k as usize) * n_classes + class as usize;
-            table[cell] += weight(row);
+    places: &mut [u64],
+) -> bool {
+    let mut add = |place: u64, weight: N| {
+        if let Some(cell) = table.get_mut(place as usize) {
+            *cell += weight;
         }
     };
+    let mut odd = false;
     if view.ncols() > 1 && view.strides()[1] == 1 {
+        let places = &mut places[..view.ncols()];
         for (row, (values, &class)) in view.rows().into_iter().zip(classes).enumerate() {
-            if let Some(values) = values.to_slice() {
-                for (&x, range) in values.iter().zip(ranges) {
-                    grow(x, range, class, row);
-                }
+            if let (Some(values), Ok(class)) = (values.to_slice(), u64::try_from(class)) {
+                odd |= place_row(values, low, size, start, class * width, places);
+                let weight = weight(row);
+                places.iter().for_each(|&place| add(place, weight));
             }
         }
-        return;
+    } else {
+        for (j, column) in view.columns().into_iter().enumerate() {
+            along(column, classes.iter().enumerate(), |x, (row, &class)| {
+                let k = x.above(low[j]);
+                odd |= (k >= size[j]) & (class >= 0);
+                if k < size[j] && class >= 0 {
+                    add(start[j] + k + class as u64 * width, weight(row));
+                }
+            });
+        }
     }
-    for (column, range) in view.columns().into_iter().zip(ranges) {
-        along(column, classes.iter().enumerate(), |x, (row, &class)| grow(x, range, class, row));
-    }
+    let there = |((row, column), x): ((usize, usize), &T)| {
+        let (range, k) = (size[column], x.above(low[column]));
+        classes[row] >= 0 && k >= range && x.whole() != Some(i64::MIN)
+    };
+    odd && view.indexed_iter().any(there)
+}
+
+/// Where a row's values are counted, no place for those outside their range; whether there are such.
+#[inline(always)]
+fn place_row<T: Whole>(
+    values: &[T],
+    low: &[i64],
+    size: &[u64],
+    start: &[u64],
+    base: u64,
+    places: &mut [u64],
+) -> bool {
+    wide!({
+        let mut odd = false;
+        let ranges = low.iter().zip(size).zip(start);
+        for ((&x, place), ((&low, &size), &start)) in values.iter().zip(places).zip(ranges) {
+            let k = x.above(low);
+            odd |= k >= size;
+            *place = if k < size { base + start + k } else { u64::MAX };
+        }
+        odd
+    })
+}
+
+/// Values as numbers from `low` up; -1 for those that are not among the `size` there are.
+pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
+    let (n, width) = column.shape();
+    demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
+    demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
+    let mut out = vec![0; n];
+    threads::try_pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
+        each_whole!(column, view => {
+            let part = view.slice(s![i * PIECE..i * PIECE + out.len(), 0]);
+            wide!(pair(out, part, |out, x| {
+                let k = x.above(low);
+                *out = if k < size as u64 { k as i32 } else { -1 };
+            }));
+        }, ());
+        Ok::<_, Error>(())
+    })?;
+    Ok(out)
 }
 
 /// Lowest and highest value per feature, the lowest `i64` passed over; (0, -1) where there is none.

@@ -227,6 +227,60 @@ pub fn encode_records(
     }
 }
 
+/// The record of each code, one after the other.
+pub fn decode_records(
+    records: &[u8],
+    width: usize,
+    codes: &[i32],
+    threads: usize,
+) -> Result<Vec<u8>, Error> {
+    let mut out = vec![0; codes.len().saturating_mul(width)];
+    if width == 0 {
+        return Ok(out);
+    }
+    threads::try_pieces(
+        threads::worth(threads, codes.len()),
+        &mut out,
+        DECODED * width,
+        |i, out| {
+            let codes = codes[i * DECODED..].iter();
+            let fine = match width {
+                1 => decode::<1>(records, codes, out),
+                4 => decode::<4>(records, codes, out),
+                8 => decode::<8>(records, codes, out),
+                _ => out.chunks_exact_mut(width).zip(codes).try_for_each(|(out, &code)| {
+                    let from = usize::try_from(code).ok()?.checked_mul(width)?;
+                    out.copy_from_slice(records.get(from..from + width)?);
+                    Some(())
+                }),
+            };
+            demand(fine.is_some(), "codes must be those of records")
+        },
+    )?;
+    Ok(out)
+}
+
+/// Codes whose records are put in order at a time.
+const DECODED: usize = 1 << 15;
+
+/// Records of a width that is known; none if there is a code without one.
+#[inline(always)]
+fn decode<'a, const WIDTH: usize>(
+    records: &[u8],
+    codes: impl Iterator<Item = &'a i32>,
+    out: &mut [u8],
+) -> Option<()> {
+    let (records, _) = records.as_chunks::<WIDTH>();
+    let mut fine = true;
+    for (out, &code) in out.as_chunks_mut::<WIDTH>().0.iter_mut().zip(codes) {
+        match records.get(code as usize) {
+            Some(record) => *out = *record,
+            None => fine = false,
+        }
+    }
+    fine.then_some(())
+}
+
 /// Records as wide as an integer are compared as one.
 fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
     let (words, _) = records.as_chunks::<WIDTH>();

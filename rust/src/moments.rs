@@ -28,7 +28,7 @@ const TILE_FEATURES: usize = 256;
 /// Rows per block: so few that their parts add up exactly, each times a light weight too.
 const BLOCK: usize = 4096;
 const LIGHT: i64 = 16;
-const MOST_PIECES: usize = 64;
+const MOST_PIECES: usize = 256;
 
 /// A sum of what may be far.
 pub type Far = Int<18>;

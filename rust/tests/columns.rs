@@ -8,7 +8,7 @@ use ndarray::{Array2, array};
 
 mod classes {
     use super::*;
-    use _core::classes::{by_class, count_classes, counted};
+    use _core::classes::{by_class, count_classes, counted, deal};
     use _core::integers::{DIGITS, PARTS};
 
     #[test]
@@ -29,7 +29,30 @@ mod classes {
     fn rows_by_class() {
         let classes = [2, 0, -1, 2, 0];
         let rows = Rows::new(&classes, 4, Weights::Ones).unwrap();
-        assert_eq!(by_class(&rows), (vec![1, 4, 0, 3], vec![0, 2, 2, 4, 4]));
+        assert_eq!(by_class(&rows, 1), (vec![1, 4, 0, 3], vec![0, 2, 2, 4, 4]));
+        assert_eq!(deal(&rows, &[7, 8, 5, 6], 1), Ok(vec![5, 7, -1, 6, 8]));
+        assert!(deal(&rows, &[7, 8, 5], 1).is_err());
+    }
+
+    #[test]
+    fn many_threads_deal_and_gather_as_one() {
+        let classes: Vec<i32> = (0..300_000).map(|i| i * 7 % 11 % 5 - 1).collect();
+        let rows = Rows::on(3, &classes, 4, Weights::Ones).unwrap();
+        let (order, starts) = by_class(&rows, 1);
+        assert_eq!(by_class(&rows, 3), (order.clone(), starts));
+        let cards: Vec<i32> = order.iter().map(|&row| row as i32).collect();
+        let dealt = deal(&rows, &cards, 3).unwrap();
+        for (row, (&card, &class)) in (0..).zip(dealt.iter().zip(&classes)) {
+            assert_eq!(card, if class < 0 { -1 } else { row });
+        }
+        assert!(Rows::on(3, &classes, 3, Weights::Ones).is_err());
+    }
+
+    #[test]
+    fn a_class_for_each_row() {
+        let classes: Vec<i32> = (0..100_000).collect();
+        let rows = Rows::new(&classes, 100_000, Weights::Ones).unwrap();
+        assert!(count_classes(&rows, 2).iter().all(|&n| n == 1));
     }
 
     #[test]
@@ -160,7 +183,7 @@ mod bins {
 
 mod codes {
     use super::*;
-    use _core::codes::{Ranges, count_codes, span};
+    use _core::codes::{Ranges, count_codes, shifted, span};
 
     #[test]
     fn counts_values_in_range() {
@@ -169,8 +192,13 @@ mod codes {
         let classes = [0, 1, 0, 0];
         let rows = Rows::new(&classes, 2, Weights::Ones).unwrap();
         let ranges = Ranges::new(&[3, -1], &[2, 1], 2, 2).unwrap();
-        let found = count_codes(&columns, &ranges, &rows, 1).unwrap();
+        let (found, outside) = count_codes(&columns, &ranges, &rows, 1).unwrap();
         assert_eq!(found.values(0), [2., 0., 0., 1., 2., 0.]);
+        assert!(outside);
+        let ranges = Ranges::new(&[3, -1], &[7, 2], 2, 2).unwrap();
+        assert!(!count_codes(&columns, &ranges, &rows, 1).unwrap().1);
+        let column = Block::I64(x.slice(ndarray::s![.., 1..]));
+        assert_eq!(shifted(&column, -1, 1, 1), Ok(vec![0, -1, 0, -1]));
         assert_eq!(span(&columns, 1), Ok((vec![3, -1], vec![9, 0])));
     }
 

@@ -15,6 +15,22 @@ fn codes_follow_first_occurrence() {
 }
 
 #[test]
+fn codes_as_records() {
+    for width in [1, 2, 3, 4, 8] {
+        let records: Vec<u8> = (0..5 * width as u8).collect();
+        let codes: Vec<i32> = (0..70_000).map(|i| i * 3 % 5).collect();
+        let expected: Vec<u8> =
+            codes.iter().flat_map(|&c| records[c as usize * width..][..width].to_vec()).collect();
+        for threads in [1, 3] {
+            assert_eq!(decode_records(&records, width, &codes, threads), Ok(expected.clone()));
+        }
+        assert!(decode_records(&records, width, &[0, 5], 1).is_err());
+        assert!(decode_records(&records, width, &[-1], 1).is_err());
+    }
+    assert_eq!(decode_records(&[], 0, &[0, 0], 1), Ok(vec![]));
+}
+
+#[test]
 fn every_width_and_thread_count_agrees() {
     for width in 1..=9 {
         let n = 70_000;

@@ -39,6 +39,9 @@ def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int
     Returns the code of each row, the row at which each code first occurs, and how often each occurs.
     """
 
+def decode_records(records: NDArray[np.uint8], codes: Codes, threads: int) -> NDArray[np.uint8]:
+    """The record of each code, one after the other: the bytes of ``records[codes]``."""
+
 def encode_strings(
     offsets: Column,
     data: NDArray[np.uint8],
@@ -145,8 +148,14 @@ def one_less(
     ``enough``: what must be left of a sum of squares, as a share of it and as a multiple of the least variance.
     """
 
-def by_class(classes: Codes, n_classes: int) -> tuple[Int, Int]:
+def by_class(classes: Codes, n_classes: int, threads: int) -> tuple[Int, Int]:
     """The rows of each class, class after class and within each in order; where each class begins, and their number."""
+
+def deal(classes: Codes, n_classes: int, cards: Codes, threads: int) -> Codes:
+    """Each row's card: the next of its class's stack, -1 where it has no class; ``cards`` are the stacks, class after class."""
+
+def shifted(column: Column, low: int, n_values: int, threads: int) -> Codes:
+    """Integers less ``low``; -1 where that is not one of 0 .. n_values - 1."""
 
 def count_moments(
     columns: Sequence[Column],
@@ -171,10 +180,10 @@ def count_codes(
     n_classes: int,
     weights: RowWeights,
     threads: int,
-) -> Integers:
+) -> tuple[Integers, bool]:
     """Rows (sum of size, C): feature f's value low[f] + k is row sum(size[:f]) + k.
 
-    Values outside low[f] .. low[f] + size[f] - 1 are passed over.
+    Values outside low[f] .. low[f] + size[f] - 1 are passed over; also whether there are such, beside the lowest int64.
     """
 
 def count_flags(

@@ -25,6 +25,7 @@ from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.table import aligned, batches
 from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
+from banbury.threads import taken
 from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
@@ -258,7 +259,7 @@ class Model:
         if (work := elsewhere(rows)) is not None:
             return work.answered(self, "predict", costs=costs, unsure=unsure, **reading)  # type: ignore[no-any-return]
         if costs is None and unsure is None:
-            return np.asarray(self.labels[self._best(self._scored(rows, self._wanted, reading))])
+            return taken(self.labels, self._best(self._scored(rows, self._wanted, reading)), self.threads)
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         matrix = None if costs is None else cost_matrix(costs, self.classes)

@@ -860,14 +860,16 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
     labels = dense(labels, threads)
     refuse_continuous(labels.values, batch.n_rows)
-    classes = code_numbers(labels)
-    skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
+    classes = code_numbers(labels, threads)
     if weights is not None:
+        skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
         given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
         classes, weights = weighed(classes, weights)
         assert weights is not None
         _warn_of_light(given - int(np.count_nonzero(weighing(weights))))
     rows = RowsToCount(batch, labels.values, classes, weights, threads)
+    if weights is None:
+        skipped = batch.n_rows - int(rows.per_class.value.sum())
     counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):
         schema = schema.with_features((group, features) for group, features, _ in counted)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 
 MOST_THREADS = 1024
+MANY = 1 << 15  # labels that pay for threads
 T = TypeVar("T")
 
 
@@ -29,6 +31,14 @@ def n_threads(threads: int | None) -> int:
             "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
         )
     return int(threads)
+
+
+def taken(labels: NDArray[Any], numbers: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
+    """The label of each number."""
+    if len(numbers) < MANY or numbers.dtype != np.int32 or labels.dtype.hasobject:
+        return np.asarray(labels[numbers])
+    records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), labels.itemsize)
+    return _core.decode_records(records, numbers, n_threads(threads)).view(labels.dtype)
 
 
 def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:

@@ -138,6 +138,8 @@ pub(super) struct HeldRows<'py> {
     classes: Held<'py, i32>,
     pub(super) n_classes: usize,
     weights: Option<HeldWeights<'py>>,
+    /// That check them.
+    threads: usize,
 }
 
 enum HeldWeights<'py> {
@@ -163,7 +165,13 @@ impl<'py> HeldRows<'py> {
             classes: Held::new(classes, "classes", 1)?,
             n_classes: size(n_classes, "n_classes")?,
             weights: weights.map(held).transpose()?,
+            threads: 1,
         })
+    }
+
+    /// The same, checked on that many threads.
+    pub(super) fn on(self, threads: usize) -> Self {
+        HeldRows { threads, ..self }
     }
 
     /// Calls `f` without the GIL.
@@ -177,8 +185,8 @@ impl<'py> HeldRows<'py> {
             Some(HeldWeights::Whole(weights)) => Weights::Whole(weights.slice()),
             Some(HeldWeights::Parts(weights)) => Weights::Parts(weights.slice().as_chunks::<2>().0),
         };
-        let (classes, n_classes) = (self.classes.slice(), self.n_classes);
-        Ok(py.detach(|| f(&Rows::new(classes, n_classes, weights)?))?)
+        let (classes, n_classes, threads) = (self.classes.slice(), self.n_classes, self.threads);
+        Ok(py.detach(|| f(&Rows::on(threads, classes, n_classes, weights)?))?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::flags::{self, Thresholds};
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
 use crate::{bins, moments, products};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 #[pyfunction]
@@ -19,7 +19,8 @@ pub(super) fn count_classes(
     weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
 ) -> PyResult<Integers> {
-    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let threads = at_least_one(threads)?;
+    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
     let found = held.with(py, |rows| {
         counted(&classes::count_classes(rows, threads), vec![rows.n_classes], rows.digits())
     })?;
@@ -96,8 +97,8 @@ macro_rules! measured {
             let columns = held_columns.columns()?;
             let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
             let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-            let held = HeldRows::new(classes, n_classes, weights)?;
             let threads = at_least_one(threads)?;
+            let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
             let found = held.with(py, |rows| $kernel(&columns, &scale, rows, threads))?;
             Ok((Integers(found.rows), Integers(found.sums)))
         }
@@ -110,10 +111,42 @@ pub(super) fn by_class<'py>(
     py: Python<'py>,
     classes: &Bound<'py, PyAny>,
     n_classes: i64,
+    threads: i64,
 ) -> PyResult<(Int1<'py>, Int1<'py>)> {
-    let held = HeldRows::new(classes, n_classes, None)?;
-    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows)))?;
+    let threads = at_least_one(threads)?;
+    let held = HeldRows::new(classes, n_classes, None)?.on(threads);
+    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, threads)))?;
     Ok((order.into_pyarray(py), starts.into_pyarray(py)))
+}
+
+#[pyfunction]
+pub(super) fn deal<'py>(
+    py: Python<'py>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    cards: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    let (cards, threads) = (Held::<i32>::new(cards, "cards", 1)?, at_least_one(threads)?);
+    let held = HeldRows::new(classes, n_classes, None)?.on(threads);
+    let cards = cards.slice();
+    Ok(held.with(py, |rows| classes::deal(rows, cards, threads))?.into_pyarray(py))
+}
+
+/// The numbers of integers above `low`, -1 where they are not below `low + size`.
+#[pyfunction]
+pub(super) fn shifted<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    low: i64,
+    n_values: i64,
+    threads: i64,
+) -> PyResult<Bound<'py, PyArray1<i32>>> {
+    let held = HeldBlock::new(column)?;
+    let (column, n_values, threads) =
+        (held.block()?, size(n_values, "n_values")?, at_least_one(threads)?);
+    let found = py.detach(|| codes::shifted(&column, low, n_values, threads))?;
+    Ok(found.into_pyarray(py))
 }
 
 #[pyfunction]
@@ -126,14 +159,16 @@ pub(super) fn count_codes(
     n_classes: i64,
     weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Integers> {
+) -> PyResult<(Integers, bool)> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (low, size) = (Held::new(low, "low", 1)?, Held::new(size, "size", 1)?);
-    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let threads = at_least_one(threads)?;
+    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
     let ranges = Ranges::new(low.slice(), size.slice(), columns.features(), held.n_classes)?;
-    let found = held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, threads))?;
-    Ok(Integers(found))
+    let (found, outside) =
+        held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, threads))?;
+    Ok((Integers(found), outside))
 }
 
 #[pyfunction]
@@ -150,7 +185,8 @@ pub(super) fn count_flags(
     let columns = held_columns.columns()?;
     let threshold = Held::new(threshold, "threshold", 1)?;
     let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
-    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let threads = at_least_one(threads)?;
+    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
     let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, threads))?;
     Ok(Integers(found))
 }

@@ -40,6 +40,20 @@ pub(super) fn encode_records<'py>(
 }
 
 #[pyfunction]
+pub(super) fn decode_records<'py>(
+    py: Python<'py>,
+    records: &Bound<'py, PyAny>,
+    codes: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let (records, threads) = (Held::<u8>::new(records, "records", 2)?, at_least_one(threads)?);
+    let codes = Held::<i32>::new(codes, "codes", 1)?;
+    let (width, bytes, codes) = (records.array.shape()[1], records.slice(), codes.slice());
+    let found = py.detach(|| encode::decode_records(bytes, width, codes, threads))?;
+    Ok(found.into_pyarray(py))
+}
+
+#[pyfunction]
 pub(super) fn encode_strings<'py>(
     py: Python<'py>,
     offsets: &Bound<'py, PyAny>,

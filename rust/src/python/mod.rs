@@ -68,11 +68,11 @@ mod _core {
     #[pymodule_export]
     use super::count::{
         bins_of, by_class, count_classes, count_codes, count_flags, count_moments, count_products,
-        has_twins, not_counts, one_less, span,
+        deal, has_twins, not_counts, one_less, shifted, span,
     };
     #[pymodule_export]
     use super::encode::{
-        any_leading_zero, checksum, encode_objects, encode_records, encode_strings,
+        any_leading_zero, checksum, decode_records, encode_objects, encode_records, encode_strings,
     };
     #[pymodule_export]
     use super::integers::{Integers, deviations, parts_of};

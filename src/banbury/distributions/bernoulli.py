@@ -33,11 +33,10 @@ from banbury.distributions.family import (
 from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.keys import (
     KeyCounter,
-    count_codes,
+    count_values,
     dense_numbers,
     finite_numbers,
     kind_of,
-    narrow,
     scalar_keys,
 )
 from banbury.distributions.leave_one_out import Shares, by_cells
@@ -201,8 +200,8 @@ class FlagCounter(KeyCounter):
             return features, Counts((KEYS,) * len(features), answers)
         parts = {f: answers.take(np.arange(2 * k, 2 * k + 2), 0) for k, f in enumerate(numeric)}
         words = [f for f in range(len(features)) if f not in parts]
-        columns = [narrow(rows.batch.codes(features[f].name), rows) for f in words]
-        for f, (keys, cells) in zip(words, count_codes([features[f] for f in words], columns, rows), strict=True):
+        counted = count_values([features[f] for f in words], [None] * len(words), rows)
+        for f, (keys, cells) in zip(words, counted, strict=True):
             parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features[f].name)), 2, 0)
         return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
 

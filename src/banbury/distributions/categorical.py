@@ -32,7 +32,7 @@ from banbury.distributions.family import (
     side_by_side,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of, narrow
+from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, kind_of
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.distributions.trees import flat, prior_of
 from banbury.readers import Batch, Codes
@@ -190,8 +190,7 @@ class ValueCounter(KeyCounter):
         return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        columns = [narrow(rows.batch.codes(feature.name, feature.kind), rows) for feature in features]
-        counted = zip(features, count_codes(features, columns, rows), strict=True)
+        counted = zip(features, count_values(features, [feature.kind for feature in features], rows), strict=True)
         parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
         return features, Counts.join(parts, len(rows.labels))
 

@@ -247,7 +247,7 @@ def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random
     for pairs, counts, scale in weighed:
         drawn = _gamma(pairs.cells(counts, n_classes) + per_row(alpha, pairs), rng)
         total += drawn.sum(axis=0)
-        _set_cells(weights, pairs, np.log(drawn), scale)
+        set_cells(weights, pairs, np.log(drawn), scale)
     return WordScores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
 
 
@@ -261,7 +261,7 @@ def _gamma(shape: Real, rng: np.random.Generator) -> Real:
     return np.maximum(rng.standard_gamma(shape), TINY)
 
 
-def _set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale: Real | None) -> None:
+def set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale: Real | None) -> None:
     """Rows that have a number of their own for every class."""
     n, n_classes = cells.shape
     starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
@@ -340,7 +340,7 @@ def normalised_complement(weighed: WeighedWords, how: How, alpha: float | Real) 
         common, values = complement_rows(pairs, counts, a)
         cells = np.broadcast_to(common[:, None], (len(common), n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(common))), pairs.classes] = values
-        _set_cells(weights, pairs, cells / size, scale)
+        set_cells(weights, pairs, cells / size, scale)
     return WordScores(weights, base / size, np.zeros(n_classes))
 
 
@@ -361,7 +361,7 @@ def drawn_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng
     size = _divisor(words.n_words * base - logs, words) if norm else np.ones(n_classes)
     rng.bit_generator.state = before  # the same draw once more, now that its sums are known
     for pairs, drawn, scale in _elsewhere(weighed, alpha, rng):
-        _set_cells(weights, pairs, -np.log(drawn) / size, scale)
+        set_cells(weights, pairs, -np.log(drawn) / size, scale)
     return WordScores(weights, base / size, np.zeros(n_classes))
 
 
@@ -384,7 +384,7 @@ def drawn_log_odds(weighed: WeighedWords, alpha: float | Real, rng: np.random.Ge
         rest = np.maximum(own.sum(axis=1, keepdims=True) - own, 0.0)
         drawn = _gamma(np.stack([own + a, rest + a], axis=-1), rng)
         totals += drawn.sum(axis=0)
-        _set_cells(weights, pairs, -margin * np.diff(np.log(drawn))[..., 0], scale)
+        set_cells(weights, pairs, -margin * np.diff(np.log(drawn))[..., 0], scale)
     base = margin * np.diff(-multinomial_base(totals, weighed.words.n_words))[..., 0]
     return WordScores(weights, base, np.zeros(n_classes), margin=margin)
 
@@ -403,19 +403,91 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
         return _bernoulli_each(words, a, once)
     present, absent = log_shares(np.zeros(n_classes), words.texts, a)
     weights = _core.Weights(n_classes, present - absent)
-    constant, n_pairs, certain = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
+    like = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
-        yes, no = log_shares(counts, words.texts[pairs.classes], a)
+        weights.set(
+            pairs.ids,
+            np.zeros(len(pairs.ids)),
+            None,
+            pairs.starts,
+            pairs.classes,
+            presence(counts, words.texts[pairs.classes], a),
+        )
+        like.add(pairs, counts)
+    constant, certain = like.absent(words.n_words, words.texts, a)
+    return WordScores(weights, np.zeros(n_classes), constant, None, certain if certain.any() else None)
+
+
+def presence(documents: NDArray[Any], texts: Real, a: float) -> Real:
+    """What a word's presence changes."""
+    yes, no = log_shares(documents, texts, a)
+    sure = np.isneginf(no)
+    return np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))
+
+
+class AlikeWords:
+    """How many words of each class have each count. Absent words say the same where counts are, so that few sums say it all."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_words: list[dict[float, int]] = [{} for _ in range(n_classes)]
+
+    def add(self, pairs: WordClassPairs, counts: NDArray[Any]) -> None:
+        n_classes, most = len(self.n_words), int(counts.max(initial=0)) + 1
+        if n_classes * most <= max(len(counts), 1 << 16) and (counts == np.rint(counts)).all():
+            table = np.bincount(pairs.classes * most + counts.astype(np.int64), minlength=n_classes * most)
+            classes, values = np.divmod(np.flatnonzero(table), most)
+            every = zip(classes.tolist(), values.tolist(), table[table > 0].tolist(), strict=True)
+        else:
+            order = np.lexsort((counts, pairs.classes))
+            both = np.stack([pairs.classes[order], counts[order]])
+            firsts = np.flatnonzero(np.r_[True, (both[:, 1:] != both[:, :-1]).any(axis=0)][: len(order)])
+            sizes = np.diff(np.r_[firsts, len(order)])
+            every = zip(both[0, firsts].astype(int).tolist(), both[1, firsts].tolist(), sizes.tolist(), strict=True)
+        for c, count, n in every:
+            self.n_words[c][count] = self.n_words[c].get(count, 0) + n
+
+    def absent(self, n_words: int, texts: Real, a: float) -> tuple[Real, Int]:
+        """What a text without any word says of each class; and how many words each of its texts has."""
+        both = [self.absent_from(c, n_words, float(texts[c]), a) for c in range(len(texts))]
+        return np.array([says for says, _ in both]), np.array([sure for _, sure in both], dtype=np.int64)
+
+    def absent_from(self, c: int, n_words: int, texts: float, a: float) -> tuple[float, int]:
+        counts = sorted(count for count in self.n_words[c] if count > 0)
+        n = np.array([0, *map(self.n_words[c].__getitem__, counts)])
+        n[0] = n_words - n.sum()
+        _, no = log_shares(np.array([0.0, *counts]), np.float64(texts), a)  # type: ignore[arg-type]
         sure = np.isneginf(no)
-        rows = np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))
-        weights.set(pairs.ids, np.zeros(len(pairs.ids)), None, pairs.starts, pairs.classes, rows)
-        constant += pairs.per_class(np.where(sure, 0.0, no), n_classes)
-        n_pairs += pairs.per_class(np.ones(len(no)), n_classes)
-        certain += pairs.per_class(sure.astype(np.float64), n_classes)
-    constant += (words.n_words - n_pairs) * absent
-    whole = certain.astype(np.int64) if certain.any() else None
-    return WordScores(weights, np.zeros(n_classes), constant, None, whole)
+        return float((n * np.where(sure, 0.0, no)).sum()), int(n[sure].sum())
+
+
+class BernoulliGrowth:
+    """The counts of all words, so that a text more changes the sums of its own class alone."""
+
+    def __init__(self, words: Vocabulary) -> None:
+        self.counts = np.zeros((int(words.ids.max(initial=0)) + 1, words.n_classes))
+        self.like, self.texts, self.n_words = AlikeWords(words.n_classes), words.texts, words.n_words
+        for pairs in words:
+            self.like.add(pairs, pairs.occurrences)
+            self.counts[pairs.per_pair(pairs.ids), pairs.classes] = pairs.occurrences
+
+    def follow(self, pairs: WordClassPairs, texts: Real, a: float, constant: Real) -> Real:
+        """The constant after the counts of these words changed, and the texts of some classes."""
+        before, after = self.counts[pairs.ids], pairs.cells(pairs.occurrences, len(texts))
+        at = np.nonzero(before != after)
+        for c, old, new in zip(at[1].tolist(), before[at].tolist(), after[at].tolist(), strict=True):
+            like = self.like.n_words[c]
+            if old > 0:
+                like[old] -= 1
+                if not like[old]:
+                    del like[old]
+            like[new] = like.get(new, 0) + 1
+        changed = np.union1d(at[1], np.flatnonzero(texts != self.texts)).tolist()
+        self.counts[pairs.ids], self.texts = after, texts
+        constant = constant.copy()
+        for c in changed:
+            constant[c], _ = self.like.absent_from(c, self.n_words, float(texts[c]), a)
+        return constant
 
 
 def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
@@ -427,7 +499,7 @@ def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
         cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
         yes, no = log_shares(cells, words.texts, a[pairs.ids][:, None])
         sure = np.isneginf(no)
-        _set_cells(weights, pairs, np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no)), None)
+        set_cells(weights, pairs, np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no)), None)
         constant += np.where(sure, 0.0, no).sum(axis=0)
         certain += sure.sum(axis=0)
     whole = certain.astype(np.int64) if certain.any() else None
@@ -453,5 +525,5 @@ def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Gener
         no = np.maximum(words.texts - yes, 0.0)
         drawn = np.log(_gamma(np.stack([yes + a, no + a], axis=-1), rng))
         constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)
-        _set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
+        set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
     return WordScores(weights, np.zeros(n_classes), constant)

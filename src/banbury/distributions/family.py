@@ -34,6 +34,7 @@ from banbury.distributions.information import ColumnTest, bits_of_draws
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
 from banbury.sums import Key, Keys, rows_of
+from banbury.threads import n_threads
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
@@ -866,5 +867,5 @@ def check_finite(setting: str, value: Any) -> None:
 
 def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[NDArray[np.int64]]:
     """The row numbers of each class, in order; −1 is none."""
-    order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes)
+    order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes, n_threads(None))
     return [order[a:b] for a, b in pairwise(starts.tolist())]

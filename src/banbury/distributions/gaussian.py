@@ -327,11 +327,12 @@ class Gaussian(Family):
         slow = np.flatnonzero(low.any(axis=1)).tolist()
         quick = np.flatnonzero(~low.any(axis=1)).tolist()
         few = tuple(features[f] for f in slow)
-        total = one_by_one(self, few, sums.select(slow), choice, held_out)
         if not quick:
-            return total
+            return one_by_one(self, few, sums.select(slow), choice, held_out)
         kept, alone = _normal(features, *self._plain(features, sums)).select(quick), sums.select(quick)
-        total += held_out.scores(kept)
+        total = held_out.scores(kept)
+        if slow:
+            total += one_by_one(self, few, sums.select(slow), choice, held_out)
         gains = _gains(kept, alone, floor[quick][:, 0], held_out)
         total[np.arange(len(gains)), held_out.labels] += gains
         doubtful = np.flatnonzero(np.isnan(gains))

@@ -204,7 +204,7 @@ def filled(
         some_of_them = first[start : start + together]
         sizes = np.array([len(column.values) for column in some_of_them], dtype=np.int64)
         codes, low = [column.numbers for column in some_of_them], np.zeros(len(sizes), dtype=np.int64)
-        cells = _core.count_codes(codes, low, sizes, within, size * n_classes, rows.weights, rows.threads)
+        cells, _ = _core.count_codes(codes, low, sizes, within, size * n_classes, rows.weights, rows.threads)
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
 

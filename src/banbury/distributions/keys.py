@@ -23,10 +23,11 @@ from banbury.distributions.family import (
     Stored,
     side_by_side,
 )
-from banbury.readers import Batch, Codes
+from banbury.readers import Batch, Codes, LikelyCodes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
+FEW_CELLS = 2**20
 LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
 
 
@@ -83,10 +84,35 @@ class KeyCounter(Counter):
         return counts
 
 
+def count_values(
+    features: Sequence[Feature], kinds: Sequence[Kind | None], rows: RowsToCount
+) -> list[tuple[Keys, Integers]]:
+    """For each column of the batch the values that occur, in order, and the rows of each.
+
+    Whole numbers are counted in the range that some rows show, so that they are read once; if there are others too, again.
+    """
+    likely = rows.batch.likely_codes([feature.name for feature in features], kinds)
+    if likely is not None and sum(len(column.values) for column in likely) * len(rows.labels) <= FEW_CELLS:
+        found = _count_codes(features, likely, rows)
+        if found is not None:
+            return found
+    each = zip(features, kinds, strict=True)
+    return count_codes(features, [narrow(rows.batch.codes(feature.name, kind), rows) for feature, kind in each], rows)
+
+
 def count_codes(
     features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount
 ) -> list[tuple[Keys, Integers]]:
     """For each column the values that occur, in order, and the rows of each."""
+    found = _count_codes(features, columns, rows)
+    assert found is not None
+    return found
+
+
+def _count_codes(
+    features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount
+) -> list[tuple[Keys, Integers]] | None:
+    """The same; None where there are values outside a range that was but likely."""
     if not columns:
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
@@ -99,7 +125,10 @@ def count_codes(
         raise errors.TooManyCells(text, column=name)
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
-    cells: Integers = rows.counted(_core.count_codes, names, codes, low, size)
+    cells: Integers
+    cells, outside = rows.counted(_core.count_codes, names, codes, low, size)
+    if outside and any(isinstance(column, LikelyCodes) for column in columns):
+        return None
     occupied, counted, start = np.asarray(some(cells).any(axis=1)), [], 0
     for column in columns:
         used = np.flatnonzero(occupied[start : start + len(column.values)])
@@ -126,10 +155,7 @@ def dense(column: Codes, threads: int) -> Codes:
         return column
     plain = np.ascontiguousarray(column.codes)
     if len(column.values) <= 64:
-        shifted = (plain if column.low == 0 else plain - plain.dtype.type(column.low)).astype(np.int32)
-        if plain.dtype == np.int64 and plain.min() == LOWEST:
-            shifted[plain == LOWEST] = -1
-        return Codes(shifted, 0, list(column.values))
+        return Codes(_core.shifted(plain, column.low, len(column.values), threads), 0, list(column.values))
     codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
     values = plain[first].tolist()
     if LOWEST in values:
@@ -170,16 +196,14 @@ def scalar_keys(feature: Feature, keys: Any) -> Keys:
 def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequence[Any]]:
     """The number of each row's value among those that occur, −1 where it is missing; and the values."""
     few = dense(codes, threads)
-    return code_numbers(few), few.values
+    return code_numbers(few, threads), few.values
 
 
-def code_numbers(codes: Codes) -> NDArray[np.int32]:
+def code_numbers(codes: Codes, threads: int = 1) -> NDArray[np.int32]:
     """The number of each row's value among all that may occur, −1 where it is missing."""
     if codes.low == 0 and codes.codes.dtype == np.int32:
         return np.ascontiguousarray(codes.codes)
-    shifted = codes.codes.astype(np.int64) - codes.low
-    outside = (shifted < 0) | (shifted >= len(codes.values))
-    return np.where(outside, -1, shifted).astype(np.int32)
+    return _core.shifted(np.ascontiguousarray(codes.codes), codes.low, len(codes.values), threads)
 
 
 def finite_numbers(rows: ColumnReader, name: str) -> Real:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
+from banbury.distributions.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
 from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
@@ -26,7 +26,7 @@ from banbury.distributions.family import (
     check_positive,
     line_by_line,
 )
-from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, mutual_information, pairs_of
+from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
 from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
 
@@ -194,7 +194,7 @@ class Occurrences(TellingFamily):
 
     def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
-        if self.norm or self.model == "bernoulli" or choice.how in ("gibbs", "map"):
+        if self.norm or choice.how in ("gibbs", "map") or (self.model == "bernoulli" and isinstance(alpha, np.ndarray)):
             return None
         if self.model == "complement":
             return event_models.complement_pseudo_count(choice.how, alpha)
@@ -202,18 +202,15 @@ class Occurrences(TellingFamily):
         return a if np.all(np.asarray(a) > 0) else None
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
-        self._check_shares(words)
+        for pairs in words if self.model == "bernoulli" and self.threshold is None else ():
+            self.check_shares(pairs, words.texts)
         weighed = WeighedWords(words, False, False)
         return event_models.estimated(self.model, weighed, choice.how, alpha, self.norm, False, rng)
 
-    def _check_shares(self, words: Vocabulary) -> None:
+    def check_shares(self, pairs: WordClassPairs, texts: Real) -> None:
         """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
-        if self.model == "bernoulli" and self.threshold is None:
-            for pairs in words:
-                if (pairs.occurrences > words.texts[pairs.classes] * (1.0 + 1e-9)).any():
-                    raise errors.bad_setting(
-                        "model", "bernoulli", "another for counts above 1, or count with threshold=0.0"
-                    )
+        if self.threshold is None and (pairs.occurrences > texts[pairs.classes] * (1.0 + 1e-9)).any():
+            raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
 
     def optional_columns(self, feature: Feature) -> tuple[str, ...]:
         return ()
@@ -276,6 +273,8 @@ class OccurrencesParameters(Parameters):
     ids: Ids
     scores: WordScores
     pseudo_count: float | Real | None
+    growth: BernoulliGrowth | None = None  # of a model whose rows depend on the texts of their classes too
+    stale: bool = False  # whether rows are to be made when they are asked for
 
     @property
     def family(self) -> Occurrences:
@@ -293,15 +292,31 @@ class OccurrencesParameters(Parameters):
         given = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
-        small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
-        if small and self._finite:
+        if self.stale and isinstance(given[1], tuple):
+            asked = np.unique(given[1][1])
+            self._make_rows(self.ids[asked] if len(asked) < len(self.ids) // 4 else None)
+        if self._small and self._finite:
             return [("linear", *given[1:], self.weights, self.scores.constant)]
         scores = self.scores
         return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None)]
 
+    @property
+    def _small(self) -> bool:
+        return len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
+
+    def _make_rows(self, ids: Ids | None) -> None:
+        """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
+        assert isinstance(self.pseudo_count, float)
+        pairs, texts = pairs_of(self.table, self.ids if ids is None else ids), self.table.texts().value
+        cells = pairs.cells(pairs.occurrences, len(texts))
+        event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
+        self.stale = ids is not None
+
     @cached_property
     def weights(self) -> Real:
         """What one occurrence of each column adds, (columns, classes)."""
+        if self.stale:
+            self._make_rows(None)
         _, rows, scale = self.scores.weights.rows(self.ids)
         return np.asarray(scale[:, None] * (rows + self.scores.base))
 
@@ -335,9 +350,19 @@ class OccurrencesParameters(Parameters):
         table, a = sums.table, self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
             return False
+        if self.family.model == "bernoulli" and self._small:
+            return False  # all rows are soon made
         pairs = pairs_of(table, touched[self.features[0].name])
-        counted = table.occurrences().value
-        event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, self.family.model)
+        if self.family.model == "bernoulli":
+            self.family.check_shares(pairs, table.texts().value)
+            if self.growth is None:
+                self.growth = BernoulliGrowth(Vocabulary(table, self.ids, True))
+                self.scores.constant, _ = self.growth.like.absent(len(self.ids), self.growth.texts, float(a))
+            self.scores.constant = self.growth.follow(pairs, table.texts().value, float(a), self.scores.constant)
+            self.stale = True
+        else:
+            counted = table.occurrences().value
+            event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, self.family.model)
         self.table = table
         for kept in ("weights", "_finite"):
             self.__dict__.pop(kept, None)

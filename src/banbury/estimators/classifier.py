@@ -32,6 +32,7 @@ from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.selection import Tuning, held, left_out, tune
 from banbury.table import Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, Touched, count, parts
+from banbury.threads import taken
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
@@ -219,7 +220,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             labels = self.classes_
             if len(labels) != len(model.classes):
                 labels = as_array(model.classes, self._dtype)
-            return np.asarray(labels[best])
+            return taken(labels, best, model.threads)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered
-from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
+from banbury.readers.columns import Codes, Kind, LikelyCodes, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import (
@@ -32,7 +32,18 @@ from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
-__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "Remembering", "Scalar"]
+__all__ = [
+    "MISSING_VALUES",
+    "SUBJECT",
+    "Batch",
+    "Codes",
+    "Format",
+    "Headers",
+    "Kind",
+    "LikelyCodes",
+    "Remembering",
+    "Scalar",
+]
 __all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts", "n_threads"]
 __all__ += ["read", "read_row"]
 

@@ -15,10 +15,12 @@ from banbury import _core, errors
 from banbury.readers.columns import (
     KINDS_OF_DTYPES,
     NUMERIC,
+    PARALLEL_ROWS,
     Coded,
     Codes,
     Column,
     Kind,
+    LikelyCodes,
     Lists,
     Numbers,
     Objects,
@@ -38,6 +40,7 @@ from banbury.readers.packed import PackedColumns
 T = TypeVar("T")
 EXACT = 2**53  # up to here doubles hold every whole number
 STRETCH = 1 << 20  # numbers that are looked at in one go
+SHOWN = 4096  # rows, or a few more, that show what the others are like
 
 
 class Widened(Exception):
@@ -135,6 +138,10 @@ class Batch:
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
+
+    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
+        """The columns as whole numbers in the ranges that some rows show, where that is sooner known than all rows' own."""
+        return None
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
@@ -379,13 +386,29 @@ class Matrix(NumberBatch):
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         if wanted in (None, "integer") and fits_int64(self._array.dtype):
             j = self._place[name]
-            low, high = int(self._spans[0][j]), int(self._spans[1][j])
+            low, high = int(self.spans[0][j]), int(self.spans[1][j])
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, j], low, range(low, high + 1))
         return super().codes(name, wanted)
 
+    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
+        if self.n_rows < PARALLEL_ROWS or not fits_int64(self._array.dtype) or "spans" in self.__dict__:
+            return None
+        if not set(wanted) <= {None, "integer"}:
+            return None
+        lows, highs = _core.span([self._array[:: self.n_rows // SHOWN]], 1)
+        found = list[Codes]()
+        for name in names:
+            j = self._place[name]
+            low, high = int(lows[j]), int(highs[j])
+            more = max(high - low, 8) // 4
+            if max(abs(low), abs(high)) >= 2**62 or high - low >= small_span(self.n_rows):
+                return None
+            found.append(LikelyCodes(self._array[:, j], low - more, range(low - more, high + more + 1)))
+        return found
+
     @cached_property
-    def _spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
         return _core.span([self._array], threads_for(self.n_rows, self.threads))
 

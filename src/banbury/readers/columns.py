@@ -47,6 +47,10 @@ class Codes:
     values: Sequence[Scalar]
 
 
+class LikelyCodes(Codes):
+    """The same of values that some rows have shown: those of others may lie beyond."""
+
+
 class Unfit(Exception):
     """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
 

@@ -335,13 +335,15 @@ def _validated(
             counted = groups or Groups.of(rows, each.groups, each.n_groups)
             score_round(rows, each, counted, settings, "posterior", posteriors, told)
         alone = len(splits) == 1  # in the order of rows; splits of several rounds one after the other
+        if alone and int(each.tested_by.min(initial=0)) >= 0:
+            answers.append((np.arange(rows.n_rows), each.tested_by, posteriors))
+            continue
         tested = np.flatnonzero(each.tested_by >= 0) if alone else np.concatenate([split.test for split in each.splits])
-        whole = alone and len(tested) == rows.n_rows
-        answers.append((tested, each.tested_by[tested] + start, posteriors if whole else posteriors[tested]))
+        answers.append((tested, each.tested_by[tested] + start, posteriors[tested]))
         start += len(each.splits)
     told.warn(settings["how"])
     tested, folds, posteriors = (np.concatenate(x) if len(x) > 1 else x[0] for x in zip(*answers, strict=True))
-    return _answered(rows, tested, folds.astype(np.int32), posteriors, what)
+    return _answered(rows, tested, folds.astype(np.int32, copy=False), posteriors, what)
 
 
 def _answered(
@@ -444,19 +446,23 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> Real:
     """The class prior without each row; −inf where its class has no other."""
-    rows, at = model.tally.rows.value, np.arange(len(held_out.labels))
-    alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
-    mine = _core.count_classes(alone, len(at), parts, 1)
-    others = model.tally.rows.take(held_out.labels, 0) - mine
-    gone, left = others.is_zero() | others.is_negative(), others.value
-    result = np.broadcast_to(model.log_prior, (len(at), len(rows))).copy()
+    rows, labels, at = model.tally.rows.value, held_out.labels, np.arange(len(held_out.labels))
+    if held_out.weights is None:  # then rows of a class are alike
+        each = np.arange(len(rows))
+        others = model.tally.rows - _core.count_classes(each.astype(np.int32), len(rows), None, 1)
+    else:
+        each = labels
+        alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
+        others = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
+    gone, own, every = others.is_zero() | others.is_negative(), model.log_prior[each], model.log_prior
     prior = model.class_prior
     if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
         alpha = float(prior or 0.0)
         with np.errstate(divide="ignore"):
-            result[:] = np.log(rows + alpha)
-            result[at, held_out.labels] = np.log(np.where(gone, 0.0, left) + alpha)
-    result[at[gone], held_out.labels[gone]] = -np.inf
+            every, own = np.log(rows + alpha), np.log(np.where(gone, 0.0, others.value) + alpha)
+    own = np.where(gone, -np.inf, own)
+    result = np.broadcast_to(every, (len(at), len(rows))).copy()
+    result[at, labels] = own[labels] if held_out.weights is None else own
     return result
 
 

@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Int
 from banbury.distributions.family import by_class
 from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.table import MIX, content_hashes, mixed
+from banbury.threads import n_threads
 
 Deal = Literal["stratified", "content"]  # how rows are dealt to folds
 MOST_FOLDS = 10_000
@@ -190,16 +191,14 @@ def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.
         raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
     deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
-    own = by_class(labels, int(labels.max(initial=-1)) + 1)
-    dealt, next_fold = [], int(rng.integers(folds))
-    for rows in own:
-        rounds, rest = divmod(len(rows), folds)
+    n_classes, threads = int(labels.max(initial=-1)) + 1, n_threads(None)
+    dealt, next_fold = list[NDArray[np.int32]](), int(rng.integers(folds))
+    for size in _core.count_classes(labels, n_classes, None, threads).value.astype(np.int64).tolist():
+        rounds, rest = divmod(size, folds)
         dealt.append(deals[rng.integers(DEALS, size=rounds)].reshape(-1))
         dealt.append(rng.permutation((next_fold + np.arange(rest)) % folds).astype(np.int32))
         next_fold = (next_fold + rest) % folds
-    result = np.full(len(labels), -1, dtype=np.int32)
-    result[np.concatenate(own)] = np.concatenate(dealt)
-    return result
+    return _core.deal(labels, n_classes, np.concatenate(dealt), threads)
 
 
 def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:

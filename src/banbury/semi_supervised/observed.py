@@ -59,7 +59,7 @@ class RowCells:
         each = []
         for c in range(n_classes):
             rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
-            cells = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
+            cells, _ = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
             each.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
         cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))

@@ -4,7 +4,7 @@ use super::Each;
 use super::cells::{Adding, HalfCell, NarrowCell, PartsCell, WideCell};
 use super::seen::Seen;
 use super::task::{JOB, Task};
-use crate::classes::{self, Rows, Weights};
+use crate::classes::{self, Weights};
 use crate::error::Error;
 use crate::threads;
 use crate::words::add_up::Found;
@@ -14,8 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 impl Task<'_, '_> {
     pub fn by_class(&self, seen: Seen) -> Result<Vec<Found>, Error> {
-        let unweighted = Rows { weights: Weights::Ones, ..self.rows };
-        let (order, starts) = classes::by_class(&unweighted);
+        let (order, starts) = classes::by_class(&self.rows, self.threads);
         let jobs = self.jobs(&order, &starts);
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
         let narrow = most.max(JOB as f64) < 4e9;

@@ -12,6 +12,7 @@ mod task;
 
 use crate::columns::{Block, Value, each};
 use crate::error::{Error, Fault, Number, demand};
+use crate::simd::wide;
 use crate::threads;
 
 /// What a cell counts as it is; NaN for one that is refused.
@@ -222,18 +223,26 @@ pub fn has_twins(
     let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
     let length = n.div_ceil(threads).max(1);
     let found = threads::map(threads, n.div_ceil(length), |i| {
-        let mut last = vec![u32::MAX; n_columns];
+        let mut last = vec![];
         let rows = i * length..n.min((i + 1) * length);
         rows.zip(0_u32..).any(|(row, number)| {
             let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
-            let ascend = cells.is_sorted_by(|a, b| a < b);
-            !ascend
-                && cells
-                    .iter()
-                    .any(|&column| std::mem::replace(&mut last[column as usize], number) == number)
+            if ascend(cells) {
+                return false;
+            }
+            last.resize(n_columns, u32::MAX);
+            let mut seen = |column: i32| std::mem::replace(&mut last[column as usize], number);
+            cells.iter().any(|&column| seen(column) == number)
         })
     });
     Ok(found.into_iter().any(|twins| twins))
+}
+
+/// Whether each is above the one before; all are looked at, which is quicker than to stop.
+#[inline(always)]
+fn ascend(cells: &[i32]) -> bool {
+    let next = cells.get(1..).unwrap_or(&[]);
+    wide!(cells.iter().zip(next).fold(true, |all, (a, b)| all & (a < b)))
 }
 
 /// Checks that offsets ascend within the cells, and that columns exist.
@@ -243,11 +252,13 @@ fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<()
         ends.is_some_and(|(&a, &b)| a >= 0 && b as usize <= columns.len()) && offsets.is_sorted(),
         "offsets must ascend from 0 or more to the number of cells or less",
     )?;
-    match columns.iter().find(|&&c| c < 0 || c as usize >= n_columns) {
-        None => Ok(()),
-        Some(column) => Err(Error::malformed(format!(
-            "columns must lie between 0 and {}, got {column}",
-            n_columns as i64 - 1
-        ))),
+    let ends = |(low, high): (i32, i32), &c: &i32| (low.min(c), high.max(c));
+    let (low, high) = wide!(columns.iter().fold((0, -1), ends));
+    let n = n_columns as i64;
+    if low < 0 || i64::from(high) >= n {
+        let wrong = if low < 0 { low } else { high };
+        let text = format!("columns must lie between 0 and {}, got {wrong}", n - 1);
+        return Err(Error::malformed(text));
     }
+    Ok(())
 }

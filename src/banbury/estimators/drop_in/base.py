@@ -29,6 +29,7 @@ from banbury.readers.tables import has_twins
 from banbury.schema import Schema, block
 from banbury.sums import some
 from banbury.tally import Growing, Tally, Touched, count_rows
+from banbury.threads import taken
 
 LabelArray = NDArray[Any]
 T = TypeVar("T")
@@ -338,10 +339,10 @@ class DropIn(Guarded):
             raise ValueError("Input y contains NaT.")
         if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and len(labels) > FEW:
             threads = n_threads(None)
-            low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(labels)], threads))
+            labels = np.ascontiguousarray(labels)
+            low, high = (int(end[0]) for end in _core.span([labels], threads))
             if high - low < len(labels) // 4:
-                codes = np.empty(len(labels), dtype=np.int32)
-                np.subtract(labels, low, out=codes, dtype=np.int64, casting="unsafe")
+                codes = _core.shifted(labels, low, high - low + 1, threads)
                 there = some(_core.count_classes(codes, high - low + 1, None, threads))
                 used = np.flatnonzero(there)
                 if len(used) < len(there):
@@ -388,7 +389,7 @@ class DropIn(Guarded):
         """The most probable class of each row."""
         with self._lock:
             best = self._scored(X, "class")
-            return np.asarray(self.classes_[best])
+            return taken(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""

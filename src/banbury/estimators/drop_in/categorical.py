@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import CategoricalParameters
@@ -26,6 +27,7 @@ from banbury.readers.batches import Matrix
 from banbury.readers.columns import Coded
 from banbury.schema import Schema, of_one_family
 from banbury.sums import Counts, Keys
+from banbury.threads import n_threads
 
 LARGEST_CODE = 2**31
 
@@ -130,6 +132,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         array = batch.numbers(batch.names)[0]
         if array.dtype.kind == "f":
             self._refuse(X)
+        if _all_codes(array):
+            return
         low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
         if low < 0:
             check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
@@ -178,6 +182,17 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def categories_(self, model: Model) -> list[NDArray[Any]]:
         """Per column its categories, in the order of ``category_count_``."""
         return [np.array(keys) for keys, _ in _tables(model)]
+
+
+def _all_codes(array: NDArray[Any]) -> bool:
+    """Whether numbers of 32 or 64 bits are codes for sure; one below 0 is a large one without its sign."""
+    if array.dtype.kind not in "iu" or array.itemsize < 4:
+        return False
+    try:
+        _, high = _core.span([array.view(f"u{array.itemsize}")], n_threads(None))
+    except _core.BadValue:
+        return False
+    return int(high.max(initial=0)) < LARGEST_CODE
 
 
 def log_shares_by_column(model: Model) -> list[Real]:
