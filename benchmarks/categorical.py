@@ -58,7 +58,7 @@ def tasks(setting: Setting) -> Iterator[Task]:
         "CategoricalNB",
         c_fit,
         memory,
-        at_least=30,
+        at_least=60,
     )
     yield Task(
         "categorical",
@@ -70,7 +70,7 @@ def tasks(setting: Setting) -> Iterator[Task]:
         "CategoricalNB",
         None if c_predict is None else lambda: c_predict(peer()),
         memory,
-        at_least=12,
+        at_least=18,
         prepare=peer,
     )
 

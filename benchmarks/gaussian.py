@@ -61,7 +61,7 @@ def tasks(setting: Setting) -> Iterator[Task]:
         "GaussianNB",
         c_fit,
         memory,
-        at_least=20,
+        at_least=30,
     )
     yield Task(
         "gaussian",
