@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import banbury as bb
+from banbury.cli import main
 from banbury.cli.label import _opened
 from banbury.cli.parsers import parsed
 from banbury.service import page as files
@@ -367,3 +368,11 @@ def test_the_page_is_small_and_asks_nobody_else() -> None:
         assert "innerHTML" not in text and "eval(" not in text
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
     assert "unsafe" not in files.POLICY
+
+
+def test_a_port_is_checked_before_rows_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = tmp_path / "state"
+    for words in (["label", str(pool(tmp_path)), "--state", str(state)], ["demo", str(state), "--page"]):
+        assert main([*words, "--port", "99999"]) == 2
+        assert "--port must be a whole number from 0 to 65,535. Got 99999 instead." in capsys.readouterr().err
+    assert not state.exists()

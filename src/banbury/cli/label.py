@@ -11,7 +11,7 @@ from typing import Any
 
 from banbury import datasets, errors
 from banbury.cli import inputs
-from banbury.cli.serve import run
+from banbury.cli.serve import check_port, run
 from banbury.cli.settings import counting
 from banbury.naive_bayes import estimate
 from banbury.service.access import Tokens, check_address
@@ -28,6 +28,7 @@ def label(args: Namespace) -> None:
     """Keeps the rows in a state, unless it was begun before, and serves its page."""
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
+    check_port(args.port)
     with _opened(args) as state:
         run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
 
@@ -59,6 +60,7 @@ def _opened(args: Namespace) -> State:
 
 def serve_demo(args: Namespace) -> None:
     """The page on docstrings of Python's own library: half of them counted, a quarter labelled, and a quarter to label."""
+    check_port(args.port)
     args.state, args.host = os.path.join(args.folder, "page"), "127.0.0.1"
     begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
     with State.of(None, args.state) if begun else _demo_state(args.state) as state:

@@ -30,7 +30,7 @@ def serve(args: Namespace) -> None:
         raise errors.bad_setting("MODEL", None, "the file of a model, or --state a folder that was begun with one")
     tokens = None if args.tokens is None else Tokens.read(args.tokens)
     check_address(args.host, tokens)
-    errors.require(0 <= args.port < 65536, "--port", args.port, "a whole number from 0 to 65,535")
+    check_port(args.port)
     errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
     served = None if args.model is None else Path(args.model)
     with State.of(served, args.state, keep_rows=args.rows, learned=_learned(args), threads=args.threads) as state:
@@ -49,6 +49,10 @@ def serve(args: Namespace) -> None:
             f"Serving {name} on",
         )
     return None
+
+
+def check_port(port: int) -> None:
+    errors.require(0 <= port < 65536, "--port", port, "a whole number from 0 to 65,535")
 
 
 def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | None:
