@@ -870,5 +870,7 @@ def test_batches_that_come_but_once_may_hold_lists() -> None:
         lambda: ({"text": TEXTS[k : k + 3], "topics": TOPICS[k : k + 3]} for k in (0, 3)),
     ):
         assert bb.count(data(), target="topics") == bb.count(rows, target="topics")
+        tuned = bb.tune(data(), target="topics", folds=2)
+        assert str(tuned) == str(bb.tune(rows, target="topics", folds=2))
         found = bb.cross_validate(data(), target="topics", folds=2)
         assert found.to_dict() == bb.cross_validate(rows, target="topics", folds=2).to_dict()

@@ -113,7 +113,7 @@ def evidence_of(n: int = 300) -> Evidence:
 
 def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
     """δ of every fine cell, as formulas have it."""
-    a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+    a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
     columns = [evidence.columns[pair.first], evidence.columns[pair.second]]
     counts = [evidence.counts[pair.first], evidence.counts[pair.second]]
     prior = evidence.prior
@@ -159,7 +159,7 @@ def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int
 def test_pairs_are_those_of_the_slow_twin() -> None:
     evidence = evidence_of(80)
     for pair, (plain, left_out) in zip(evidence.pairs, evidence.pair_tables(1), strict=True):
-        width = evidence.nodes[pair.second].n_fine
+        width = evidence.columns[pair.second].nodes.n_fine
         for own in (None, 0, 1):
             for (u, v), delta in slow_pair(evidence, pair, own).items():
                 fast = plain[u * width + v] if own is None else left_out[u * width + v, own]
@@ -527,3 +527,20 @@ def test_weights_are_told(fitted: Any) -> None:
     assert set(clf.weighing_.worth()) >= {"a", "b", "word", "other", "flag"}
     told = str(clf.informative(3))
     assert "word = red" in told
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_corrections_by_rows_are_those_by_cells(n_classes: int, monkeypatch: Any) -> None:
+    """Where columns are many, passes go by what rows have in common; the answers are the same."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, n_classes, 130)
+    frame = rng.normal(size=(130, 40)).round(1)
+    frame[:, :3] += labels[:, None]
+    frame[:, 3] = frame[:, 0] * (labels - 1)
+    weights = np.where(np.arange(130) % 5 == 0, 2.0, 1.0)
+    by_rows = bb.EvidenceClassifier().fit(frame, labels, sample_weight=weights)
+    assert by_rows.weighing_.weights.strength > 0
+    monkeypatch.setattr("banbury.weighing.learning.MOST_ALIKE", 0)
+    by_cells = bb.EvidenceClassifier().fit(frame, labels, sample_weight=weights)
+    assert by_rows.weighing_.weights.strength == by_cells.weighing_.weights.strength
+    np.testing.assert_allclose(by_rows.predict_proba(frame), by_cells.predict_proba(frame), atol=1e-9)

@@ -271,6 +271,17 @@ def correct(
 ) -> float:
     """Passes of dual coordinate ascent, in place; the mean change of μ, (n, C), in the last. ``table`` is (cells of all, C)."""
 
+def alike_rows(lookups: Lookups, variances: Real, threads: int) -> Real:
+    """Σ s² over the terms of which two rows share the cell, (n, n)."""
+
+def correct_alike(
+    alike: Real, labels: Codes, strengths: Real, offsets: Real, order: NDArray[np.uint32], mu: Real
+) -> float:
+    """A pass of ``correct`` by what rows have in common, (n, n): it improves μ, (n, C), and answers the mean change."""
+
+def spread(lookups: Lookups, variances: Real, surprise: Real) -> Real:
+    """Corrections, (cells of all, C), by what rows surprised by, C (y − μ), (n, C)."""
+
 Bags = tuple[Int, NDArray[np.uint32], int]
 
 def ranked_bags(

@@ -84,9 +84,10 @@ mod _core {
     use super::trees::{cuts_of, tree_levels, tree_shares, tree_strengths};
     #[pymodule_export]
     use super::weighing::{
-        correct, correct_bags, correct_labels, count_bags, count_leading, evidence_of_rows,
-        left_out_bags, pair_gains, pair_tables, ranked_bags, score_bags, score_labels, steps_of,
-        tempered, values_of_bags, weighed_scores, weighed_slope,
+        alike_rows, correct, correct_alike, correct_bags, correct_labels, count_bags,
+        count_leading, evidence_of_rows, left_out_bags, pair_gains, pair_tables, ranked_bags,
+        score_bags, score_labels, spread, steps_of, tempered, values_of_bags, weighed_scores,
+        weighed_slope,
     };
     #[pymodule_export]
     use super::weights::Weights;

@@ -3,7 +3,7 @@
 use super::arrays::{Held, HeldColumns, HeldRows, HeldSets, at_least_one, malformed, shaped};
 use super::integers::Integers;
 use crate::leading;
-use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, labels, pairs, texts};
+use crate::weighing::{self, Cells, Evidence, Lookups, Term, alike, ascent, labels, pairs, texts};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -224,6 +224,68 @@ pub(super) fn correct<'py>(
         }
         Ok::<_, crate::error::Error>(change)
     })?)
+}
+
+/// How much any two rows have in common, (rows, rows).
+#[pyfunction]
+pub(super) fn alike_rows<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    variances: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let (lookups, threads) = (held.lookups()?, at_least_one(threads)?);
+    let variances = Held::<f64>::new(variances, "variances", 1)?;
+    let variances = variances.slice();
+    let found = py.detach(|| alike::alike(&lookups, variances, threads))?;
+    shaped(py, found, &[lookups.rows(), lookups.rows()])
+}
+
+/// The twin of `correct` by what rows have in common; no cells are touched.
+#[pyfunction]
+pub(super) fn correct_alike<'py>(
+    py: Python<'py>,
+    alike: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    offsets: &Bound<'py, PyAny>,
+    order: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
+) -> PyResult<f64> {
+    let alike = Held::<f64>::new(alike, "alike", 2)?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
+    let order = Held::<u32>::new(order, "order", 1)?;
+    let task = ascent::Task {
+        labels: labels.slice(),
+        strengths: strengths.slice(),
+        offsets: offsets.slice(),
+        variances: &[],
+        classes: offsets.slice().len() / labels.slice().len().max(1),
+    };
+    let mut mu = writable::<f64>(mu, "mu")?;
+    let mu = mu.as_slice_mut().map_err(|_| malformed("mu must lie in one piece"))?;
+    let (alike, order) = (alike.slice(), order.slice());
+    Ok(py.detach(|| alike::ascend(alike, &task, order, mu))?)
+}
+
+/// What rows surprised by, (rows, classes), as corrections of their cells, (cells of all, classes).
+#[pyfunction]
+pub(super) fn spread<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    variances: &Bound<'py, PyAny>,
+    surprise: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let lookups = held.lookups()?;
+    let variances = Held::<f64>::new(variances, "variances", 1)?;
+    let surprise = Held::<f64>::new(surprise, "surprise", 2)?;
+    let (variances, surprise) = (variances.slice(), surprise.slice());
+    let found = py.detach(|| alike::spread(&lookups, variances, surprise))?;
+    shaped(py, found, &[lookups.size(), surprise.len() / lookups.rows().max(1)])
 }
 
 fn writable<'py, T: numpy::Element>(

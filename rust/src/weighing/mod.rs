@@ -3,6 +3,7 @@
 //! A term looks up a row's cell in one column, or in a pair of them; a table then has numbers for each cell. What is summed
 //! over rows is summed piece by piece, in order, so that the bits do not depend on the number of threads.
 
+pub mod alike;
 pub mod ascent;
 pub mod labels;
 pub mod pairs;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,19 @@ from banbury.distributions.trees import Tree
 from banbury.sums import Keys
 
 FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
+FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
+
+
+class Nodes:
+    """The nodes of a column that pairs use: few and many. The last of each is that of values in no cell."""
+
+    def __init__(self, tree: Tree) -> None:
+        coarse, fine = tree.levels[tree.up_to(FEW_NODES)], tree.levels[tree.up_to(MANY_NODES)]
+        self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
+        self.n_coarse, self.n_fine = int(coarse.max(initial=-1)) + 2, int(fine.max(initial=-1)) + 2
+        self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
+        self.coarse = np.full(self.n_fine, self.n_coarse - 1, dtype=np.uint32)
+        self.coarse[fine] = coarse
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,10 @@ class Cells:
     @property
     def n_cells(self) -> int:
         return self.tree.n_cells
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return Nodes(self.plain)
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
         """The cell of each row."""

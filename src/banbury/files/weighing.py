@@ -15,7 +15,7 @@ from banbury.distributions.trees import Tree
 from banbury.files.checking import Arrays, check
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights
-from banbury.weighing.evidence import Nodes, Pair
+from banbury.weighing.evidence import Pair
 from banbury.weighing.model import WeighedWords
 from banbury.weighing.texts import LearnedTexts, Setting
 
@@ -96,7 +96,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     n, k = len(columns) + len(pairs) + len(of_texts) + len(scored), len(classes)
     if not all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)):
         raise ValueError("a pair is of no columns")
-    nodes = [Nodes(cells) for cells in columns]
+    nodes = [cells.nodes for cells in columns]
     sizes = [cells.n_cells + 1 for cells in columns]
     sizes += [nodes[pair.first].n_fine * nodes[pair.second].n_fine for pair in pairs]
     weights = Weights(

@@ -15,7 +15,6 @@ from banbury.naive_bayes import Model
 from banbury.plots.display import name, names
 from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
 from banbury.readers import read
-from banbury.weighing.evidence import Nodes
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.words import ScaledParameters
 
@@ -183,7 +182,7 @@ def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second
 
 def _nodes(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
     """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
-    fine = Nodes(cells).fine[:-1]
+    fine = cells.nodes.fine[:-1]
     first, last = np.unique(fine, return_index=True)[1], np.unique(fine[::-1], return_index=True)[1]
     each = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
     numbers = isinstance(cells, NumberCells)

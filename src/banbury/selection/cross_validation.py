@@ -19,9 +19,8 @@ from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.readers import Batch
-from banbury.readers.tables import library
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.dataset import Dataset, chooses, has_sets, held, several, streamed
+from banbury.selection.dataset import Dataset, chooses, has_sets, held, peeked, several, streamed
 from banbury.selection.folds import MOST_FOLDS, Deal, Dealing, Round, learned_from, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
@@ -29,7 +28,7 @@ from banbury.selection.scoring import PendingWarnings, answer, model_maker, norm
 from banbury.selection.tuning import tune
 from banbury.selection.weighing import AS_WEIGHED, check_weighing, weighed, weighed_rows
 from banbury.sums import weighed as weighed_numbers
-from banbury.table import Table, opened
+from banbury.table import Table
 from banbury.tally import Tally, sums_of_rows
 
 INNER_FOLDS = 10
@@ -139,10 +138,7 @@ def cross_validate(
         if "threshold" in own and not are_sets(target):
             target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
-    streams = hasattr(data, "__arrow_c_stream__") and library(data) not in ("pandas", "polars", "pyarrow")
-    if streams or hasattr(data, "__next__"):  # which may give its rows but once
-        own = {name: value for name, value in reading.items() if name != "target_delimiter"}
-        data = opened(data, schema, own).peeked()
+    data = peeked(data, schema, reading)
     if has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         refused = {"class_prior": class_prior, "groups": groups}

@@ -18,6 +18,7 @@ from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import LabelTarget, are_sets
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
+from banbury.readers.tables import library
 from banbury.schema import Schema
 from banbury.sums import in_order, some
 from banbury.table import (
@@ -309,6 +310,14 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
+
+
+def peeked(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Any:
+    """What may give its rows but once, as a source whose first rows can be looked at; other data as they are."""
+    streams = hasattr(data, "__arrow_c_stream__") and library(data) not in ("pandas", "polars", "pyarrow")
+    if not streams and not hasattr(data, "__next__"):
+        return data
+    return opened(data, schema, {name: value for name, value in reading.items() if name != "target_delimiter"}).peeked()
 
 
 def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:

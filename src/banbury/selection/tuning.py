@@ -20,7 +20,7 @@ from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import LEAST, FamilyChoice, choose
-from banbury.selection.dataset import Dataset, chooses, has_sets, held, several
+from banbury.selection.dataset import Dataset, chooses, has_sets, held, peeked, several
 from banbury.selection.folds import Deal, Dealing, Round, learned_from, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import answer, fitting_prior, learned
@@ -115,6 +115,7 @@ def tune(
     if (dealt := Dealing.asked(folds, int(seed), id, deal)) is not None:
         errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
         groups = id
+    data = peeked(data, schema, reading)
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}

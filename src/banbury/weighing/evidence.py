@@ -16,7 +16,6 @@ from banbury.distributions.cells import Cells
 from banbury.distributions.trees import HALF_ROW, SMALLEST
 from banbury.weighing.rows import WeighedRows
 
-FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 MOST_PAIR_CELLS = 1 << 16  # a pair of more is not looked at
 STRENGTHS: Real = 4.0 ** np.arange(6, dtype=np.float64)  # m of a pair: 1 to 1,024
 
@@ -28,19 +27,6 @@ class Pair:
     first: int
     second: int
     strength: float
-
-
-class Nodes:
-    """The nodes of a column that pairs use: few and many. The last of each is that of values in no cell."""
-
-    def __init__(self, cells: Cells) -> None:
-        tree = cells.plain
-        coarse, fine = tree.levels[tree.up_to(FEW_NODES)], tree.levels[tree.up_to(MANY_NODES)]
-        self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
-        self.n_coarse, self.n_fine = int(coarse.max(initial=-1)) + 2, int(fine.max(initial=-1)) + 2
-        self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
-        self.coarse = np.full(self.n_fine, self.n_coarse - 1, dtype=np.uint32)
-        self.coarse[fine] = coarse
 
 
 class Evidence:
@@ -89,39 +75,34 @@ class Evidence:
 
     # Pairs
 
-    @cached_property
-    def nodes(self) -> list[Nodes]:
-        return [Nodes(cells) for cells in self.columns]
-
-    @cached_property
-    def _pair_nodes(self) -> list[tuple[Any, ...]]:
-        """The nodes of columns as the kernels take them."""
-        every = []
-        for cells, rows, nodes in zip(self.columns, self.counts, self.nodes, strict=True):
+    def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
+        """The rows of the columns that are in pairs, the nodes of these columns and the pairs, as the kernels take them."""
+        used = sorted({j for pair in pairs for j in pair})
+        every, place = [], {j: k for k, j in enumerate(used)}
+        for j in used:
+            cells, rows, nodes = self.columns[j], self.counts[j], self.columns[j].nodes
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
             left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
             tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
             every.append((nodes.fine, nodes.coarse, *tables))
-        return every
+        codes = np.ascontiguousarray(self.rows.codes[:, used])
+        rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
+        return rows_of_pairs, every, [(place[a], place[b]) for a, b in pairs]
 
     def _with_unknown(self, shares: Real) -> Real:
         last = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
         return np.ascontiguousarray(np.concatenate([shares, last]))
 
-    @property
-    def _pair_rows(self) -> tuple[Any, ...]:
-        return self.rows.codes, self.rows.labels, self.rows.weights, self.prior
-
     def gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real, threads: int) -> Real:
-        return _core.pair_gains(self._pair_rows, self._pair_nodes, pairs, STRENGTHS, posteriors, threads)
+        return _core.pair_gains(*self._paired(pairs), STRENGTHS, posteriors, threads)
 
     def pair_tables(self, threads: int) -> list[tuple[Real, Real]]:
         """What the cells of each pair say beyond both columns: (cells, classes), and (cells, own class, classes)."""
         if not self.pairs:
             return []
-        at = [(pair.first, pair.second) for pair in self.pairs]
+        paired = self._paired([(pair.first, pair.second) for pair in self.pairs])
         strengths, k = np.array([pair.strength for pair in self.pairs]), self.n_classes
-        tables = _core.pair_tables(self._pair_rows, self._pair_nodes, at, strengths, threads)
+        tables = _core.pair_tables(*paired, strengths, threads)
         return [(plain.reshape(-1, k), left_out.reshape(-1, k, k)) for plain, left_out in tables]
 
 
@@ -162,7 +143,7 @@ def cell_terms(evidence: Evidence) -> Terms:
 
 
 def _pair_term(evidence: Evidence, pair: Pair, fine: bool) -> tuple[int, Any, int, Any, int]:
-    a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+    a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
     first, second = (a.fine, b.fine) if fine else (a.coarse[a.fine], b.coarse[b.fine])
     n_first, n_second = (a.n_fine, b.n_fine) if fine else (a.n_coarse, b.n_coarse)
     return pair.first, first * np.uint32(n_second), pair.second, second, n_first * n_second
@@ -178,7 +159,7 @@ def correction_terms(evidence: Evidence) -> tuple[Terms, Real, list[list[int]]]:
             terms.append((j, np.append(level, n_nodes - 1), -1, NONE, n_nodes))
             variances.append(1.0 / len(cells.tree.levels))
     for pair in evidence.pairs:
-        a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+        a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
         levels = [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
         owners.append(list(range(len(terms), len(terms) + len(levels))))
         terms += [_pair_term(evidence, pair, fine) for fine in levels]

@@ -30,6 +30,7 @@ PAIR_RIDGE = 10.0  # of a pair's, towards nothing
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES, LAST_PASSES = 2, 10
+MOST_ALIKE = 4096  # rows of which any two are compared
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 
@@ -74,15 +75,18 @@ def learned(
             start = np.concatenate([begun, intercepts - np.log(evidence.prior), [1.0]])
             weights, intercepts = _fitted(evidence, start, threads)
     terms, variances, owners = correction_terms(evidence)
-    chosen_by = evidence, weights, intercepts, terms, variances, seed, threads
-    strength, temperature, losses = _chosen_strength(*chosen_by) if correct and columns else (0.0, 1.0, ())
-    table = np.zeros((terms.n_cells, n_classes))
-    if strength:
-        offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)
-        table, _ = _corrected(terms, variances, rows, offsets, strength, None, LAST_PASSES, seed)
-    corrections = tuple(folded(evidence, terms, owners, table))
+    strength, temperature, losses, table = 0.0, 1.0, (), np.zeros((terms.n_cells, n_classes))
+    if correct and columns:
+        wide = len(rows.labels) <= min(len(terms.sizes), MOST_ALIKE)
+        alike = _core.alike_rows(terms.lookups(rows.codes), variances, threads) if wide else None
+        corrections = _Corrections(terms, variances, alike, seed)
+        strength, temperature, losses = _chosen_strength(evidence, weights, intercepts, corrections, threads)
+        if strength:
+            offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)
+            table, _ = corrections.of(rows, offsets, strength, LAST_PASSES)
+    folded_table = tuple(folded(evidence, terms, owners, table))
     return Weights(
-        tuple(columns), tuple(evidence.pairs), weights, intercepts, corrections, strength, temperature, losses, texts
+        tuple(columns), tuple(evidence.pairs), weights, intercepts, folded_table, strength, temperature, losses, texts
     )
 
 
@@ -173,13 +177,17 @@ def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRo
 
 def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: int) -> list[Pair]:
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
-    nodes, n = evidence.nodes, len(evidence.columns)
-    usable = [j for j in range(n) if nodes[j].n_fine > 2]
+    columns, n = evidence.columns, len(evidence.columns)
+    usable = [j for j in range(n) if columns[j].nodes.n_fine > 2]
     if n_paired(len(usable)) < len(usable):
         gains = [evidence.columns[j].tree.chosen(evidence.counts[j], evidence.prior)[1] for j in usable]
         best = np.argsort(-np.array(gains), kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
-    every = [(a, b) for a, b in combinations(usable, 2) if nodes[a].n_fine * nodes[b].n_fine <= MOST_PAIR_CELLS]
+    every = [
+        (a, b)
+        for a, b in combinations(usable, 2)
+        if columns[a].nodes.n_fine * columns[b].nodes.n_fine <= MOST_PAIR_CELLS
+    ]
     if not every:
         return []
     scores = _scores(evidence, weights, intercepts, evidence.rows, threads, own=True)
@@ -203,54 +211,98 @@ def _softmax(scores: Real) -> Real:
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 
-def _corrected(
-    terms: Terms,
-    variances: Real,
-    rows: WeighedRows,
-    offsets: Real,
-    strength: float,
-    begun: tuple[Real, float, Real] | None,
-    passes: int,
-    seed: int,
-) -> tuple[Real, Real]:
-    """Corrections of all levels, (cells, classes), and μ of each row; begun with those of another strength, if given."""
-    n, k = offsets.shape
-    if begun is None:
-        mu = np.zeros((n, k))
-        mu[np.arange(n), rows.labels] = 1.0
-        table = np.zeros((terms.n_cells, k))
-    else:
-        table, before, mu = begun
-        table = table * (strength / before)
-    lookups = terms.lookups(rows.codes)
-    for order in shuffled(n, passes, seed):
-        moved = _core.correct(lookups, rows.labels, strength * rows.weights, offsets, variances, [order], mu, table)
-        if moved < ENOUGH:
-            break
-    return table, mu
+@dataclass(frozen=True)
+class _Corrections:
+    """What is corrected: terms, and how far each may vary. ``alike`` is how much any two rows have in common, where terms are
+    more than rows: passes then go by rows, and touch no cell."""
+
+    terms: Terms
+    variances: Real
+    alike: Real | None
+    seed: int
+
+    def of(
+        self,
+        rows: WeighedRows,
+        offsets: Real,
+        strength: float,
+        passes: int,
+        begun: tuple[Real, float, Real] | None = None,
+    ) -> tuple[Real, Real]:
+        """Corrections of all levels, (cells, classes), and μ of each row; begun with those of another strength, if given."""
+        lookups = self.terms.lookups(rows.codes)
+        if self.alike is not None:
+            mu = self.by_rows(self.alike, rows, offsets, strength, passes)
+            return _core.spread(lookups, self.variances, _surprise(rows, strength, mu)), mu
+        n, k = offsets.shape
+        if begun is None:
+            table, mu = np.zeros((self.terms.n_cells, k)), _truth(rows, k)
+        else:
+            table, before, mu = begun
+            table = table * (strength / before)
+        strengths = strength * rows.weights
+        for order in shuffled(n, passes, self.seed):
+            moved = _core.correct(lookups, rows.labels, strengths, offsets, self.variances, [order], mu, table)
+            if moved < ENOUGH:
+                break
+        return table, mu
+
+    def by_rows(
+        self, alike: Real, rows: WeighedRows, offsets: Real, strength: float, passes: int, mu: Real | None = None
+    ) -> Real:
+        """μ of each row, by what rows have in common; begun with that of another strength, if given."""
+        n, k = offsets.shape
+        mu = _truth(rows, k) if mu is None else mu
+        for order in shuffled(n, passes, self.seed):
+            if _core.correct_alike(alike, rows.labels, strength * rows.weights, offsets, order, mu) < ENOUGH:
+                break
+        return mu
+
+
+def _truth(rows: WeighedRows, n_classes: int) -> Real:
+    return np.eye(n_classes)[rows.labels]
+
+
+def _surprise(rows: WeighedRows, strength: float, mu: Real) -> Real:
+    """C (y − μ) of each row."""
+    return np.asarray((strength * rows.weights)[:, None] * (_truth(rows, mu.shape[1]) - mu))
 
 
 class _Fold:
     """A fold: rows to count and correct, and rows held out, each with its scores so far."""
 
     def __init__(self, evidence: Evidence, weights: Real, intercepts: Real, inside: Real, outside: Real, threads: int):
+        self.places = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
         self.rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
         counted = Evidence.of(evidence.columns, evidence.pairs, self.rows, evidence.n_classes)
         self.offsets = _scores(counted, weights, intercepts, self.rows, threads, own=True)
         self.scores = _scores(counted, weights, intercepts, self.held_out, threads, own=False)
         self.begun: tuple[Real, float, Real] | None = None
+        self.alike: tuple[Real, Real] | None = None
 
-    def corrected(self, terms: Terms, variances: Real, strength: float, seed: int) -> Real:
+    def corrected(self, corrections: _Corrections, strength: float) -> Real:
         """The scores of rows held out, with corrections of this strength."""
-        table, mu = _corrected(terms, variances, self.rows, self.offsets, strength, self.begun, PASSES, seed)
+        if corrections.alike is not None:
+            return self._corrected_by_rows(corrections, corrections.alike, strength)
+        table, mu = corrections.of(self.rows, self.offsets, strength, PASSES, self.begun)
         self.begun = table, strength, mu
-        ones, none = np.ones(len(terms.sizes)), np.zeros(table.shape[1])
-        lookups = terms.lookups(self.held_out.codes)
+        ones, none = np.ones(len(corrections.variances)), np.zeros(table.shape[1])
+        lookups = corrections.terms.lookups(self.held_out.codes)
         return self.scores + _core.weighed_scores(lookups, table.ravel(), ones, none, None, 1)
+
+    def _corrected_by_rows(self, corrections: _Corrections, alike: Real, strength: float) -> Real:
+        inside, outside = self.places
+        if self.alike is None:
+            self.alike = alike[np.ix_(inside, inside)], alike[np.ix_(outside, inside)]
+        among, across = self.alike
+        begun = None if self.begun is None else self.begun[2]
+        mu = corrections.by_rows(among, self.rows, self.offsets, strength, PASSES, begun)
+        self.begun = mu, strength, mu
+        return self.scores + np.einsum("ij,jc->ic", across, _surprise(self.rows, strength, mu))
 
 
 def _chosen_strength(
-    evidence: Evidence, weights: Real, intercepts: Real, terms: Terms, variances: Real, seed: int, threads: int
+    evidence: Evidence, weights: Real, intercepts: Real, corrections: _Corrections, threads: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
     rows = evidence.rows
@@ -272,7 +324,7 @@ def _chosen_strength(
     worse = 0
     with ThreadPoolExecutor(max(1, min(threads, len(folds)))) as pool:
         for strength in STRENGTHS:
-            tried = [pool.submit(fold.corrected, terms, variances, strength, seed) for fold in folds]
+            tried = [pool.submit(fold.corrected, corrections, strength) for fold in folds]
             scores = np.concatenate([each.result() for each in tried])
             loss = _loss(scores, labels, weighed)
             losses.append((strength, loss / total))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Lexicon
-from banbury.distributions.cells import Cells, codes_of
+from banbury.distributions.cells import MANY_NODES, Cells, Nodes, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
@@ -21,7 +21,7 @@ from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MANY_NODES, MOST_PAIR_CELLS, Evidence, Nodes, Pair, Terms, cell_terms
+from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Pair, Terms, cell_terms
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
@@ -77,7 +77,7 @@ class Weighing:
 
     def pairs_looked_at(self) -> tuple[int, int]:
         """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
-        nodes = [n for n in (Nodes(cells).n_fine for cells in self.columns) if n > 2]
+        nodes = [n for n in (cells.nodes.n_fine for cells in self.columns) if n > 2]
         every = len(nodes) * (len(nodes) - 1) // 2
         if not self.paired or every > MOST_PAIRS:
             n = n_paired(len(nodes)) if self.paired else 0
@@ -185,7 +185,7 @@ class Weighing:
         texts, corrected = self._kept_words(tally)
         if not gone:
             return replace(self, texts=texts, weights=replace(self.weights, texts=corrected))
-        nodes = [Nodes(cells) for cells in self.columns]
+        nodes = [cells.nodes for cells in self.columns]
         for k, pair in enumerate(self.weights.pairs, len(self.columns)):
             lost = _pair_cells(nodes, pair, gone)
             if len(lost):

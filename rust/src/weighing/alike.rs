@@ -1,0 +1,237 @@
+//! Corrections of wide tables. Where terms are more than rows, how much any two rows have in common is found once; what all
+//! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
+
+use super::ascent::{Room, Task, two};
+use super::{Lookups, check_labels};
+use crate::error::{Error, demand};
+use crate::simd::wide;
+use crate::threads;
+
+/// Terms that are compared together, a byte each, and rows that a thread compares with all before them.
+const BLOCK: usize = 2048;
+const ROWS: usize = 16;
+/// Bytes whose sum is a byte.
+const BYTES: usize = 128;
+
+/// Σ s² over the terms of which two rows share the cell, `[row][row]`.
+pub fn alike(lookups: &Lookups, variances: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
+    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
+    let n = lookups.rows();
+    let mut out = vec![0.0; n * n];
+    let mut order: Vec<usize> = (0..lookups.terms()).collect();
+    let narrow = |&t: &usize| lookups.starts[t + 1] - lookups.starts[t] <= 256;
+    order.sort_by(|a, b| {
+        (narrow(b), variances[*b]).partial_cmp(&(narrow(a), variances[*a])).unwrap_or(a.cmp(b))
+    });
+    let same = |a: &usize, b: &usize| narrow(a) == narrow(b) && variances[*a] == variances[*b];
+    for terms in order.chunk_by(same).flat_map(|same| same.chunks(BLOCK)) {
+        if narrow(&terms[0]) {
+            add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8)?;
+        } else {
+            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u32)?;
+        }
+    }
+    for i in 0..n {
+        for j in 0..i {
+            out[j * n + i] = out[i * n + j];
+        }
+    }
+    Ok(out)
+}
+
+/// Adds terms of one variance, to rows and those before them.
+fn add<T: Copy + Default + Eq + Sync>(
+    lookups: &Lookups,
+    terms: &[usize],
+    variance: f64,
+    out: &mut [f64],
+    threads: usize,
+    code: impl Fn(usize) -> T,
+) -> Result<(), Error> {
+    let (n, width) = (lookups.rows(), terms.len());
+    let mut codes = vec![T::default(); n * width];
+    for (row, codes) in codes.chunks_exact_mut(width).enumerate() {
+        for (code_of, &term) in codes.iter_mut().zip(terms) {
+            *code_of = code(lookups.cell(term, row) - lookups.starts[term]);
+        }
+    }
+    let codes = &codes[..];
+    threads::try_pieces(threads, out, ROWS * n.max(1), |piece, out| {
+        wide!(compare(codes, width, piece * ROWS, out, |same| variance * f64::from(same)));
+        Ok::<_, Error>(())
+    })?;
+    Ok(())
+}
+
+/// Rows from the first on, of which `out` has a line each, with those before them.
+#[inline(always)]
+fn compare<T: Copy + Eq>(
+    codes: &[T],
+    width: usize,
+    first: usize,
+    out: &mut [f64],
+    worth: impl Fn(u32) -> f64,
+) {
+    let n = codes.len() / width;
+    for (row, out) in (first..).zip(out.chunks_exact_mut(n)) {
+        let own = &codes[row * width..(row + 1) * width];
+        for (out, other) in out[..=row].iter_mut().zip(codes.chunks_exact(width)) {
+            *out += worth(equal(own, other));
+        }
+    }
+}
+
+/// How many are equal.
+#[inline(always)]
+fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
+    // A sum of bytes is what the compiler makes vectors of.
+    let each = a.chunks(BYTES).zip(b.chunks(BYTES));
+    each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
+}
+
+/// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ. `task.variances` is not asked.
+pub fn ascend(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> Result<f64, Error> {
+    let (n, k) = (task.labels.len(), task.classes);
+    demand(k > 0 && task.strengths.len() == n, "each row must have a strength")?;
+    demand(alike.len() == n * n, "alike must be rows × rows")?;
+    demand(
+        task.offsets.len() == n * k && mu.len() == n * k,
+        "offsets and mu must be rows × classes",
+    )?;
+    demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
+    check_labels(task.labels, k)?;
+    Ok(wide!(pass(alike, task, order, mu)) / (n.max(1) as f64))
+}
+
+#[inline(always)]
+fn pass(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> f64 {
+    let (n, k) = (task.labels.len(), task.classes);
+    // C (y − μ), `[class][row]`; of two classes one follows from the other.
+    let followed = if k == 2 { 1 } else { k };
+    let mut surprise = vec![0.0; followed * n];
+    for row in 0..n {
+        for c in 0..followed {
+            let truth = f64::from(u8::from(task.labels[row] as usize == c));
+            surprise[c * n + row] = task.strengths[row] * (truth - mu[row * k + c]);
+        }
+    }
+    let (mut change, mut room) = (0.0, Room::new(k));
+    for &row in order {
+        let row = row as usize;
+        let strength = task.strengths[row];
+        if strength <= 0.0 {
+            continue;
+        }
+        let common = &alike[row * n..(row + 1) * n];
+        let (own, offsets) = (strength * common[row], &task.offsets[row * k..(row + 1) * k]);
+        let mine = &mut mu[row * k..(row + 1) * k];
+        if k == 2 {
+            let margin = offsets[0] - offsets[1] + 2.0 * dot(common, &surprise);
+            let up = two(margin + 2.0 * own * mine[0], 2.0 * own);
+            change += 2.0 * (up - mine[0]).abs();
+            surprise[row] += strength * (mine[0] - up);
+            mine.copy_from_slice(&[up, 1.0 - up]);
+            continue;
+        }
+        for c in 0..k {
+            room.z[c] = offsets[c] + dot(common, &surprise[c * n..(c + 1) * n]);
+        }
+        room.own.fill(own);
+        room.old.copy_from_slice(mine);
+        change += room.solve();
+        mine.copy_from_slice(&room.new);
+        for c in 0..k {
+            surprise[c * n + row] += strength * (room.old[c] - room.new[c]);
+        }
+    }
+    change
+}
+
+/// In lanes, whose sums do not depend on the machine.
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
+/// What rows surprised by, `[row][class]`, added to their cells: s² Σ surprise, `[cell][class]`.
+pub fn spread(lookups: &Lookups, variances: &[f64], surprise: &[f64]) -> Result<Vec<f64>, Error> {
+    let n = lookups.rows();
+    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
+    demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
+    let k = surprise.len() / n;
+    let mut table = vec![0.0; lookups.size() * k];
+    for (row, own) in surprise.chunks_exact(k.max(1)).enumerate() {
+        for (term, &variance) in variances.iter().enumerate() {
+            let cell = lookups.cell(term, row);
+            let deltas = table[cell * k..(cell + 1) * k].iter_mut().zip(own);
+            deltas.for_each(|(delta, own)| *delta += variance * own);
+        }
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ascent;
+    use super::super::{Cells, Term};
+    use super::*;
+
+    /// Passes by cells and by rows come to the same corrections, of two classes and of three.
+    #[test]
+    fn rows_stand_for_their_cells() {
+        let (n, width, sizes) = (37, 3, [3, 400, 5]);
+        let codes: Vec<u32> =
+            (0..n * width).map(|i| (i * i * 7 + i / 3) as u32 % sizes[i % width]).collect();
+        let maps: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
+        let halves: Vec<u32> = (0..sizes[1]).map(|code| code / 30).collect();
+        let mut terms: Vec<Term> =
+            (0..width).map(|column| Term { column, first: &maps[column], other: None }).collect();
+        terms.push(Term { column: 1, first: &halves, other: None });
+        let cells = Cells::new(&codes, width).unwrap();
+        let lookups = Lookups::new(cells, terms, &[3, 400, 5, 14]).unwrap();
+        let variances = [1.0, 0.5, 1.0, 0.5];
+        let common = alike(&lookups, &variances, 1).unwrap();
+        assert_eq!(common, alike(&lookups, &variances, 3).unwrap());
+        for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+            let same = |t: &usize| lookups.cell(*t, i) == lookups.cell(*t, j);
+            let want: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
+            assert_eq!(common[i * n + j], want);
+        }
+        for k in [2, 3] {
+            let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
+            let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
+            let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
+            let task = Task {
+                labels: &labels,
+                strengths: &strengths,
+                offsets: &offsets,
+                variances: &variances,
+                classes: k,
+            };
+            let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
+            let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
+            let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.size() * k]);
+            let order: Vec<u32> = (0..n as u32).rev().collect();
+            for _ in 0..3 {
+                let one = ascend(&common, &task, &order, &mut mu).unwrap();
+                let two = ascent::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
+                assert!((one - two).abs() < 1e-9);
+            }
+            assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));
+            let surprise: Vec<f64> =
+                (0..n * k).map(|i| strengths[i / k] * (truth(i) - mu[i])).collect();
+            let found = spread(&lookups, &variances, &surprise).unwrap();
+            assert!(found.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
+            assert!(ascend(&common[1..], &task, &order, &mut mu).is_err());
+        }
+        assert!(alike(&lookups, &variances[1..], 1).is_err());
+        assert!(spread(&lookups, &variances, &[1.0]).is_err());
+    }
+}
