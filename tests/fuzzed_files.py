@@ -91,6 +91,12 @@ def labels() -> bb.LabelModel:
     return bb.LabelModel.of(bb.count(rows(), [["p"], ["q"], ["p", "q"], [], ["p"], ["r"]], features=FAMILIES))
 
 
+def calibrated_labels() -> bb.LabelModel:
+    """With a slope and a shift for each label."""
+    log_odds = np.random.default_rng(0).normal(size=(40, 3))
+    return labels().calibrated(bb.calibrate("platt", log_odds, log_odds + log_odds[::-1] > 0))
+
+
 def weighed_labels() -> bb.LabelModel:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice(["good", "bad", "one", "no", "two"], 6)) for _ in range(120)]
@@ -114,6 +120,7 @@ THINGS: dict[str, Callable[[], Any]] = {
     "weighed": weighed,
     "weighed texts": weighed_texts,
     "labels": labels,
+    "calibrated labels": calibrated_labels,
     "weighed labels": weighed_labels,
 }
 

@@ -75,7 +75,8 @@ def learned(
             start = np.concatenate([begun, intercepts - np.log(evidence.prior), [1.0]])
             weights, intercepts = _fitted(evidence, start, threads)
     terms, variances, owners = correction_terms(evidence)
-    strength, temperature, losses, table = 0.0, 1.0, (), np.zeros((terms.n_cells, n_classes))
+    strength, temperature, table = 0.0, 1.0, np.zeros((terms.n_cells, n_classes))
+    losses: tuple[tuple[float, float], ...] = ()
     if correct and columns:
         wide = len(rows.labels) <= min(len(terms.sizes), MOST_ALIKE)
         alike = _core.alike_rows(terms.lookups(rows.codes), variances, threads) if wide else None
@@ -298,7 +299,7 @@ class _Fold:
         begun = None if self.begun is None else self.begun[2]
         mu = corrections.by_rows(among, self.rows, self.offsets, strength, PASSES, begun)
         self.begun = mu, strength, mu
-        return self.scores + np.einsum("ij,jc->ic", across, _surprise(self.rows, strength, mu))
+        return np.asarray(self.scores + np.einsum("ij,jc->ic", across, _surprise(self.rows, strength, mu)))
 
 
 def _chosen_strength(
