@@ -122,8 +122,8 @@ def test_a_tally_travels_in_chunks(pool: Any, frame: pandas.DataFrame, monkeypat
 
 def test_a_partition_that_comes_twice_counts_once(frame: pandas.DataFrame) -> None:
     class Twice(processes.Processes):
-        def each(self, work: Any, skip: Any) -> Any:
-            for found in super().each(work, skip):
+        def added(self, work: Any, add: Any) -> Any:
+            for found in super().added(work, add):
                 yield found
                 yield found
 
@@ -177,6 +177,27 @@ def test_a_folder_of_other_parts_is_refused(pool: Any, frame: pandas.DataFrame, 
         bb.count(pattern, "label", engine=pool, parts_folder=Path(pattern).parent / "0000.csv")
 
 
+def test_many_files_are_counted_in_groups(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
+    pattern = written(tmp_path, parts(frame, 40), "parquet")
+    frame.iloc[:0].to_parquet(tmp_path / "0007.parquet")
+    frame.iloc[:300].to_parquet(tmp_path / "0008.parquet")
+    here = pandas.concat(map(pandas.read_parquet, sorted(tmp_path.glob("*.parquet"))))
+    whole = bb.count(here, "label", weights="weight")
+    assert {len(group.files) for group in counting.in_groups(range(40), 2).values()} == {5}
+    assert [len(counting.in_groups(range(n), 2)) for n in (1, 7, 16, 1000)] == [1, 7, 8, 125]
+    found = bb.count(pattern, "label", weights="weight", engine=pool)
+    assert found == whole and len(found.parts) == 40
+    settings = {"weights": "weight", "sample": 200}
+    weighed = bb.weigh(whole, pattern, "label", engine=pool, **settings)
+    assert to_bytes(weighed) == to_bytes(bb.weigh(whole, here, "label", **settings))
+    folds = bb.cross_validate(pattern, "label", folds=3, engine=pool)
+    dealt = bb.cross_validate(here, "label", folds=3, deal="content")
+    assert (folds.log_loss, folds.accuracy) == (dealt.log_loss, dealt.accuracy)
+    frame.iloc[:50].assign(length="long").to_parquet(tmp_path / "0021.parquet")
+    with pytest.raises(errors.BadValue, match=r"partition 21 \(.*0021.parquet\): row 0 of column 'length'"):
+        bb.count(pattern, "label", schema=whole.schema, weights="weight", engine=pool)
+
+
 # Processes -------------------------------------------------------------------------------------------------------------
 
 
@@ -194,8 +215,8 @@ class Dying(processes.Processes):
 
     mark: Path
 
-    def each(self, work: Any, skip: Any) -> Any:
-        return super().each(DieOnce(work, self.mark), skip)
+    def added(self, work: Any, add: Any) -> Any:
+        return super().added(DieOnce(work, self.mark), add)
 
 
 def test_a_driver_that_is_killed_goes_on_and_leaves_nothing_running(tmp_path: Path) -> None:

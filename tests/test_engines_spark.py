@@ -105,9 +105,9 @@ def test_files_and_tables_with_a_session_and_tallies_of_many_cells(session: Any,
     table = pandas.DataFrame({"text": words, "label": ["a", "b", "c"] * 20})
     whole = bb.count(table, "label")
     assert len(to_bytes(whole)) > 2 * on_spark.CELL
-    pattern = written(tmp_path, parts(table, 9), "parquet")
+    pattern = written(tmp_path, parts(table, 17), "parquet")
     found = bb.count(pattern, "label", engine=session)
-    assert found == whole and {Path(part).name for part in found.parts} == {f"{n:04}.parquet" for n in range(9)}
+    assert found == whole and {Path(part).name for part in found.parts} == {f"{n:04}.parquet" for n in range(17)}
     kept = tmp_path / "kept"
     assert bb.count(table, "label", engine="spark", partitions=3, parts_folder=kept) == whole
     assert len(list(kept.iterdir())) == 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -813,12 +813,11 @@ def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
     return tally
 
 
-def summed(table: Table, look: Callable[[Batch], None] = lambda batch: None) -> tuple[Tally, int]:
-    """The tally of a table, which may be a part of another, and its rows; ``look`` is given each batch first."""
+def summed(table: Table) -> tuple[Tally, int]:
+    """The tally of a table, which may be a part of another, and its rows."""
     growing: list[Growing] = []
     n_rows = 0
     for batch in table.batches("counting", growing.clear):
-        look(batch)
         if not growing:
             growing.append(Growing(table.settled(batch)))
             n_rows = 0

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
-from banbury.engines.engine import Parcel
+from banbury.engines.engine import FAN_IN, Parcel
 from banbury.engines.parcels import Counted, Wider
 from banbury.readers import Batch, read
 from banbury.readers.batches import joined
 from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema, Trees
 from banbury.table import Held, Table, fractional_among
-from banbury.tally import Tally, of_no_rows, summed
+from banbury.tally import Growing, of_no_rows, parts
+
+GROUPS_EACH = 4  # groups of files that a worker gets, at least
 
 
 @contextmanager
@@ -174,12 +176,18 @@ def _has_gaps(batch: Batch, name: str) -> bool:
     return len(batch.head(name, batch.n_rows)) < batch.n_rows
 
 
-class _ShownMore(Exception):
-    """Rows show what the first did not."""
+@dataclass(frozen=True)
+class Several:
+    """Files that are counted one after the other, each with its number: their tallies need not be added then."""
 
-    def __init__(self, wider: Wider) -> None:
-        super().__init__(wider)
-        self.wider = wider
+    files: Mapping[int, str]
+
+
+def in_groups(files: Sequence[str], n_workers: int) -> dict[int, Several]:
+    """Files in groups of up to eight, by the number of the first; enough groups to keep all workers busy to the end."""
+    size = max(1, min(FAN_IN, len(files) // (GROUPS_EACH * n_workers)))
+    starts = range(0, len(files), size)
+    return {at: Several(dict(enumerate(files[at : at + size], at))) for at in starts}
 
 
 @dataclass(frozen=True)
@@ -192,36 +200,45 @@ class CountPart:
         return self.value(partition, rows).packed()
 
     def value(self, partition: int, rows: Any) -> Counted:
-        """The same before it is packed."""
-        name = rows if isinstance(rows, str) else None
-        with at_partition(partition, name), errors.overheard() as said, here(rows) as table:
-            counted = self._counted(partition, table)
-        return replace(counted, warnings=tuple(said))
+        """The same before it is packed. Several files are counted one after the other into one tally."""
+        files = rows.files if isinstance(rows, Several) else {partition: rows}
+        growing, n_rows, wider = Growing(self.settled.schema), 0, Wider()
+        with errors.overheard() as said:
+            for number, part in files.items():
+                with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
+                    more, shown = self._counted(table, growing)
+                n_rows, wider = n_rows + more, wider | shown
+        numbers, warnings = tuple(files), tuple(said)
+        if wider:
+            return Counted(numbers, 0, None, wider, warnings)
+        tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
+        return Counted(numbers, n_rows, tally, warnings=warnings)
 
-    def tally_of(self, table: Table, look: Callable[[Batch], None]) -> tuple[Tally, int]:
-        """The tally of a partition and its rows; ``look`` is given each batch first."""
-        return summed(table, look)
+    def count_into(self, growing: Growing, table: Table, batch: Batch) -> None:
+        """Counts a batch of a partition."""
+        for part in parts(table.aligned(batch, growing.schema), growing.schema, table.labels):
+            growing.add(part)
 
-    def _counted(self, partition: int, rows: Any) -> Counted:
+    def _counted(self, rows: Any, growing: Growing) -> tuple[int, Wider]:
+        """Counts a partition: its rows, and what they show that the first did not."""
+        n_rows = 0
         if has_no_rows(rows):
-            return Counted((partition,), 0, of_no_rows(self.settled.schema))
-
-        def look(batch: Batch) -> None:
-            if wider := self.settled.wider(batch):
-                raise _ShownMore(wider)
-
+            return n_rows, Wider()
         try:
-            tally, n_rows = self.tally_of(self.settled.table(rows), look)
+            table = self.settled.table(rows)
+            for batch in table.batches("counting"):
+                if wider := self.settled.wider(batch):
+                    return n_rows, wider
+                self.count_into(growing, table, batch)
+                n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
-            return Counted((partition,), 0, of_no_rows(self.settled.schema))
-        except _ShownMore as shown:
-            return Counted((partition,), 0, None, shown.wider)
+            return n_rows, Wider()
         except errors.BadValue as unfit:
             column, of_words = getattr(unfit, "column", None), isinstance(getattr(unfit, "value", None), str)
             if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
                 raise
-            return Counted((partition,), 0, None, Wider(kinds={column: "string"}))
-        return Counted((partition,), n_rows, tally)
+            return n_rows, Wider(kinds={column: "string"})
+        return n_rows, Wider()
 
 
 def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files: bool) -> Settled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
@@ -17,6 +17,7 @@ from dask.task_spec import DataNode, List, Task, TaskRef
 from distributed import Client, as_completed, default_client
 
 from banbury import __version__, errors
+from banbury.engines.counting import in_groups
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 
@@ -125,13 +126,13 @@ class Dask:
         """Ever more partitions at a time, so that many empty ones are soon read through."""
         start, size = 0, 1
         while start < len(self.parts):
-            graph, keys = self._tasks(take, range(start, min(start + size, len(self.parts))))
+            graph, keys = self._tasks(take, self._numbered(range(start, min(start + size, len(self.parts)))))
             yield from self._computed(graph, keys)
             start, size = start + size, 2 * size
 
     def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
         partitions = [partition for partition in range(len(self.parts)) if partition not in skip]
-        graph, keys = self._tasks(work, partitions)
+        graph, keys = self._tasks(work, self._numbered(partitions))
         if self.client is None:
             for at in range(0, len(keys), AT_ONCE):
                 done = self._computed(graph, keys[at : at + AT_ONCE])
@@ -143,7 +144,10 @@ class Dask:
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
-        graph, leaves = self._tasks(work, range(len(self.parts)))
+        parts = self._numbered(range(len(self.parts)))
+        if self.are_files and self.names is not None and self.client is not None:
+            parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
+        graph, leaves = self._tasks(work, parts)
         nodes, adding, name = leaves, f"banbury-adding-{uuid4().hex}", f"banbury-sums-{uuid4().hex}"
         graph[adding] = DataNode(adding, add)
         while len(nodes) > 1:
@@ -152,17 +156,17 @@ class Dask:
             for node, group in zip(nodes, groups, strict=True):
                 graph[node] = Task(node, _added, TaskRef(adding), List(*map(TaskRef, group)))
         if self.client is None:
-            yield len(leaves), self._computed(graph, nodes)[0]
+            yield len(self.parts), self._computed(graph, nodes)[0]
             return
         with self._futures(graph, leaves if nodes is leaves else [*leaves, *nodes]) as futures:
             root = futures[-1]
             for n_done, future in enumerate(as_completed(futures), 1):
                 if future.key == root.key:
                     break
-                yield n_done, None
+                yield min(n_done * len(self.parts) // len(leaves), len(self.parts)), None
                 if future.status == "error":
                     break
-            yield len(leaves), self._result(root)
+            yield len(self.parts), self._result(root)
 
     def answered(self, work: Answer) -> Any:
         if self.collection is None:
@@ -178,13 +182,16 @@ class Dask:
 
     # Tasks
 
-    def _tasks(self, work: PartWork, partitions: Sequence[int]) -> tuple[dict[Any, Any], list[Any]]:
+    def _numbered(self, partitions: Iterable[int]) -> dict[int, Any]:
+        return {partition: self.parts[partition] for partition in partitions}
+
+    def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
         """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
         shared, name = f"banbury-work-{uuid4().hex}", f"banbury-run-{uuid4().hex}"
-        keys = [(name, partition) for partition in partitions]
         graph = {**self._graph, shared: DataNode(shared, work)}
+        keys = [(name, partition) for partition in parts]
         for key in keys:
-            graph[key] = Task(key, _run, TaskRef(shared), key[1], self.parts[key[1]])
+            graph[key] = Task(key, _run, TaskRef(shared), key[1], parts[key[1]])
         return graph, keys
 
     def _computed(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from typing import Any
 
 from banbury import errors
+from banbury.engines.counting import in_groups
 from banbury.engines.engine import Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
@@ -41,15 +42,24 @@ class Processes:
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
         """What each process makes is added here, as it comes: the sum and one more are held."""
-        return ((n_done + 1, parcel) for n_done, (_, parcel) in enumerate(self.each(work, ())))
+        parts = dict(enumerate(self.parts)) if self.names is None else in_groups(self.names, self._n_workers)
+        done = enumerate(self._each(work, parts), 1)
+        return ((n_done * len(self.parts) // len(parts), parcel) for n_done, (_, parcel) in done)
+
+    @property
+    def _n_workers(self) -> int:
+        return n_threads(None) if self.given is None else getattr(self.given, "_max_workers", None) or 1
 
     def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
-        waiting = [partition for partition in range(len(self.parts)) if partition not in skip]
+        return self._each(work, {number: part for number, part in enumerate(self.parts) if number not in skip})
+
+    def _each(self, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel]]:
+        waiting = dict(parts)
         for _ in range(MOST_BREAKS):
             executor = self.given or pool()
             try:
                 for partition, parcel in self._run(executor, work, waiting):
-                    waiting.remove(partition)
+                    del waiting[partition]
                     yield partition, parcel
                 return
             except BrokenProcessPool:
@@ -61,14 +71,14 @@ class Processes:
         text = "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
         raise errors.EngineError(f"{text}that starts processes begins its work under: if __name__ == '__main__':")
 
-    def _run(self, executor: Executor, work: PartWork, partitions: Sequence[int]) -> Steps[tuple[int, Parcel]]:
+    def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel]]:
         """Some partitions at a time; what is done comes at once."""
-        waiting, running = iter(list(partitions)), dict[Future[Parcel], int]()
-        at_a_time = AT_A_TIME * (getattr(executor, "_max_workers", None) or 1)
+        waiting, running = iter(list(parts.items())), dict[Future[Parcel], int]()
+        at_a_time = AT_A_TIME * self._n_workers
         try:
             while True:
-                for partition in waiting:
-                    running[executor.submit(work, partition, self.parts[partition])] = partition
+                for partition, rows in waiting:
+                    running[executor.submit(work, partition, rows)] = partition
                     if len(running) >= at_a_time:
                         break
                 if not running:

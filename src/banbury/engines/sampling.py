@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from banbury import errors
-from banbury.engines.counting import Settled, at_partition, has_no_rows, here
+from banbury.engines.counting import Settled, Several, at_partition, has_no_rows, here
 from banbury.engines.engine import Parcel
 from banbury.engines.parcels import in_chunks
 from banbury.readers.batches import joined
@@ -26,15 +26,18 @@ class SampleRows:
     also: tuple[str, ...] = ()  # columns that are not counted
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
+        files = rows.files if isinstance(rows, Several) else {partition: rows}
+        return add_samples(self._sampled(number, part) for number, part in files.items())
+
+    def _sampled(self, partition: int, rows: Any) -> Parcel:
         with at_partition(partition), here(rows) as table:
             if has_no_rows(table):
                 return []
             try:
                 read = self.settled.table(table, self.groups)
-                found = RowSample.of(read, self.settled.schema, self.n, self.below, self.also)
+                return _packed(RowSample.of(read, self.settled.schema, self.n, self.below, self.also))
             except errors.EmptyData:  # a file that has no rows
                 return []
-            return _packed(found)
 
 
 def add_samples(parcels: Iterable[Any]) -> Parcel:

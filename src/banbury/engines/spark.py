@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from banbury import __version__, errors
-from banbury.engines.counting import at_partition
+from banbury.engines.counting import at_partition, in_groups
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parts import parts_of
 
@@ -163,8 +163,16 @@ class Spark:
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
-        sums = self._mapped(work, ())
+        sums, n_sums = self._mapped(work, ()), self.n_partitions
+        if self.names is not None:
+            groups = in_groups(self.names, _n_workers(self.session))
+            numbers, n_sums = list(groups), len(groups)
+            spread = self.session.range(0, n_sums, 1, n_sums)
+            files = partial(_files_of, [groups[number] for number in numbers])
+            sums = spread.mapInArrow(partial(_cells_of, work, files, frozenset()), CELLS)
         for width in (FAN_IN**2, FAN_IN):
+            if n_sums is not None and n_sums <= width:
+                continue
             near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
             sums = near.mapInArrow(partial(_added, add), CELLS)
         for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
@@ -211,6 +219,12 @@ class Spark:
                 self.session.removeTag(tag)
 
 
+def _n_workers(session: Any) -> int:
+    """How many tasks run at a time; of Connect, which does not tell, as many as are added up at a time."""
+    context = None if type(session).__module__.startswith("pyspark.sql.connect") else session.sparkContext
+    return FAN_IN if context is None else max(int(context.defaultParallelism), 1)
+
+
 def _is_connect(frame: Any) -> bool:
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
@@ -229,7 +243,7 @@ def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]
     yield partition, pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, named)
 
 
-def _files_of(files: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]]:
+def _files_of(files: Sequence[Any], batches: Batches) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield number, files[number]

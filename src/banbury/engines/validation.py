@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,23 +37,12 @@ class CountFolds(CountPart):
 
     dealing: Dealing
 
-    def tally_of(self, table: Table, look: Callable[[Batch], None]) -> tuple[Tally, int]:
-        growing, n_rows, n_folds = Growing(self.settled.schema), 0, self.dealing.n_folds
-        for batch in table.batches("counting"):
-            look(batch)
-            fits = table.aligned(batch, growing.schema)
-            numbers, names, weights = numbered(fits, growing.schema, table.labels)
-            codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
-            labels = [_in_fold(name, fold) for name in names for fold in range(n_folds)]
-            growing.add(
-                count_rows(
-                    fits, growing.schema, Codes(codes.astype(np.int32), 0, labels), weights, table.labels.threads
-                )
-            )
-            n_rows += batch.n_rows
-        if not n_rows:
-            raise errors.empty_data(table.name)
-        return growing.frozen(), n_rows
+    def count_into(self, growing: Growing, table: Table, batch: Batch) -> None:
+        fits, n_folds = table.aligned(batch, growing.schema), self.dealing.n_folds
+        numbers, names, weights = numbered(fits, growing.schema, table.labels)
+        codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
+        labels = Codes(codes.astype(np.int32), 0, [_in_fold(name, fold) for name in names for fold in range(n_folds)])
+        growing.add(count_rows(fits, growing.schema, labels, weights, table.labels.threads))
 
 
 def _in_fold(name: Label, fold: int) -> str:

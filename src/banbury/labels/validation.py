@@ -91,7 +91,7 @@ class HeldRows:
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """The labels that some row has that counts."""
-        found: set[Label] = set()
+        found: set[Label] = set() if self.others is None else set(labels_of(self.others))
         for sets, start in zip(self.sets, self.starts.tolist(), strict=False):
             there = self.known[start : start + len(sets)][sets.rows]
             found.update(sets.names[code] for code in np.unique(sets.codes[there]).tolist())
@@ -132,8 +132,7 @@ class HeldRows:
         every = np.arange(self.n_rows) if rows is None else rows
         for batch, sets, weights, _ in self.some(every):
             growing.add(count_sets(batch, growing.schema, sets, weights, self.threads))
-        counted = growing.frozen()
-        return counted if rows is not None or self.others is None else counted + self.others
+        return growing.frozen()
 
     def dealt(self, n: int) -> Int:
         """The fold of each row, by what it holds; equal rows are in one."""
@@ -173,11 +172,19 @@ class CountedFolds:
         of_row = np.zeros(rows.n_rows, dtype=np.int64)
         of_row[known] = numbers.reshape(-1)
         growing, tested = Growing(replace(rows.schema, labels=None)), known if some is None else some
+        n_folds = len(used) + (rows.others is not None)
         for batch, sets, weights, at in rows.some(known):
             own = LabelSets(*sets.numbered(labels), labels, sets.known)
-            groups = of_row[known[at]], len(used)
+            groups = of_row[known[at]], n_folds
             growing.add(count_sets(batch, growing.schema, own, weights, rows.threads, groups))
-        return cls(rows, labels, tested, of_row[tested], growing.frozen(), len(used))
+        counted = growing.frozen()
+        if rows.others is not None:  # a fold of their own, the last, of which no row is tested
+            place = {name: k for k, name in enumerate((EVERY, *labels))}
+            names = tuple(place[name] * n_folds + n_folds - 1 for name in rows.others.classes)
+            plain = replace(rows.others, schema=counted.schema)
+            order = sorted(range(len(names)), key=names.__getitem__)
+            counted = counted + plain.of_classes(order, tuple(sorted(names)))
+        return cls(rows, labels, tested, of_row[tested], counted, n_folds)
 
     @cached_property
     def _numbers(self) -> tuple[Int, Int]:
