@@ -4,7 +4,6 @@ use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, Whole, each, each_whole, pair};
 use crate::error::{Error, Fault, demand};
 use crate::leading::{Finder, READ};
-use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -152,9 +151,9 @@ impl<'a> Table<'a> {
     fn add_rows<const CLASSES: usize>(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
         // Whole blocks have a constant height, which compiles to better code.
         if sums.height == ROWS {
-            wide!(self.add_rows_of::<CLASSES>(ROWS, k, sums, tile))
+            self.add_rows_of::<CLASSES>(ROWS, k, sums, tile)
         } else {
-            wide!(self.add_rows_of::<CLASSES>(sums.height, k, sums, tile))
+            self.add_rows_of::<CLASSES>(sums.height, k, sums, tile)
         }
     }
 
