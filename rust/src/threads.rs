@@ -77,3 +77,15 @@ pub fn try_pieces<T: Send, R: Send, E: Send>(
         }
     }
 }
+
+/// Calls `f` with the number of each and itself; what it gave, in order.
+pub fn each<T: Send, R: Send>(
+    threads: usize,
+    all: &mut [T],
+    f: impl Fn(usize, &mut T) -> R + Sync,
+) -> Vec<R> {
+    let Ok(found) = try_pieces(threads, all, 1, |i, one| {
+        Ok::<_, Infallible>(one.iter_mut().map(|one| f(i, one)).collect::<Vec<R>>())
+    });
+    found.into_iter().flatten().collect()
+}

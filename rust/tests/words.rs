@@ -68,7 +68,7 @@ fn five_times_a_tenth_is_a_half() {
     assert!(five.state() == half.state());
     let five = counted(&values.repeat(5), &[0; 5], Weights::Ones, true);
     assert!(five.state() == half.times(10.0).unwrap().0.state());
-    let found = five.pairs(0..4);
+    let found = five.pairs(4, |i| i as u32, 1);
     assert_eq!(found.occurrences, [1.5, 0.5, 35.0]);
 }
 
@@ -110,7 +110,7 @@ fn what_does_not_fit_changes_nothing() {
         classes: &[1],
         values: &[f64::NEG_INFINITY],
     };
-    weights.set(&good).unwrap();
+    weights.set(&good, 1).unwrap();
     let before = (vec![1.0, f64::NEG_INFINITY], 1.0);
     assert_eq!(read(&weights, 7), Some(before.clone()));
     let bad = [
@@ -131,7 +131,7 @@ fn what_does_not_fit_changes_nothing() {
         Given { values: &[], ..good },
     ];
     for given in bad {
-        assert!(weights.set(&given).is_err(), "{given:?}");
+        assert!(weights.set(&given, 1).is_err(), "{given:?}");
         assert_eq!(read(&weights, 7), Some(before.clone()));
     }
     assert!(weights::Weights::new(&[]).is_err());

@@ -557,7 +557,7 @@ class Words:
     def only(self, ids: Ids) -> Words:
         """The same texts as if they had had these words only."""
 
-    def pairs(self, ids: Ids | None, index: Int | None = None) -> tuple[Int, Codes, Real, Real]:
+    def pairs(self, ids: Ids | None, index: Int | None = None, threads: int = 1) -> tuple[Int, Codes, Real, Real]:
         """starts (n + 1,); then per pair, in class order: class, occurrences, documents, each rounded once.
 
         None: all ids in order. Pairs without documents are left out. With ``index``, class c is class index[c], together with all
@@ -630,7 +630,16 @@ class Weights:
     def __init__(self, n_classes: int, default: Real) -> None:
         """``default`` (C,) is added to a word's ``common`` number in classes that it has no value for."""
 
-    def set(self, ids: Ids, common: Real, scale: Real | None, starts: Int, classes: Codes, values: Real) -> None:
+    def set(
+        self,
+        ids: Ids,
+        common: Real,
+        scale: Real | None,
+        starts: Int,
+        classes: Codes,
+        values: Real,
+        threads: int = 1,
+    ) -> None:
         """Row of ids[i]: values[j] in class classes[j], starts[i] <= j < starts[i + 1]; common[i] + default[c] in all others.
 
         scale[i] multiplies what a token of the word adds; 1 if None.

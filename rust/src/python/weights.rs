@@ -1,6 +1,6 @@
 //! Rows of weights, and the part of a score that reads them.
 
-use super::arrays::{Held, Shared, malformed, shaped, size};
+use super::arrays::{Held, Shared, at_least_one, malformed, shaped, size};
 use super::text::Tokeniser;
 use super::words::{HeldTexts, Words, optional};
 use crate::score::words::{self, Counting};
@@ -27,6 +27,8 @@ impl Weights {
         Ok(Weights(Shared::new(weights::Weights::new(default.slice())?)))
     }
 
+    #[pyo3(signature = (ids, common, scale, starts, classes, values, threads=1))]
+    #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
         py: Python<'_>,
@@ -36,7 +38,9 @@ impl Weights {
         starts: &Bound<'_, PyAny>,
         classes: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
+        threads: i64,
     ) -> PyResult<()> {
+        let threads = at_least_one(threads)?;
         let (ids, common) = (Held::new(ids, "ids", 1)?, Held::new(common, "common", 1)?);
         let scale = scale.map(|scale| Held::new(scale, "scale", 1)).transpose()?;
         let starts = Held::new(starts, "starts", 1)?;
@@ -50,7 +54,7 @@ impl Weights {
             classes: classes.slice(),
             values: values.slice(),
         };
-        Ok(py.detach(|| self.0.change(|weights| weights.set(&given)))?)
+        Ok(py.detach(|| self.0.change(|weights| weights.set(&given, threads)))?)
     }
 
     fn skip(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<()> {

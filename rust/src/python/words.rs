@@ -464,22 +464,23 @@ impl Words {
         Ok(Words::of(py.detach(|| words.only(ids))))
     }
 
-    #[pyo3(signature = (ids, index=None))]
+    #[pyo3(signature = (ids, index=None, threads=1))]
     fn pairs<'py>(
         &self,
         py: Python<'py>,
         ids: Option<&Bound<'py, PyAny>>,
         index: Option<&Bound<'py, PyAny>>,
+        threads: i64,
     ) -> PyResult<Pairs<'py>> {
-        let words = self.get(py);
+        let (words, threads) = (self.get(py), at_least_one(threads)?);
         let held = ids.map(|ids| Held::new(ids, "ids", 1)).transpose()?;
         let chosen = held.as_ref().map(|held| self::ids(held, words.n_ids())).transpose()?;
         let index = index.map(|index| Held::new(index, "index", 1)).transpose()?;
         let index = index.as_ref().map(Held::slice);
         let every = 0..words.n_ids() as u32;
         let found = py.detach(|| match (chosen, index) {
-            (Some(ids), None) => Ok(words.pairs(ids.iter().copied())),
-            (None, None) => Ok(words.pairs(every)),
+            (Some(ids), None) => Ok(words.pairs(ids.len(), |i| ids[i], threads)),
+            (None, None) => Ok(words.pairs(words.n_ids(), |i| i as u32, threads)),
             (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
             (None, Some(index)) => words.pairs_in(every, index),
         })?;

@@ -1,12 +1,13 @@
 //! Texts to sums.
 //!
-//! Texts are read in chunks, whose tokens are looked up in the words there are; a chunk's new words get numbers of its own, which
-//! are replaced by real ones chunk by chunk, in order. Then the texts of each class are added up, and the cells are added to the
-//! store. Sums are exact, so that they are the same whatever the threads and however texts are cut.
+//! Texts are read in chunks, whose tokens are looked up in the words there are, and new ones are given numbers. Then the texts of
+//! each class are added up, and the cells are added to the store. Sums are exact, so that they are the same whatever the threads
+//! and however texts are cut.
 
 use super::add_up::{Found, add_up};
-use super::index::{Fresh, UNKNOWN, Vocabulary};
+use super::index::{UNKNOWN, Vocabulary};
 use super::merge::gather;
+use super::number::{self, Unknown};
 use super::store::Unit;
 use super::{TOO_LARGE, Texts, Words};
 use crate::classes::{Rows, Sets, Weights};
@@ -16,28 +17,41 @@ use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use std::ops::Range;
 
-/// How texts are cut. What depends on it is time and memory.
+/// How texts are cut: in bytes of words, each n-gram by itself. What depends on it is time and memory.
 #[derive(Clone, Copy)]
 struct Cut {
-    /// Bytes of text that a thread takes at a time.
-    chunk: usize,
-    /// Chunks that are looked up in the same words, at most: there are fewer while most words are new.
-    widest: usize,
-    /// Bytes of words, each n-gram by itself, whose numbers are held at a time.
+    /// What a thread takes at a time, at least and at most.
+    chunk: [usize; 2],
+    /// What is looked up in the same words, at first and at most: each time twice as much.
+    wave: [usize; 2],
+    /// The most while many words are new.
+    new: usize,
+    /// What has its numbers held at a time.
     round: usize,
     /// Tokens of one class that are added up at a time.
     job: usize,
 }
 
-const CUT: Cut = Cut { chunk: 1 << 19, widest: 64, round: 96 << 20, job: 1 << 20 };
+const CUT: Cut = Cut {
+    chunk: [1 << 15, 1 << 19],
+    wave: [1 << 20, 1 << 26],
+    new: 1 << 24,
+    round: 96 << 20,
+    job: 1 << 20,
+};
 
-/// Words are many if they are more than one in so many tokens.
-const NEW: usize = 8;
-/// Chunks that are then read one by one.
-const ALONE: usize = 8;
+/// Chunks of a wave that each thread takes.
+const CHUNKS: usize = 8;
+
+/// Words are many if they are more than one in so many tokens: then it does not pay to look them up first.
+const MANY: usize = 4;
+
+/// So many bytes may have many words.
+const SPLIT: usize = 1 << 18;
 
 /// A text of so many tokens is refused, so that 32 bits can count them.
 const MOST_TOKENS: usize = 1 << 31;
+const TOO_LONG: &str = "a text has 2**31 tokens or more; cut it into smaller ones";
 
 /// Texts to be counted, their classes and weights.
 #[derive(Clone, Copy)]
@@ -123,10 +137,7 @@ impl Batch<'_> {
         let (mut tokens, mut found) = (Tokens::default(), 0);
         for row in self.counted() {
             if self.texts.read(row, self.tokeniser, &mut tokens)? {
-                demand(
-                    tokens.len() < MOST_TOKENS,
-                    "a text has 2**31 tokens or more; cut it into smaller ones",
-                )?;
+                demand(tokens.len() < MOST_TOKENS, TOO_LONG)?;
                 let times = u128::from(self.times(row)) * self.classes(row).count() as u128;
                 found += times * tokens.len() as u128;
             }
@@ -155,42 +166,46 @@ impl Batch<'_> {
 /// The tokens of some rows as numbers of words.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    ids: Vec<u32>,
+    pub(super) ids: Vec<u32>,
     /// The rows that are counted, and where the numbers of each end.
     texts: Vec<(usize, usize)>,
-    /// Words that are new, and the numbers they are given.
-    fresh: Fresh,
-    numbers: Vec<u32>,
+    /// The tokens without a number.
+    pub(super) unknown: Unknown,
 }
 
 impl Chunk {
-    /// `look_up` appends the numbers of the tokens.
+    /// `number` appends the numbers of a text's tokens.
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
-        mut look_up: impl FnMut(&mut Chunk, &Tokens) -> Result<(), Error>,
+        mut number: impl FnMut(&mut Chunk, &Tokens) -> Result<(), Error>,
     ) -> Result<Chunk, Error> {
         let (mut chunk, mut tokens) = (Chunk::default(), Tokens::default());
         for row in rows {
             let counted = batch.rows.classes[row] >= 0;
             if counted && batch.texts.read(row, batch.tokeniser, &mut tokens)? {
-                look_up(&mut chunk, &tokens)?;
+                number(&mut chunk, &tokens)?;
+                demand(chunk.ids.len() <= MOST_TOKENS, TOO_LONG)?;
                 chunk.texts.push((row, chunk.ids.len()));
             }
         }
         Ok(chunk)
     }
 
-    /// Words that are new get numbers of the chunk's own.
-    fn read(vocabulary: &Vocabulary, batch: &Batch, rows: Range<usize>) -> Result<Chunk, Error> {
+    /// Words that are new are unknown; all are, unless they are to be looked up.
+    fn read(
+        vocabulary: &Vocabulary,
+        batch: &Batch,
+        rows: Range<usize>,
+        look: bool,
+    ) -> Result<Chunk, Error> {
         Chunk::gather(batch, rows, |chunk, tokens| {
             let start = chunk.ids.len();
-            if vocabulary.find_each(tokens, &mut chunk.ids) {
-                for (token, id) in chunk.ids[start..].iter_mut().enumerate() {
-                    if *id == UNKNOWN {
-                        *id = chunk.fresh.number(vocabulary, tokens, token);
-                    }
-                }
+            if !look {
+                chunk.ids.resize(start + tokens.len(), UNKNOWN);
+            }
+            if !look || vocabulary.find_each(tokens, &mut chunk.ids) {
+                chunk.unknown.note(vocabulary, tokens, &chunk.ids, start);
             }
             Ok(())
         })
@@ -203,19 +218,6 @@ impl Chunk {
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
         Chunk::gather(batch, rows, |chunk, tokens| vocabulary.number_each(tokens, &mut chunk.ids))
-    }
-
-    /// Puts the vocabulary's numbers for the chunk's own.
-    fn renumber(&mut self) {
-        let numbers = std::mem::take(&mut self.numbers);
-        if numbers.is_empty() {
-            return;
-        }
-        for id in &mut self.ids {
-            if *id & Fresh::MARK != 0 {
-                *id = numbers[(*id ^ Fresh::MARK) as usize];
-            }
-        }
     }
 
     /// The rows that are counted, and the numbers of their words.
@@ -234,24 +236,29 @@ struct Reader<'a> {
     /// The row that is read next, and where the round ends.
     next: usize,
     end: usize,
-    /// Chunks that are read at a time.
-    width: usize,
-    /// Chunks to be read one by one, because most words are new: to look them up apart first would be twice the work.
-    alone: usize,
+    /// What is read at a time.
+    wave: usize,
+    /// Whether most tokens are likely to be known.
+    look: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
-        Reader { batch, cut, threads, next: 0, end: 0, width: 1, alone: 0 }
+        Reader { batch, cut, threads, next: 0, end: 0, wave: cut.wave[0], look: true }
+    }
+
+    /// The bytes of text that have so many bytes of words.
+    fn text(&self, bytes: usize) -> usize {
+        // A character begins an n-gram, but only one in six or so begins a word.
+        let characters = self.batch.tokeniser.settings().characters;
+        let share = self.batch.tokens_per_byte() * if characters { 6 } else { 1 };
+        bytes / share
     }
 
     /// Begins the next round, if there is one. Where it ends depends on the texts alone.
     fn begin(&mut self) -> bool {
-        // A character begins an n-gram, but only one in six or so begins a word.
-        let characters = self.batch.tokeniser.settings().characters;
-        let share = self.batch.tokens_per_byte() * if characters { 6 } else { 1 };
         let all = self.batch.texts.len();
-        let round = self.batch.rows(self.next, all, self.cut.round / share);
+        let round = self.batch.rows(self.next, all, self.text(self.cut.round));
         self.end = round.end;
         !round.is_empty()
     }
@@ -260,26 +267,17 @@ impl<'a> Reader<'a> {
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            if self.threads == 1 || self.alone > 0 {
-                self.alone = self.alone.saturating_sub(1);
-                let rows = self.chunk();
+            if self.threads == 1 {
+                let rows = self.batch.rows(self.next, self.end, self.text(self.cut.chunk[1]));
+                self.next = rows.end;
                 chunks.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
                 continue;
             }
+            let before = vocabulary.len();
             let mut wave = self.wave(vocabulary)?;
-            let new: usize = wave.iter().map(|chunk| chunk.fresh.names().len()).sum();
+            number::number(vocabulary, &mut wave, self.threads)?;
             let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            if new > tokens / NEW {
-                (self.width, self.alone) = (1, ALONE);
-            }
-            for chunk in &mut wave {
-                chunk.numbers = chunk.fresh.adopt(vocabulary)?;
-                chunk.fresh = Fresh::default();
-            }
-            threads::try_pieces(self.threads, &mut wave, 1, |_, chunk| {
-                chunk.iter_mut().for_each(Chunk::renumber);
-                Ok::<_, Error>(())
-            })?;
+            self.look = vocabulary.buckets() > 0 || (vocabulary.len() - before) * MANY < tokens;
             chunks.append(&mut wave);
         }
         Ok(chunks)
@@ -290,8 +288,10 @@ impl<'a> Reader<'a> {
         let mut chunks = vec![];
         while self.next < self.end {
             let mut wave = self.wave(vocabulary)?;
-            if let Some(chunk) = wave.iter().find(|chunk| chunk.fresh.names().len() > 0) {
-                return Err(not_there(&self.batch, chunk));
+            if let Some(error) =
+                wave.iter().find_map(|chunk| not_there(&self.batch, vocabulary, chunk))
+            {
+                return Err(error);
             }
             chunks.append(&mut wave);
         }
@@ -302,20 +302,20 @@ impl<'a> Reader<'a> {
         add_up(&self.batch, chunks, n_ids, self.cut.job, self.threads)
     }
 
-    fn chunk(&mut self) -> Range<usize> {
-        let rows = self.batch.rows(self.next, self.end, self.cut.chunk);
-        self.next = rows.end;
-        rows
-    }
-
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        let most = if self.look { self.cut.wave[1] } else { self.cut.new };
+        let bytes = self.wave.min(most);
+        self.wave = (2 * self.wave).min(self.cut.wave[1]);
+        let wave = self.batch.rows(self.next, self.end, self.text(bytes));
+        let [least, most] = self.cut.chunk;
+        let chunk = self.text((bytes / (CHUNKS * self.threads)).clamp(least, most));
         let mut ranges = vec![];
-        while ranges.len() < self.width && self.next < self.end {
-            ranges.push(self.chunk());
+        while self.next < wave.end {
+            ranges.push(self.batch.rows(self.next, wave.end, chunk));
+            self.next = ranges[ranges.len() - 1].end;
         }
-        self.width = (2 * self.width).min(self.cut.widest);
         threads::try_map(self.threads, ranges.len(), |i| {
-            Chunk::read(vocabulary, &self.batch, ranges[i].clone())
+            Chunk::read(vocabulary, &self.batch, ranges[i].clone(), self.look)
         })
     }
 }
@@ -335,6 +335,10 @@ impl Words {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
         let mut touched = vec![];
+        if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
+            self.vocabulary.split();
+        }
+        reader.look = self.vocabulary.len() > 0 || self.buckets() > 0;
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
             let mut found = reader.add_up(&chunks, self.n_ids());
@@ -370,13 +374,12 @@ impl Words {
     }
 }
 
-/// What is wrong with forgetting a chunk that has words which were never counted.
-fn not_there(batch: &Batch, chunk: &Chunk) -> Error {
-    let word = chunk.fresh.names().get(0).to_vec();
-    let times = |ids: &[u32]| ids.iter().filter(|&&id| id == Fresh::MARK).count() as u64;
-    let first = chunk.texts().find(|(_, ids)| times(ids) > 0);
-    let (row, times) = first.map_or((0, 1), |(row, ids)| (row, times(ids)));
-    Error::NotThere {
+/// What is wrong with forgetting a chunk, if it has words which were never counted.
+fn not_there(batch: &Batch, vocabulary: &Vocabulary, chunk: &Chunk) -> Option<Error> {
+    let place = chunk.unknown.first()?;
+    let &(row, end) = chunk.texts.iter().find(|&&(_, end)| place < end)?;
+    let (word, times) = chunk.unknown.times(vocabulary, place, end);
+    Some(Error::NotThere {
         word: Some(word),
         class: batch.rows.classes[row].max(0) as usize,
         left: match batch.unit() {
@@ -385,7 +388,7 @@ fn not_there(batch: &Batch, chunk: &Chunk) -> Error {
                 -(times as f64) * batch.rows.weight_in_parts(row) as f64 / PARTS as f64,
             ),
         },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -396,7 +399,7 @@ mod tests {
     use crate::words::Numbers;
     use std::collections::BTreeMap;
 
-    const TINY: Cut = Cut { chunk: 40, widest: 3, round: 400, job: 30 };
+    const TINY: Cut = Cut { chunk: [10, 40], wave: [60, 200], new: 100, round: 400, job: 30 };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {

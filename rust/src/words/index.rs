@@ -11,6 +11,8 @@
 use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokens};
+use crate::threads;
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,14 +21,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers of words must fit an int32.
-const MOST: usize = i32::MAX as usize;
+pub(super) const MOST: usize = i32::MAX as usize;
 
 /// What stands for a word: up to 16 bytes, the word itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    first: u64,
-    second: u64,
-    length: u32,
+    pub(super) first: u64,
+    pub(super) second: u64,
+    pub(super) length: u32,
 }
 
 /// Up to 16 bytes as two numbers.
@@ -107,8 +109,14 @@ impl Key {
 
     /// Whether equal keys are equal words.
     #[inline(always)]
-    fn is_word(self) -> bool {
+    pub(super) fn is_word(self) -> bool {
         self.length <= 16
+    }
+
+    /// The bytes of a word that is its key, filled up with zeros.
+    #[inline(always)]
+    pub(super) fn bytes(self) -> [u8; 16] {
+        (u128::from(self.second) << 64 | u128::from(self.first)).to_le_bytes()
     }
 }
 
@@ -147,8 +155,29 @@ impl Names {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds all of these.
+    pub fn append(&mut self, names: &Names) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&names.bytes);
+        self.ends.extend(names.ends.iter().map(|end| start + end));
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|id| self.get(id))
+    }
+
+    /// The slots of words that are numbered one after the other in an index of their number.
+    pub fn slots(&self) -> Vec<u32> {
+        let mut ids = vec![UNKNOWN; slots_for(self.len())];
+        let mask = ids.len() - 1;
+        for id in 0..self.len() {
+            let mut at = self.key(id).place() as usize & mask;
+            while ids[at] != UNKNOWN {
+                at = (at + 1) & mask;
+            }
+            ids[at] = id as u32;
+        }
+        ids
     }
 
     /// Whether words are in the order of their bytes, each once. Their first bytes decide nearly always.
@@ -164,42 +193,46 @@ impl Names {
     }
 }
 
-/// A word's key and number.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    first: u64,
-    second: u64,
-    length: u32,
-    id: u32,
+/// A word's key and number: the two halves of the key, its length and the number + 1. All zeros is an empty slot, so that memory
+/// which was never written to can be taken for many of them.
+type Slot = [u64; 3];
+
+#[inline(always)]
+fn slot_of(key: Key, id: u32) -> Slot {
+    [key.first, key.second, u64::from(key.length) << 32 | u64::from(id + 1)]
 }
 
-impl Slot {
-    const EMPTY: Slot = Slot { first: 0, second: 0, length: 0, id: UNKNOWN };
-
-    fn new(key: Key, id: u32) -> Self {
-        Slot { first: key.first, second: key.second, length: key.length, id }
-    }
-
-    #[inline(always)]
-    fn key(self) -> Key {
-        Key { first: self.first, second: self.second, length: self.length }
-    }
+#[inline(always)]
+fn key_of(slot: Slot) -> Key {
+    Key { first: slot[0], second: slot[1], length: (slot[2] >> 32) as u32 }
 }
 
-/// From words to their numbers. The text of words of more than 16 bytes is looked up in their names.
+/// The number in a slot, or [`UNKNOWN`].
+#[inline(always)]
+fn id_of(slot: Slot) -> u32 {
+    (slot[2] as u32).wrapping_sub(1)
+}
+
+/// From words to their numbers: open addressing. The text of words of more than 16 bytes is looked up in their names.
+///
+/// Where words are many, they are shared out among tables by the highest bits of their places, so that each thread can number
+/// those of a table. The tables lie one after the other.
 ///
 /// Slots of a tag and a number, with the keys elsewhere, would be half as large; but they make two loads that the cache does not
 /// have of one, and took a third longer on text of 200,000 words.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// A power of two of them, at most five in eight of them taken.
     slots: Vec<Slot>,
-    taken: usize,
+    /// By table, one or [`TABLES`], each of the same power of two of slots: how many are taken, at most five in eight.
+    taken: Vec<usize>,
 }
+
+/// Tables of an index that many words are added to at a time.
+const TABLES: usize = 64;
 
 impl Default for Index {
     fn default() -> Self {
-        Index { slots: vec![Slot::EMPTY; FEWEST_SLOTS], taken: 0 }
+        Index { slots: vec![[0; 3]; FEWEST_SLOTS], taken: vec![0] }
     }
 }
 
@@ -236,43 +269,148 @@ struct Block {
 
 impl Block {
     fn new() -> Self {
-        Block {
-            keys: [(Key::default(), 0); BLOCK],
-            slots: [Slot::EMPTY; BLOCK],
-            ids: [UNKNOWN; BLOCK],
-        }
+        Block { keys: [(Key::default(), 0); BLOCK], slots: [[0; 3]; BLOCK], ids: [UNKNOWN; BLOCK] }
     }
 
     /// The number of a token that is in its slot and needs no second look.
     #[inline(always)]
     fn found(&self, i: usize) -> Option<u32> {
         let (key, slot) = (self.keys[i].0, self.slots[i]);
-        let found = slot.key() == key && key.is_word() && slot.id != UNKNOWN;
-        found.then_some(slot.id)
+        let found = key_of(slot) == key && key.is_word() && id_of(slot) != UNKNOWN;
+        found.then_some(id_of(slot))
+    }
+}
+
+/// Where a word is in a table, or the empty slot where it should be. `same` says whether a word that has the same key is the same.
+#[inline(always)]
+fn slot(slots: &[Slot], key: Key, place: u64, same: impl Fn(u32) -> bool) -> usize {
+    let mask = slots.len() - 1;
+    let mut at = place as usize & mask;
+    loop {
+        let slot = slots[at];
+        let found = || key_of(slot) == key && (key.is_word() || same(id_of(slot)));
+        if id_of(slot) == UNKNOWN || found() {
+            return at;
+        }
+        at = (at + 1) & mask;
+    }
+}
+
+/// Puts a word into a table that has room for it and does not have it.
+fn put(slots: &mut [Slot], own: Slot) {
+    let mask = slots.len() - 1;
+    let mut at = key_of(own).place() as usize & mask;
+    while id_of(slots[at]) != UNKNOWN {
+        at = (at + 1) & mask;
+    }
+    slots[at] = own;
+}
+
+/// One of the tables of an index.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    slots: &'a mut [Slot],
+    taken: &'a mut usize,
+}
+
+impl Table<'_> {
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        !fits(*self.taken + 1, self.slots.len())
+    }
+
+    /// The number of a word; if it is new, that which `next` gives. The table must not be full.
+    #[inline(always)]
+    pub(super) fn number(
+        &mut self,
+        key: Key,
+        same: impl Fn(u32) -> bool,
+        next: impl FnOnce() -> u32,
+    ) -> u32 {
+        let at = slot(self.slots, key, key.place(), same);
+        if id_of(self.slots[at]) == UNKNOWN {
+            self.slots[at] = slot_of(key, next());
+            *self.taken += 1;
+        }
+        id_of(self.slots[at])
+    }
+
+    /// Gives the word of this key that has the number `old` another one.
+    #[inline(always)]
+    pub(super) fn renumber(&mut self, key: Key, old: u32, id: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = key.place() as usize & mask;
+        while id_of(self.slots[at]) != old {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot_of(key, id);
     }
 }
 
 impl Index {
-    /// Where a word is, or the empty slot where it should be.
+    /// The number of the table that has words of this place.
     #[inline(always)]
-    fn slot(&self, key: Key, word: &[u8], names: &Names) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = key.place() as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            let found =
-                || slot.key() == key && (key.is_word() || names.get(slot.id as usize) == word);
-            if slot.id == UNKNOWN || found() {
-                return at;
-            }
-            at = (at + 1) & mask;
+    pub(super) fn table(&self, place: u64) -> usize {
+        (place >> 58) as usize & (self.taken.len() - 1)
+    }
+
+    /// The slots of each table.
+    #[inline(always)]
+    fn size(&self) -> usize {
+        self.slots.len() / self.taken.len()
+    }
+
+    pub(super) fn tables(&mut self) -> impl Iterator<Item = Table<'_>> {
+        let size = self.size();
+        let tables = self.slots.chunks_mut(size).zip(&mut self.taken);
+        tables.map(|(slots, taken)| Table { slots, taken })
+    }
+
+    fn table_mut(&mut self, place: u64) -> Table<'_> {
+        let (size, table) = (self.size(), self.table(place));
+        Table { slots: &mut self.slots[table * size..][..size], taken: &mut self.taken[table] }
+    }
+
+    /// Shares the words out among many tables.
+    fn split(&mut self) {
+        if self.taken.len() == TABLES {
+            return;
         }
+        let size = (self.slots.len() / TABLES).max(FEWEST_SLOTS);
+        let new = Index { slots: vec![[0; 3]; TABLES * size], taken: vec![0; TABLES] };
+        for own in std::mem::replace(self, new).slots {
+            if id_of(own) != UNKNOWN {
+                let place = key_of(own).place();
+                while self.table_mut(place).is_full() {
+                    self.grow(1);
+                }
+                let table = self.table_mut(place);
+                put(table.slots, own);
+                *table.taken += 1;
+            }
+        }
+    }
+
+    /// Doubles the slots. Those of neighbours go to two runs of neighbours, so that this is quick.
+    #[cold]
+    pub(super) fn grow(&mut self, threads: usize) {
+        let size = self.size();
+        let old = std::mem::take(&mut self.slots);
+        self.slots = vec![[0; 3]; 2 * old.len()];
+        let moved = threads::try_pieces(threads, &mut self.slots, 2 * size, |table, slots| {
+            let words = old[table * size..][..size].iter();
+            words.filter(|&&own| id_of(own) != UNKNOWN).for_each(|&own| put(slots, own));
+            Ok::<_, Infallible>(())
+        });
+        let Ok(_) = moved;
     }
 
     /// The number of a word, or [`UNKNOWN`].
     #[inline(always)]
     pub fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
-        self.slots[self.slot(key, word, names)].id
+        let (place, size) = (key.place(), self.size());
+        let slots = &self.slots[self.table(place) * size..][..size];
+        id_of(slots[slot(slots, key, place, |id| names.get(id as usize) == word)])
     }
 
     /// Appends the number of each token; whether one of them is [`UNKNOWN`].
@@ -293,27 +431,18 @@ impl Index {
         unknown
     }
 
-    /// Appends the number of each of these words, the next ones for words that are new; `word` is given its place too.
-    #[inline(always)]
-    fn number_each<'w, W: Copy>(
-        &mut self,
-        words: &[W],
-        key: impl Fn(W) -> Key,
-        word: impl Fn(usize, W) -> &'w [u8],
-        names: &mut Names,
-        ids: &mut Vec<u32>,
-    ) {
+    /// Appends the number of each token, the next ones for words that are new.
+    pub fn number_each(&mut self, tokens: &Tokens, names: &mut Names, ids: &mut Vec<u32>) {
         let mut block = Block::new();
-        for (b, words) in words.chunks(BLOCK).enumerate() {
-            self.reserve(words.len());
-            self.load(words.iter().map(|&word| key(word)), &mut block);
-            for (i, &own) in words.iter().enumerate() {
+        for spans in tokens.spans.chunks(BLOCK) {
+            self.load(spans.iter().map(|&span| Key::at(&tokens.text, span)), &mut block);
+            for (i, span) in spans.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
-                    None => self.number(block.keys[i].0, word(b * BLOCK + i, own), names),
+                    None => self.number(block.keys[i].0, word(tokens, *span), names),
                 };
             }
-            ids.extend_from_slice(&block.ids[..words.len()]);
+            ids.extend_from_slice(&block.ids[..spans.len()]);
         }
     }
 
@@ -322,67 +451,40 @@ impl Index {
     /// Nothing waits for what is loaded, so that all that the cache does not have is under way together.
     #[inline(always)]
     fn load(&self, keys: impl ExactSizeIterator<Item = Key>, block: &mut Block) {
-        let (mask, n) = (self.slots.len() - 1, keys.len());
-        for (place, key) in block.keys.iter_mut().zip(keys) {
-            *place = (key, key.place() as usize & mask);
+        let (size, n) = (self.size(), keys.len());
+        for (slot, key) in block.keys.iter_mut().zip(keys) {
+            let place = key.place();
+            *slot = (key, self.table(place) * size + (place as usize & (size - 1)));
         }
         for (slot, &(_, at)) in block.slots.iter_mut().zip(&block.keys[..n]) {
             *slot = self.slots[at];
         }
     }
 
-    /// The number of a word, the next one if it is new. There must be room for it.
+    /// The number of a word, the next one if it is new.
     #[inline(always)]
     pub fn number(&mut self, key: Key, word: &[u8], names: &mut Names) -> u32 {
-        let at = self.slot(key, word, names);
-        let id = self.slots[at].id;
-        if id != UNKNOWN {
-            return id;
+        let place = key.place();
+        if self.table_mut(place).is_full() {
+            self.grow(1);
         }
-        let id = names.len() as u32;
-        self.slots[at] = Slot::new(key, id);
-        self.taken += 1;
-        names.push(word);
+        let next = names.len() as u32;
+        let id = self.table_mut(place).number(key, |id| names.get(id as usize) == word, || next);
+        if id == next {
+            names.push(word);
+        }
         id
-    }
-
-    /// Makes room for so many more words.
-    pub fn reserve(&mut self, more: usize) {
-        while !fits(self.taken + more, self.slots.len()) {
-            self.grow();
-        }
-    }
-
-    /// Doubles the slots. Those of neighbours go to two runs of neighbours, so that this is quick.
-    #[cold]
-    fn grow(&mut self) {
-        let size = 2 * self.slots.len();
-        let old = std::mem::replace(&mut self.slots, vec![Slot::EMPTY; size]);
-        for slot in old {
-            if slot.id != UNKNOWN {
-                let mut at = slot.key().place() as usize & (size - 1);
-                while self.slots[at].id != UNKNOWN {
-                    at = (at + 1) & (size - 1);
-                }
-                self.slots[at] = slot;
-            }
-        }
-    }
-
-    /// The numbers in the slots.
-    pub fn ids(&self) -> Vec<u32> {
-        self.slots.iter().map(|slot| slot.id).collect()
     }
 
     /// The index that has these numbers in its slots.
     fn from_slots(ids: &[u32], names: &Names) -> Index {
-        let mut slots = vec![Slot::EMPTY; ids.len()];
+        let mut slots = vec![[0; 3]; ids.len()];
         for (slot, &id) in slots.iter_mut().zip(ids) {
             if id != UNKNOWN {
-                *slot = Slot::new(names.key(id as usize), id);
+                *slot = slot_of(names.key(id as usize), id);
             }
         }
-        Index { slots, taken: names.len() }
+        Index { slots, taken: vec![names.len()] }
     }
 }
 
@@ -410,7 +512,7 @@ impl Stored {
     /// Slots that may be passed by, of each slot there is; a few suffice unless words were chosen to meet.
     const STEPS: usize = 16;
 
-    /// Nothing if these are not the slots of words that were numbered one after the other in an index of their number.
+    /// Nothing if these are not [`Names::slots`].
     fn new(ids: &[u32], names: &Names) -> Option<Stored> {
         let taken = ids.iter().filter(|&&id| id != UNKNOWN).count();
         if ids.len() != slots_for(names.len()) || taken != names.len() {
@@ -566,18 +668,31 @@ impl Vocabulary {
         }
     }
 
-    /// Makes room for so many words, all of which are new.
-    pub fn reserve(&mut self, more: usize) {
-        if let Vocabulary::Named { index, names } = self {
-            index.index_mut(names).reserve(more);
+    /// How many tables there are.
+    pub(super) fn tables(&self) -> usize {
+        match self {
+            Vocabulary::Named { index, .. } => {
+                index.index.get().map_or(1, |index| index.taken.len())
+            }
+            Vocabulary::Hashed { .. } => 1,
         }
     }
 
-    /// The numbers in the slots of the index, if there is one.
-    pub fn slots(&mut self) -> Option<Vec<u32>> {
+    /// The table that a key belongs to.
+    #[inline(always)]
+    pub(super) fn table(&self, key: Key) -> usize {
         match self {
-            Vocabulary::Named { index, names } => Some(index.index_mut(names).ids()),
-            Vocabulary::Hashed { .. } => None,
+            Vocabulary::Named { index, .. } => {
+                index.index.get().map_or(0, |index| index.table(key.place()))
+            }
+            Vocabulary::Hashed { .. } => 0,
+        }
+    }
+
+    /// Prepares for many words that may be new.
+    pub fn split(&mut self) {
+        if let Vocabulary::Named { index, names } = self {
+            index.index_mut(names).split();
         }
     }
 
@@ -598,7 +713,7 @@ impl Vocabulary {
 
     /// What a token is looked up by.
     #[inline(always)]
-    fn key(&self, token: Key) -> Key {
+    pub(super) fn key(&self, token: Key) -> Key {
         match self {
             Vocabulary::Named { .. } => token,
             Vocabulary::Hashed { ids, .. } => {
@@ -645,11 +760,7 @@ impl Vocabulary {
             )));
         };
         Ok(match self {
-            Vocabulary::Named { index, names } => {
-                let index = index.index_mut(names);
-                index.reserve(1);
-                index.number(key, name, names)
-            }
+            Vocabulary::Named { index, names } => index.index_mut(names).number(key, name, names),
             Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
         })
     }
@@ -676,8 +787,7 @@ impl Vocabulary {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
             Vocabulary::Named { index, names } => {
-                let (index, key) = (index.index_mut(names), |span| Key::at(&tokens.text, span));
-                index.number_each(&tokens.spans, key, |_, span| word(tokens, span), names, ids);
+                index.index_mut(names).number_each(tokens, names, ids);
             }
             Vocabulary::Hashed { ids: numbers, buckets } => {
                 let mask = numbers.len() - 1;
@@ -699,7 +809,8 @@ impl Vocabulary {
     }
 }
 
-const TOO_MANY: &str = "there are more than 2**31 - 1 distinct words; hash them into buckets";
+pub(super) const TOO_MANY: &str =
+    "there are more than 2**31 - 1 distinct words; hash them into buckets";
 
 /// The number of a bucket, the next one if it is new.
 #[inline(always)]
@@ -717,58 +828,6 @@ fn bucket_named(name: &[u8], buckets: usize) -> Option<u32> {
     let plain = digits == "0" || !digits.starts_with(['0', '+']);
     let number: u32 = plain.then(|| digits.parse().ok()).flatten()?;
     ((number as usize) < buckets).then_some(number)
-}
-
-/// Words that a vocabulary does not have yet, in the order they were met.
-#[derive(Debug, Default)]
-pub struct Fresh {
-    index: Index,
-    keys: Vec<Key>,
-    names: Names,
-    /// More words came than there are numbers.
-    full: bool,
-}
-
-impl Fresh {
-    /// Marks a number as one of ours.
-    pub const MARK: u32 = 1 << 31;
-
-    /// The marked number of a token that `vocabulary` does not have.
-    pub fn number(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, token: usize) -> u32 {
-        let (key, word) =
-            (vocabulary.key(Key::at(&tokens.text, tokens.spans[token])), tokens.get(token));
-        if self.names.len() == MOST {
-            self.full = true;
-            return Fresh::MARK;
-        }
-        self.index.reserve(1);
-        let number = self.index.number(key, word, &mut self.names);
-        if number as usize == self.keys.len() {
-            self.keys.push(key);
-        }
-        number | Fresh::MARK
-    }
-
-    pub fn names(&self) -> &Names {
-        &self.names
-    }
-
-    /// Adds all of them to the vocabulary; their numbers there, in order.
-    pub fn adopt(&self, vocabulary: &mut Vocabulary) -> Result<Vec<u32>, Error> {
-        demand(!self.full && self.names.len() <= MOST - vocabulary.len(), TOO_MANY)?;
-        let mut numbers = Vec::with_capacity(self.keys.len());
-        match vocabulary {
-            Vocabulary::Named { index, names } => {
-                let (index, word) = (index.index_mut(names), |at, _| self.names.get(at));
-                index.number_each(&self.keys, |key| key, word, names, &mut numbers);
-            }
-            Vocabulary::Hashed { ids, buckets } => {
-                let keys = self.keys.iter();
-                numbers.extend(keys.map(|key| number_bucket(key.first as usize, ids, buckets)));
-            }
-        }
-        Ok(numbers)
-    }
 }
 
 #[cfg(test)]
@@ -827,7 +886,7 @@ mod tests {
         let mut ids = vec![];
         assert!(vocabulary.find_each(&tokens(&slices), &mut ids));
         ids.clear();
-        vocabulary.number_each(&tokens(&slices), &mut ids).unwrap();
+        ids.extend(words.iter().map(|word| vocabulary.add_name(word).unwrap()));
         assert_eq!(vocabulary.len(), distinct.len());
         let mut again = vec![];
         assert!(!vocabulary.find_each(&tokens(&slices), &mut again));
@@ -840,33 +899,14 @@ mod tests {
     }
 
     #[test]
-    fn new_words_of_parts_get_numbers_in_order() {
-        for buckets in [0, 4096] {
-            let mut vocabulary = Vocabulary::new(buckets);
-            let (one, two) = (tokens(&[b"a", b"b", b"a"]), tokens(&[b"c", b"b"]));
-            let mut parts = [Fresh::default(), Fresh::default()];
-            let mut marked = vec![];
-            for (part, tokens) in parts.iter_mut().zip([&one, &two]) {
-                for token in 0..tokens.len() {
-                    marked.push(part.number(&vocabulary, tokens, token) ^ Fresh::MARK);
-                }
-            }
-            assert_eq!(marked, [0, 1, 0, 0, 1]);
-            let numbers = parts.map(|part| part.adopt(&mut vocabulary).unwrap());
-            assert_eq!(numbers, [vec![0, 1], vec![2, 1]]);
-        }
-    }
-
-    #[test]
     fn an_index_is_read_back_and_nothing_else() {
         let mut vocabulary = Vocabulary::new(0);
-        vocabulary.reserve(1000);
         let text = |i: usize| format!("a word with a number, {i}");
         for i in 0..1000 {
             vocabulary.add_name(text(i).as_bytes()).unwrap();
         }
-        let ids = vocabulary.slots().unwrap();
         let Vocabulary::Named { names, .. } = &vocabulary else { unreachable!() };
+        let ids = names.slots();
         assert!(Lookup::from_slots(&ids, names).is_some());
         for at in 0..ids.len() {
             for wrong in [0, 999, 1000, UNKNOWN] {
@@ -884,14 +924,13 @@ mod tests {
     #[test]
     fn an_index_that_was_read_finds_words_before_and_after_it_is_made() {
         let mut vocabulary = Vocabulary::new(0);
-        vocabulary.reserve(100);
         let words: Vec<String> = (0..100).map(|i| format!("{i:0width$}", width = i % 30)).collect();
         for word in &words {
             vocabulary.add_name(word.as_bytes()).unwrap();
         }
         let n = vocabulary.len();
-        let ids = vocabulary.slots().unwrap();
         let Vocabulary::Named { names, .. } = vocabulary else { unreachable!() };
+        let ids = names.slots();
         let index = Lookup::from_slots(&ids, &names).unwrap();
         let mut read = Vocabulary::Named { index, names };
         let slices: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();

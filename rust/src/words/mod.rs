@@ -11,6 +11,7 @@ mod groups;
 mod index;
 mod matrix;
 mod merge;
+mod number;
 mod state;
 mod store;
 mod texts;
@@ -83,6 +84,9 @@ impl Pairs {
         self.starts.push(self.classes.len() as i64);
     }
 }
+
+/// Cells that a thread takes at a time.
+const PAIRS: usize = 1 << 16;
 
 /// Texts that a thread encodes at a time.
 const PIECE: usize = 256;
@@ -184,13 +188,49 @@ impl Words {
         self.cells.of(id as usize)
     }
 
-    /// The cells of these words, side by side.
-    pub fn pairs(&self, ids: impl Iterator<Item = u32>) -> Pairs {
-        let (mut pairs, unit) = (Pairs::with_room(0, 0), self.unit());
-        for id in ids {
-            self.cells(id).for_each(|cell| pairs.push(&cell, unit));
-            pairs.end_word();
+    /// The cells of the words that `id` numbers, `n` of them, side by side.
+    pub fn pairs(&self, n: usize, id: impl Fn(usize) -> u32 + Sync, threads: usize) -> Pairs {
+        let mut starts = Vec::with_capacity(n + 1);
+        let (mut cells, mut cuts) = (0, vec![0]);
+        for i in 0..n {
+            starts.push(cells as i64);
+            if cells >= cuts.len() * PAIRS {
+                cuts.push(i);
+            }
+            cells += self.cells.n_cells(id(i) as usize);
         }
+        starts.push(cells as i64);
+        cuts.push(n);
+        let mut pairs = Pairs {
+            starts,
+            classes: vec![0; cells],
+            occurrences: vec![0.0; cells],
+            documents: vec![0.0; cells],
+        };
+        let mut rest =
+            (&mut pairs.classes[..], &mut pairs.occurrences[..], &mut pairs.documents[..]);
+        let mut pieces = vec![];
+        for ends in cuts.windows(2) {
+            let size = (pairs.starts[ends[1]] - pairs.starts[ends[0]]) as usize;
+            let (classes, occurrences, documents) = rest;
+            let (classes, occurrences, documents) = (
+                classes.split_at_mut(size),
+                occurrences.split_at_mut(size),
+                documents.split_at_mut(size),
+            );
+            pieces.push((ends[0]..ends[1], classes.0, occurrences.0, documents.0));
+            rest = (classes.1, occurrences.1, documents.1);
+        }
+        let threads = threads::worth(threads, cells);
+        threads::each(threads, &mut pieces, |_, (words, classes, occurrences, documents)| {
+            let mut at = 0;
+            for word in words.clone() {
+                at += self.cells.write(id(word) as usize, |i, class, values| {
+                    classes[at + i] = class as i32;
+                    [occurrences[at + i], documents[at + i]] = values;
+                });
+            }
+        });
         pairs
     }
 

@@ -413,6 +413,21 @@ impl Cells {
         self.spans[id].range().map(cell)
     }
 
+    /// Calls `f` with each of a word's cells: its place among them, its class, and its numbers as doubles. Gives how many there are.
+    #[inline(always)]
+    pub fn write(&self, id: usize, mut f: impl FnMut(usize, u32, [f64; 2])) -> usize {
+        let (range, unit) = (self.spans[id].range(), self.form.unit());
+        for (i, at) in range.clone().enumerate() {
+            let pair = self.pairs[at];
+            let values = match self.form {
+                Form::Narrow => pair.lower.map(f64::from),
+                _ => self.counts(at).map(|count| unit.value(&count)),
+            };
+            f(i, pair.class, values);
+        }
+        range.len()
+    }
+
     /// The classes a word has cells in.
     pub fn classes(&self, id: usize) -> impl Iterator<Item = u32> + '_ {
         self.pairs[self.spans[id].range()].iter().map(|pair| pair.class)

@@ -6,6 +6,7 @@
 use super::UNKNOWN;
 use crate::error::{Error, demand};
 use crate::scale::FARTHEST;
+use crate::threads;
 use std::ops::Range;
 
 /// Numbers of a cache line.
@@ -19,6 +20,9 @@ const MOST: u32 = 1 << 31;
 
 /// Fewer lost numbers than this are not worth tidying up.
 const LITTER: usize = 1 << 12;
+
+/// Rows that a thread writes at a time.
+const PIECE: usize = 1 << 12;
 
 /// Eight numbers in one cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -74,21 +78,6 @@ impl<'a> Pairs<'a> {
         let values = self.values.iter().enumerate();
         values.map(move |(i, &value)| (class(i) as usize, f64::from_bits(value)))
     }
-
-    /// Writes a row to numbers that have its size.
-    fn write(numbers: &mut [u64], common: f64, scale: f64, classes: &[i32], values: &[f64]) {
-        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
-        head.copy_from_slice(&[common.to_bits(), scale.to_bits()]);
-        let (packed, places) = rest.split_at_mut(values.len() / 2 + 1);
-        packed[0] = values.len() as u64;
-        packed[1..].fill(0);
-        for (i, &class) in (1..).zip(classes) {
-            packed[i / 2] |= (class as u64) << (32 * (i % 2));
-        }
-        for (place, value) in places.iter_mut().zip(values) {
-            *place = value.to_bits();
-        }
-    }
 }
 
 /// Rows as they are given: word i's is `values[j]` for class `classes[j]`, `starts[i] <= j < starts[i + 1]`, and for all
@@ -102,6 +91,51 @@ pub struct Given<'a> {
     pub starts: &'a [i64],
     pub classes: &'a [i32],
     pub values: &'a [f64],
+}
+
+/// One of them.
+struct Row<'a> {
+    common: f64,
+    scale: f64,
+    classes: &'a [i32],
+    values: &'a [f64],
+}
+
+impl Row<'_> {
+    /// Writes it to the lines of a whole row.
+    fn write_whole(&self, row: &mut [Line], default: &[f64]) {
+        if self.values.len() == default.len() {
+            for (line, values) in row.iter_mut().zip(self.values.chunks(LANES)) {
+                line.0[..values.len()].copy_from_slice(values);
+            }
+        } else {
+            for (line, default) in row.iter_mut().zip(default.chunks(LANES)) {
+                let line = line.0.iter_mut().zip(default);
+                line.for_each(|(x, default)| *x = self.common + default);
+            }
+            for (&class, &value) in self.classes.iter().zip(self.values) {
+                row[class as usize / LANES].0[class as usize % LANES] = value;
+            }
+        }
+        if let Some(line) = row.last_mut() {
+            line.0[LANES - 1] = self.scale;
+        }
+    }
+
+    /// Writes it to numbers that have its size.
+    fn write_pairs(&self, numbers: &mut [u64]) {
+        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
+        head.copy_from_slice(&[self.common.to_bits(), self.scale.to_bits()]);
+        let (packed, places) = rest.split_at_mut(self.values.len() / 2 + 1);
+        packed[0] = self.values.len() as u64;
+        packed[1..].fill(0);
+        for (i, &class) in (1..).zip(self.classes) {
+            packed[i / 2] |= (class as u64) << (32 * (i % 2));
+        }
+        for (place, value) in places.iter_mut().zip(self.values) {
+            *place = value.to_bits();
+        }
+    }
 }
 
 /// A row of numbers for each word that is set.
@@ -184,17 +218,19 @@ impl Weights {
     }
 
     /// Gives words these rows, whatever they had before. An error leaves everything as it was.
-    pub fn set(&mut self, given: &Given) -> Result<(), Error> {
+    pub fn set(&mut self, given: &Given, threads: usize) -> Result<(), Error> {
         given.check(self.n_classes())?;
         self.make_room(given)?;
+        if self.free_whole.is_empty() && given.ids.iter().all(|&id| self.place(id) == UNKNOWN) {
+            self.set_new(given, threads);
+            return Ok(());
+        }
         for (i, &id) in given.ids.iter().enumerate() {
-            let pairs = given.starts[i] as usize..given.starts[i + 1] as usize;
-            let (classes, values) = (&given.classes[pairs.clone()], &given.values[pairs]);
-            let scale = given.scale.map_or(1.0, |scale| scale[i]);
-            if self.is_whole(classes.len()) {
-                self.set_whole(id, given.common[i], scale, classes, values);
+            let row = given.row(i);
+            if self.is_whole(row.values.len()) {
+                self.set_whole(id, &row);
             } else {
-                self.set_pairs(id, given.common[i], scale, classes, values);
+                self.set_pairs(id, &row);
             }
         }
         self.tidy();
@@ -239,7 +275,7 @@ impl Weights {
     }
 
     fn is_whole(&self, pairs: usize) -> bool {
-        self.lines == 1 || pairs * SHARE >= self.n_classes()
+        is_whole(pairs, self.n_classes(), self.lines)
     }
 
     /// Where the pairs of a word are, if it is kept by pairs.
@@ -279,7 +315,56 @@ impl Weights {
         Ok(())
     }
 
-    fn set_whole(&mut self, id: u32, common: f64, scale: f64, classes: &[i32], values: &[f64]) {
+    /// The same for words that have no rows yet: the new rows lie one after the other.
+    fn set_new(&mut self, given: &Given, threads: usize) {
+        let (mut whole, mut pairs) = (self.whole.len(), self.pairs.len());
+        let mut ends = vec![];
+        for (i, (&id, range)) in given.ids.iter().zip(given.starts.windows(2)).enumerate() {
+            if i % PIECE == 0 {
+                ends.push((i, whole, pairs));
+            }
+            let n = (range[1] - range[0]) as usize;
+            self.places[id as usize] = if self.is_whole(n) {
+                whole += self.lines;
+                (whole / self.lines - 1) as u32
+            } else {
+                pairs += Pairs::size(n);
+                MOST + (pairs - Pairs::size(n)) as u32
+            };
+        }
+        ends.push((given.ids.len(), whole, pairs));
+        let (old_whole, old_pairs) = (self.whole.len(), self.pairs.len());
+        self.whole.resize(whole, Line::default());
+        self.pairs.resize(pairs, 0);
+        let mut rest = (&mut self.whole[old_whole..], &mut self.pairs[old_pairs..]);
+        let mut pieces = vec![];
+        for ends in ends.windows(2) {
+            let (whole, others) = rest.0.split_at_mut(ends[1].1 - ends[0].1);
+            let (pairs, more) = rest.1.split_at_mut(ends[1].2 - ends[0].2);
+            pieces.push((ends[0].0..ends[1].0, whole, pairs));
+            rest = (others, more);
+        }
+        let (lines, default) = (self.lines, &self.default);
+        let threads = threads::worth(threads, given.values.len());
+        threads::each(threads, &mut pieces, |_, (words, whole, pairs)| {
+            let (mut whole, mut pairs) = (whole.chunks_exact_mut(lines), &mut pairs[..]);
+            for i in words.clone() {
+                let row = given.row(i);
+                if is_whole(row.values.len(), default.len(), lines) {
+                    if let Some(lines) = whole.next() {
+                        row.write_whole(lines, default);
+                    }
+                } else {
+                    let (own, rest) =
+                        std::mem::take(&mut pairs).split_at_mut(Pairs::size(row.values.len()));
+                    row.write_pairs(own);
+                    pairs = rest;
+                }
+            }
+        });
+    }
+
+    fn set_whole(&mut self, id: u32, own: &Row) {
         if self.place(id) >= MOST {
             self.free(id);
             let number = self.free_whole.pop().unwrap_or_else(|| {
@@ -291,25 +376,11 @@ impl Weights {
             self.places[id as usize] = number;
         }
         let from = self.places[id as usize] as usize * self.lines;
-        let row = &mut self.whole[from..from + self.lines];
-        if values.len() == self.default.len() {
-            for (line, values) in row.iter_mut().zip(values.chunks(LANES)) {
-                line.0[..values.len()].copy_from_slice(values);
-            }
-        } else {
-            for (line, default) in row.iter_mut().zip(self.default.chunks(LANES)) {
-                let line = line.0.iter_mut().zip(default);
-                line.for_each(|(x, default)| *x = common + default);
-            }
-            for (&class, &value) in classes.iter().zip(values) {
-                row[class as usize / LANES].0[class as usize % LANES] = value;
-            }
-        }
-        row[self.lines - 1].0[LANES - 1] = scale;
+        own.write_whole(&mut self.whole[from..from + self.lines], &self.default);
     }
 
-    fn set_pairs(&mut self, id: u32, common: f64, scale: f64, classes: &[i32], values: &[f64]) {
-        let size = Pairs::size(values.len());
+    fn set_pairs(&mut self, id: u32, own: &Row) {
+        let size = Pairs::size(own.values.len());
         let room = match self.room(id) {
             Some(room) if size <= room.len() => {
                 self.lost += room.len() - size;
@@ -323,7 +394,7 @@ impl Weights {
             }
         };
         self.places[id as usize] = MOST + room.start as u32;
-        Pairs::write(&mut self.pairs[room], common, scale, classes, values);
+        own.write_pairs(&mut self.pairs[room]);
     }
 
     /// Takes a word's row away.
@@ -360,6 +431,11 @@ impl Weights {
     }
 }
 
+/// Whether a word of so many pairs is kept whole.
+fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
+    lines == 1 || pairs * SHARE >= n_classes
+}
+
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
 /// All of them are looked at, many at a time.
@@ -375,6 +451,16 @@ pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Er
 }
 
 impl Given<'_> {
+    fn row(&self, i: usize) -> Row<'_> {
+        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
+        Row {
+            common: self.common[i],
+            scale: self.scale.map_or(1.0, |scale| scale[i]),
+            classes: &self.classes[pairs.clone()],
+            values: &self.values[pairs],
+        }
+    }
+
     fn check(&self, n_classes: usize) -> Result<(), Error> {
         let n = self.ids.len();
         demand(
@@ -463,7 +549,7 @@ mod tests {
                 classes: &classes,
                 values: &values,
             };
-            weights.set(&given).unwrap();
+            weights.set(&given, 2).unwrap();
         }
         for id in 0..50 {
             assert_eq!(read(&weights, id), expected.get(&id).cloned());

@@ -21,6 +21,7 @@ from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs
 from banbury.sums import ROUNDING
+from banbury.threads import n_threads
 
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
@@ -172,7 +173,7 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
         common, values = multinomial_rows(pairs, counts, a)
         if not smooth:
             values = np.where(empty[pairs.classes], 0.0, values)
-        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
+        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values, n_threads(None))
     base = multinomial_base(total, words.n_words)
     return WordScores(weights, base, np.zeros(words.n_classes), full=not empty.any())
 
@@ -266,7 +267,7 @@ def set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale:
     n, n_classes = cells.shape
     starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
     classes = np.tile(np.arange(n_classes, dtype=np.int32), n)
-    weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel())
+    weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel(), n_threads(None))
 
 
 # Complement and log-odds: a class against all others -----------------------------------------------------------------
@@ -413,6 +414,7 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
             pairs.starts,
             pairs.classes,
             presence(counts, words.texts[pairs.classes], a),
+            n_threads(None),
         )
         like.add(pairs, counts)
     constant, certain = like.absent(words.n_words, words.texts, a)

@@ -14,6 +14,7 @@ from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.sums import ROUNDING
+from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
 
@@ -78,6 +79,8 @@ class WordClassPairs:
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
+    if isinstance(table, _core.Words):
+        return WordClassPairs(ids, *table.pairs(ids, None, n_threads(None)))
     return WordClassPairs(ids, *table.pairs(ids))
 
 
