@@ -178,9 +178,10 @@ impl Chunk {
     fn gather(
         batch: &Batch,
         rows: Range<usize>,
+        unknown: Unknown,
         mut number: impl FnMut(&mut Chunk, &Tokens) -> Result<(), Error>,
     ) -> Result<Chunk, Error> {
-        let (mut chunk, mut tokens) = (Chunk::default(), Tokens::default());
+        let (mut chunk, mut tokens) = (Chunk { unknown, ..Chunk::default() }, Tokens::default());
         for row in rows {
             let counted = batch.rows.classes[row] >= 0;
             if counted && batch.texts.read(row, batch.tokeniser, &mut tokens)? {
@@ -199,7 +200,11 @@ impl Chunk {
         rows: Range<usize>,
         look: bool,
     ) -> Result<Chunk, Error> {
-        Chunk::gather(batch, rows, |chunk, tokens| {
+        let bytes: usize = rows.clone().map(|row| batch.texts.size(row)).sum();
+        // A word has six bytes or so; a fifth more, since tables have more and fewer.
+        let tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
+        let unknown = Unknown::with_room(vocabulary, tokens);
+        Chunk::gather(batch, rows, unknown, |chunk, tokens| {
             let start = chunk.ids.len();
             if !look {
                 chunk.ids.resize(start + tokens.len(), UNKNOWN);
@@ -217,7 +222,10 @@ impl Chunk {
         batch: &Batch,
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
-        Chunk::gather(batch, rows, |chunk, tokens| vocabulary.number_each(tokens, &mut chunk.ids))
+        let none = Unknown::default();
+        Chunk::gather(batch, rows, none, |chunk, tokens| {
+            vocabulary.number_each(tokens, &mut chunk.ids)
+        })
     }
 
     /// The rows that are counted, and the numbers of their words.

@@ -398,6 +398,8 @@ impl Index {
         let old = std::mem::take(&mut self.slots);
         self.slots = vec![[0; 3]; 2 * old.len()];
         let moved = threads::try_pieces(threads, &mut self.slots, 2 * size, |table, slots| {
+            // Pages that are read before they are written to are made twice.
+            slots.fill([0; 3]);
             let words = old[table * size..][..size].iter();
             words.filter(|&&own| id_of(own) != UNKNOWN).for_each(|&own| put(slots, own));
             Ok::<_, Infallible>(())

@@ -43,9 +43,15 @@ impl Unknown {
         self.count
     }
 
+    /// Room for so many tokens.
+    pub fn with_room(vocabulary: &Vocabulary, tokens: usize) -> Self {
+        let tables = vocabulary.tables();
+        let room = || Vec::with_capacity(tokens / tables);
+        Unknown { tokens: (0..tables).map(|_| room()).collect(), ..Unknown::default() }
+    }
+
     /// Notes the tokens of a text from `start` on that `ids` has no numbers of.
     pub fn note(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, ids: &[u32], start: usize) {
-        self.tokens.resize_with(vocabulary.tables(), Vec::new);
         for (i, span) in tokens.spans.iter().enumerate() {
             if ids[start + i] != UNKNOWN {
                 continue;
