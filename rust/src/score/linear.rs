@@ -1,12 +1,11 @@
 //! A matrix of occurrences whose columns have a weight for each class: rows times weights.
 
 use super::far::Terms;
-use super::{LANES, Scratch, Sums};
-use crate::columns::{Value, each, pair};
+use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
+use crate::columns::{Value, each};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::words::{Each, Layout, Matrix, plain};
-use ndarray::{ArrayView1, ArrayView2};
 use std::ops::Range;
 
 /// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
@@ -15,8 +14,6 @@ pub struct Linear<'a> {
     pub(super) matrix: Matrix<'a>,
     /// `[column][class]`.
     weights: &'a [f64],
-    /// Those of a dense matrix, as they are multiplied.
-    dense: Vec<f64>,
     constant: &'a [f64],
     /// The largest weight, where terms may cancel: weights of both signs, and cells that count more than one.
     steepest: Option<f64>,
@@ -41,11 +38,7 @@ impl<'a> Linear<'a> {
         let (least, most) = weights.iter().fold((0.0, 0.0), |(a, b), &x| (x.min(a), x.max(b)));
         let both = !matrix.counts_once() && least < 0.0 && most > 0.0;
         let steepest = both.then_some(f64::max(-least, most));
-        let dense = match matrix.layout() {
-            Layout::Dense(_) => side_by_side(weights, n_classes),
-            Layout::Sparse { .. } => vec![],
-        };
-        Ok(Linear { matrix, weights, dense, constant, steepest })
+        Ok(Linear { matrix, weights, constant, steepest })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
@@ -54,7 +47,7 @@ impl<'a> Linear<'a> {
         }
         match self.matrix.layout() {
             Layout::Sparse { .. } => add_sparse(self, sums),
-            Layout::Dense(_) => self.add_dense(sums, &mut scratch.row),
+            Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
         }
     }
 
@@ -77,37 +70,14 @@ impl<'a> Linear<'a> {
         })
     }
 
-    /// A few rows at a time, whose totals stay in registers while columns are added one by one.
-    fn add_dense(&self, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
-        let few = self.constant.len() <= FEW;
-        match self.matrix.layout() {
-            Layout::Dense(block) if few => {
-                each!(block, view => self.by_row::<_, 8, FEW>(view, sums, room))
-            }
-            Layout::Dense(block) => {
-                each!(block, view => self.by_row::<_, 4, MANY>(view, sums, room))
-            }
-            Layout::Sparse { .. } => Ok(()),
-        }
-    }
-
-    fn by_row<T: Value, const ROWS: usize, const CLASSES: usize>(
-        &self,
-        view: &ArrayView2<T>,
-        sums: &mut Sums,
-        room: &mut Vec<f64>,
-    ) -> Result<(), Error> {
-        let width = self.matrix.n_columns();
-        room.resize(room.len().max(ROWS * width), 0.0);
-        for from in (0..sums.rows.len()).step_by(ROWS) {
-            let rows = from..sums.rows.len().min(from + ROWS);
-            for (at, cells) in rows.clone().zip(room.chunks_exact_mut(width.max(1))) {
-                let row = sums.rows.row(at);
-                if !read(&self.matrix, view.row(row), cells) {
-                    return Err(self.matrix.refused(row));
-                }
-            }
-            multiply::<ROWS, CLASSES>(&self.dense, width, rows, room, sums);
+    /// Some columns at a time, and of each the rows side by side.
+    fn add_dense(&self, sums: &mut Sums, tile: &mut [f64]) -> Result<(), Error> {
+        let (n_columns, n_classes) = (self.matrix.n_columns(), self.constant.len());
+        for first in (0..n_columns).step_by(FEATURES) {
+            let columns = first..n_columns.min(first + FEATURES);
+            self.read(columns.clone(), sums, tile)?;
+            let weights = &self.weights[first * n_classes..];
+            multiply(weights, columns.len(), n_classes, sums, tile);
         }
         Ok(())
     }
@@ -122,76 +92,69 @@ impl<'a> Linear<'a> {
         sums.zip(totals).for_each(|(sum, total)| *sum += total);
         Ok(())
     }
-}
 
-/// Classes whose totals stand side by side, where there are few of them, and where there are more.
-const FEW: usize = 4;
-const MANY: usize = 8;
-
-/// Weights for some classes at a time, `[some of them][column][class]`, zeros where there are fewer.
-fn side_by_side(weights: &[f64], n_classes: usize) -> Vec<f64> {
-    let together = if n_classes <= FEW { FEW } else { MANY };
-    let mut out = Vec::with_capacity(weights.len().next_multiple_of(together));
-    for first in (0..n_classes).step_by(together) {
-        for row in weights.chunks_exact(n_classes) {
-            let class = |c: usize| row.get(first + c).copied().unwrap_or(0.0);
-            out.extend((0..together).map(class));
-        }
+    /// What the cells of these columns count.
+    fn read(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
+        let Layout::Dense(block) = self.matrix.layout() else {
+            return Ok(());
+        };
+        each!(block, view => {
+            for at in 0..sums.rows.len() {
+                let row = view.row(sums.rows.row(at));
+                let fine = match row.to_slice() {
+                    Some(cells) => read(&self.matrix, &cells[columns.clone()], tile, at),
+                    None => {
+                        let cells = columns.clone().map(|column| row[column]);
+                        put(cells.map(|x| self.matrix.counts(x)), tile, at)
+                    }
+                };
+                if !fine {
+                    return Err(self.matrix.refused(sums.rows.row(at)));
+                }
+            }
+        });
+        Ok(())
     }
-    out
 }
 
-/// Copies what the cells of a row count; whether none is refused.
+/// Copies what cells of a row count to its place in the tile; whether none is refused.
 #[inline(always)]
-fn read<T: Value>(matrix: &Matrix, row: ArrayView1<T>, out: &mut [f64]) -> bool {
-    wide!({
-        let mut refused = [0.0; LANES];
-        match matrix.is_plain() {
-            true => pair(out, row, |out, x| *out = plain(x)),
-            false => pair(out, row, |out, x| *out = matrix.counts(x)),
-        }
-        let (lanes, rest) = out.as_chunks::<LANES>();
-        for lane in lanes {
-            refused.iter_mut().zip(lane).for_each(|(refused, x)| *refused += x * 0.0);
-        }
-        let rest = rest.iter().all(|x| !x.is_nan());
-        rest && refused.iter().all(|x| !x.is_nan())
+fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
+    let mut fine = true;
+    for (x, column) in cells.zip(tile.chunks_exact_mut(STRIDE)) {
+        fine &= !x.is_nan();
+        column[at] = x;
+    }
+    fine
+}
+
+#[inline(always)]
+fn read<T: Value>(matrix: &Matrix, cells: &[T], tile: &mut [f64], at: usize) -> bool {
+    wide!(match matrix.is_plain() {
+        true => put(cells.iter().map(|&x| plain(x)), tile, at),
+        false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
     })
 }
 
-/// Adds the products of some rows' counts and the weights, column by column.
+/// Adds the products of some columns, whose counts stand in the tile, and their weights.
 #[inline(always)]
-fn multiply<const ROWS: usize, const CLASSES: usize>(
-    weights: &[f64],
-    width: usize,
-    rows: Range<usize>,
-    counts: &[f64],
-    sums: &mut Sums,
-) {
+fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
     wide!({
-        let (weights, _) = weights.as_chunks::<CLASSES>();
-        let groups = sums.values.chunks_mut(CLASSES * sums.height);
-        for (sums_of_group, weights) in groups.zip(weights.chunks_exact(width.max(1))) {
-            let mut totals = [[0.0; CLASSES]; ROWS];
-            for (class, sums) in sums_of_group.chunks_exact(sums.height).enumerate() {
-                for (totals, sum) in totals.iter_mut().zip(&sums[rows.clone()]) {
-                    totals[class] = *sum;
-                }
-            }
-            let cells: [&[f64]; ROWS] =
-                std::array::from_fn(|row| &counts[row * width..][..weights.len()]);
-            for (column, weights) in weights.iter().enumerate() {
-                for (cells, totals) in cells.iter().zip(&mut totals) {
-                    let x = cells[column];
-                    for (total, weight) in totals.iter_mut().zip(weights) {
-                        *total += x * weight;
+        let height = sums.height;
+        for (class, sums) in sums.values.chunks_exact_mut(height).enumerate() {
+            let (groups, _) = sums.as_chunks_mut::<LANES>();
+            for (g, group) in groups.iter_mut().enumerate() {
+                let mut totals = *group;
+                for j in 0..n_columns {
+                    let weight = weights[j * n_classes + class];
+                    let Some(x) = tile[j * STRIDE + g * LANES..].first_chunk::<LANES>() else {
+                        return;
+                    };
+                    for lane in 0..LANES {
+                        totals[lane] += x[lane] * weight;
                     }
                 }
-            }
-            for (class, sums) in sums_of_group.chunks_exact_mut(sums.height).enumerate() {
-                for (totals, sum) in totals.iter().zip(&mut sums[rows.clone()]) {
-                    *sum = totals[class];
-                }
+                *group = totals;
             }
         }
     });

@@ -127,7 +127,7 @@ impl<'a> Part<'a> {
     /// A class's sums must be a whole number of these.
     fn lanes(&self) -> usize {
         match self {
-            Part::Normal(_) | Part::Flags(_) => LANES,
+            Part::Normal(_) | Part::Flags(_) | Part::Linear(_) => LANES,
             _ => 1,
         }
     }
