@@ -209,7 +209,7 @@ def test_nothing_is_left_running_after_an_error_or_an_interrupt(client: Any, fra
     collection = dd.from_pandas(frame, npartitions=10)
     slow = collection.map_partitions(_slowly, meta=frame.iloc[:0])
     schema = bb.count(frame, "label").schema
-    # Python loses an interrupt that meets a finaliser; who waits presses once more.
+    # An interrupt was lost here once, on a busy machine, and nobody knows where; who waits presses once more.
     timers = [threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)) for after in (1.5, 3.5)]
     for timer in timers:
         timer.start()
