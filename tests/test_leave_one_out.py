@@ -315,8 +315,11 @@ def test_without_a_formula_it_is_refitting(names: list[str], family: Any, how: s
     with quietly():
         found = data.validate(folds="loo", how=how, seed=2)
         expected = refitted(data, one_by_one(data), how=how, seed=2)[2]
-    # Words are added in the order of their numbers, which is another one without a row.
-    np.testing.assert_allclose(found.posteriors, expected, rtol=1e-13, atol=0)
+    if "bernoulli" in str(family):
+        # Models are equal bit for bit; a text's words are added in the order of their numbers, another one without a row.
+        np.testing.assert_allclose(found.posteriors, expected, rtol=1e-13, atol=0)
+    else:
+        np.testing.assert_array_equal(found.posteriors, expected)
     assert found.notes == () and found.what == "leave-one-out cross-validation"
 
 
