@@ -37,7 +37,7 @@ test-rust: ## Run the tests of the Rust kernels alone
 	$(need_cargo)
 	cargo test --manifest-path $(crate) $(locked) --quiet
 
-test-engines: .venv/engines.stamp ## Run the tests of Dask and Spark, which are installed for it
+test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
 	$(bin)/python -m pytest $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
 
 test-all: export HYPOTHESIS_PROFILE = thorough
@@ -79,7 +79,7 @@ clean: ## Remove everything that was built, .venv included
 	@touch $@
 
 .venv/engines.stamp: .venv/core.stamp
-	$(bin)/python -m pip install --quiet 'banbury[dask,spark]'
+	$(bin)/python -m pip install --quiet 'banbury[dask,spark,ray]'
 	@touch $@
 
 # An editable install of the release build; it brings the run-time dependencies too.

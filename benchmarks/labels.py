@@ -1,10 +1,10 @@
 """Several labels per row: `python -m benchmarks.labels` has Reuters-21578 labelled by Banbury and by scikit-learn.
 
-The ModApte split: 9,603 stories to learn from, 3,299 to test on, and the 90 topics that both parts have; a story may have none.
-A story is its title and its text. Everything is chosen on the stories to learn from. scikit-learn's learners answer one topic
-against the rest, at their usual settings. Learners take turns, and their least times are kept; reading the file is not timed, all
-else is (finding words, choosing thresholds). Ten folds are those of ``bb.cross_validate``, exact: each story is scored by a model
-that has not counted it, and its thresholds are chosen on stories of other folds.
+The ModApte split: 9,603 stories to learn from, 3,299 to test on, and the 90 topics that both parts have; a story may have
+none. A story is its title and its text. Everything is chosen on the stories to learn from. scikit-learn's learners answer one
+topic against the rest, at their usual settings. Learners take turns of a second or more, and their least times are kept;
+reading the file is not timed, all else is (finding words, choosing thresholds). Ten folds are those of ``bb.cross_validate``,
+exact: each story is scored by a model that has not counted it, and its thresholds are chosen on stories of other folds.
 
 `--many` times made-up texts of 43 words, with three of 100, 1,000 and 10,000 labels each, instead.
 """
@@ -176,16 +176,26 @@ def measured(train: Stories, test: Stories, repeats: int) -> Iterator[list[str]]
         for name, learner in LEARNERS.items():
             say(f"labels: {name}, turn {turn + 1}")
             target: Any = train.topics if learner.sets else flags(train.topics, names)
-            made, start = learner.make(), time.perf_counter()
-            made.fit(train.texts, target)
-            fitted = time.perf_counter()
-            found = made.predict(test.texts)
-            times = fitted - start, time.perf_counter() - fitted
-            least[name] = min(least[name][0], times[0]), min(least[name][1], times[1])
+            made = learner.make()
+            fitted, made = quickest(lambda made=made, target=target: made.fit(train.texts, target))  # type: ignore[misc]
+            predicted, found = quickest(lambda made=made: made.predict(test.texts), 0.0)  # type: ignore[misc]
+            least[name] = min(least[name][0], fitted), min(least[name][1], predicted)
             answers[name] = flags(found, names) if learner.sets else found
     for name, found in answers.items():
         micro, macro = (f1_score(truth, found, average=how, zero_division=0) for how in ("micro", "macro"))
         yield [name, f"{micro:.3f}", f"{macro:.3f}", *(f"{seconds:.2g} s" for seconds in least[name])]
+
+
+def quickest(run: Callable[[], Any], enough: float = 1.0) -> tuple[float, Any]:
+    """The least time of runs until they took a second together, and what the last one gave."""
+    least, spent = np.inf, 0.0
+    while True:
+        start = time.perf_counter()
+        answer = run()
+        seconds = time.perf_counter() - start
+        least, spent = min(least, seconds), spent + seconds
+        if spent >= enough:
+            return least, answer
 
 
 def folds(train: Stories, test: Stories, repeats: int) -> Iterator[str]:

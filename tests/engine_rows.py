@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
+import pytest
+
+from banbury import progress
 
 WORDS = np.array("red green blue sky tree house river stone".split())
 
@@ -48,6 +52,35 @@ def written(folder: Path, parts: list[pandas.DataFrame], kind: str) -> str:
         path = folder / f"{number:04}.{kind}"
         part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
     return str(folder / f"*.{kind}")
+
+
+def told_while_counting(monkeypatch: pytest.MonkeyPatch, count: Callable[[], Any]) -> list[tuple[str, str, int, float]]:
+    """What the line of progress said while something was counted: its title, the unit, how many were done and their share."""
+    said = list[tuple[str, str, int, float]]()
+
+    class Kept(progress.Line):
+        def _tell(self) -> bool:
+            said.append((self.title, self.unit, self.n_rows, self.share or 0.0))
+            return True
+
+    for name, value in (("display", Kept), ("FIRST", 0.05), ("EVERY", 0.05)):
+        monkeypatch.setattr(progress, name, value)
+    monkeypatch.setenv("BANBURY_PROGRESS", "1")
+    count()
+    return said
+
+
+def brought_here(monkeypatch: pytest.MonkeyPatch, engine: Any) -> list[Any]:
+    """Sums that come to the driver from an engine, from now on."""
+    added, found = engine.added, list[Any]()
+
+    def kept(self: Any, work: Any, add: Any) -> Any:
+        for n_done, value in added(self, work, add):
+            found.extend([] if value is None else [value])
+            yield n_done, value
+
+    monkeypatch.setattr(engine, "added", kept)
+    return found
 
 
 class DieOnce:

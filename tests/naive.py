@@ -627,7 +627,7 @@ def tokens(family: Any, text: str) -> list[str]:
     if family.tokens not in naive_text.PATTERNS:
         given = [word for word in re.findall(family.tokens, text.lower() if family.lowercase else text) if word]
     settings = family.tokens, family.lowercase, family.unit == "characters", *family.ngrams, family.stop_words or ()
-    found = naive_text.tokens(given, *settings)
+    found = naive_text.tokens(given, *settings, family.only or ())
     return found if family.buckets is None else [f"#{bucket(word, family.buckets)}" for word in found]
 
 
@@ -655,7 +655,7 @@ def weighed(family: Any, text: str) -> dict[str, float]:
         times[word] = times.get(word, 0) + 1
     if family.damping == "log":
         times = {word: math.log1p(n) for word, n in times.items()}
-    length = math.sqrt(sum(x * x for x in times.values())) if family.length else 1
+    length = math.sqrt(sum(sorted(x * x for x in times.values()))) if family.length else 1
     return {word: x / length if family.length else x for word, x in times.items()}
 
 

@@ -16,15 +16,16 @@ def tokens(
     shortest: int = 1,
     longest: int = 1,
     stop_words: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> list[str]:
-    if not isinstance(text, str):
-        return grams([word for word in text if word not in stop_words], " ", shortest, longest)
-    if lowercase:
-        text = text.lower()
-    if characters:
-        return grams(list(re.sub(r"\s\s+", " ", text)), "", shortest, longest)
-    found = [word for word in re.findall(PATTERNS[pattern], text) if pattern == "word1" or len(word) >= 2]
-    return grams([word for word in found if word not in stop_words], " ", shortest, longest)
+    if isinstance(text, str):
+        text = text.lower() if lowercase else text
+        if characters:
+            text = list(re.sub(r"\s\s+", " ", text))
+        else:
+            text = [word for word in re.findall(PATTERNS[pattern], text) if pattern == "word1" or len(word) >= 2]
+    words = [word for word in text if word not in stop_words]
+    return [gram for gram in grams(words, "" if characters else " ", shortest, longest) if not only or gram in only]
 
 
 def grams(words: list[str], between: str, shortest: int, longest: int) -> list[str]:
@@ -39,6 +40,7 @@ def places(
     shortest: int = 1,
     longest: int = 1,
     stop_words: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> list[tuple[int, int]]:
     """Where each of these tokens starts and ends, in characters of the text, or in words of those given."""
     if isinstance(text, str):
@@ -49,4 +51,8 @@ def places(
         units = [(written[m.start()], written[m.end() - 1] + 1) for m in kept]
     else:
         units = [(i, i + 1) for i, word in enumerate(text) if word not in stop_words]
-    return [(units[i][0], units[i + n - 1][1]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)]
+    every = tokens(text, pattern, lowercase, characters, shortest, longest, stop_words)
+    spans = [
+        (units[i][0], units[i + n - 1][1]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)
+    ]
+    return [span for token, span in zip(every, spans, strict=True) if not only or token in only]

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
-from engine_rows import parts, rows
+from engine_rows import parts, rows, told_while_counting
 
 
 def main() -> None:
@@ -46,6 +47,7 @@ def main() -> None:
     address = f"sc://{session.client.host}"
     assert bb.count(pieces, "label", engine=address) == bb.count(frame, "label")
     refused(lambda: bb.count(data, "lable"), errors.UnknownColumn, "no column 'lable'")
+    progress_moves(session)
     interrupted(data)
     session.stop()
     refused(lambda: bb.count(data, "label"), errors.EngineError, "the session of Spark is stopped")
@@ -57,18 +59,29 @@ def refused(ask: Any, kind: type[BaseException], wanted: str) -> None:
         ask()
 
 
+def progress_moves(session: Any) -> None:
+    """Connect tells every two seconds how many tasks are done."""
+    table = session.createDataFrame(rows(60)[["grade", "colour", "label"]]).repartition(4)
+    slow = table.mapInArrow(partial(slowly, 1.2), table.schema)
+    schema = bb.count(rows(60)[["grade", "colour", "label"]], "label").schema
+    with pytest.MonkeyPatch.context() as patch:
+        said = told_while_counting(patch, lambda: bb.count(slow, "label", schema=schema))
+    assert any(0 < share < 1 for *_, share in said), said
+    assert not session.client._progress_handlers
+
+
 def interrupted(data: Any) -> None:
     """Ctrl-C ends the work on the server as well: what is asked next is answered soon."""
-    slow = data.mapInArrow(slowly, data.schema)
+    slow = data.mapInArrow(partial(slowly, 120.0), data.schema)
     threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     refused(lambda: bb.count(slow, "label"), KeyboardInterrupt, "")
     begun = time.monotonic()
     assert data.count() == 1500 and time.monotonic() - begun < 60
 
 
-def slowly(batches: Any) -> Any:
+def slowly(seconds: float, batches: Any) -> Any:
     for batch in batches:
-        time.sleep(120)
+        time.sleep(seconds)
         yield batch
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import banbury as bb
@@ -326,6 +327,71 @@ def test_many_classes_run_small(run):
     status, printed = run("many_classes", "--json")
     assert status == 0, printed.err
     assert [f["task"] for f in json.loads(printed.out)] == ["peak, train", "peak, save", "peak, load", "peak, score"]
+
+
+@pytest.fixture
+def billion(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import billion
+
+    return billion
+
+
+def test_a_billion_words_run_small(billion, capsys):
+    assert billion.main(["--words", "1e5", "--buckets", "4096"]) == 0
+    told = capsys.readouterr().out
+    lines = [line.split(" | ") for line in told.splitlines() if line.startswith("| ")]
+    assert [line[0].strip("| *") for line in lines[1:]] == [
+        "counting the stream while it is made",
+        "saving the tally",
+        "loading it",
+        "estimating",
+        "evaluating on other documents",
+        "making a part of the stream, which is held",
+        "counting it, threads: 1, least of three",
+        "counting it, threads: 2, least of three",
+        "counting a hundredth, hashed",
+        "counting a hundredth, by name",
+        "counting all, only words that the hundredth has 5 times",
+    ]
+    assert "4,096 buckets" in told and "100,000 words" in told and "by the law" in told
+
+
+def test_a_word_that_is_not_counted_is_a_wrong_answer(billion, monkeypatch, tmp_path):
+    from benchmarks.measure import WrongAnswer
+
+    monkeypatch.setattr(billion, "LETTERS", 1)  # words of one letter are none
+    with pytest.raises(WrongAnswer, match="words were counted of"):
+        list(billion.lines(10_000, 0, bb.Text(buckets=4096), tmp_path / "stream.banbury"))
+
+
+def test_a_stream_is_counted_alike_whatever_its_batches_order_and_threads(billion, monkeypatch):
+    monkeypatch.setattr(billion, "BATCH", 60_000)
+    tables, rng = list(billion.Stream(3, 200_000)), np.random.default_rng(4)
+    schema = bb.count(tables[0], "class", features={"text": bb.Text(buckets=1 << 12)}).schema
+    whole = bb.count(tables, "class", schema=schema, threads=1)
+    assert whole.of("text").table.n_words > 4000
+    every = pa.concat_tables(tables)
+    shuffled = every.take(pa.array(rng.permutation(len(every))))
+    for threads in (1, 2, 3):
+        for data in (iter(tables), tables[::-1], every, shuffled, [shuffled[:17], shuffled[17:]]):
+            assert bb.count(data, "class", schema=schema, threads=threads).digest() == whole.digest()
+    part = bb.count(tables[1], "class", schema=schema)
+    assert whole - part == bb.count([tables[0], *tables[2:]], "class", schema=schema)
+    assert whole - part + part == whole
+
+
+def test_a_stream_has_new_words_all_the_time_and_the_law_knows_best(billion):
+    blocks = [billion.block((6, i), 200_000) for i in range(3)]
+    seen = set()
+    for made in blocks:
+        words = set(" ".join(made.table["text"].to_pylist()).split())
+        assert len(words - seen) > 5_000
+        seen |= words
+    made = blocks[0]
+    best = np.mean(billion.best_classes(made) == made.classes)
+    model = bb.estimate(bb.count([made.table for made in blocks[1:]], "class", features={"text": bb.Text()}))
+    assert bb.evaluate(model, made.table).accuracy.value < best < 0.97
 
 
 def test_c_loops_count_the_words_that_scikit_learn_counts(monkeypatch):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -17,8 +19,8 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
-from banbury.files import to_bytes
-from engine_rows import DieOnce, parts, rows, written
+from banbury.files import FORMAT, to_bytes
+from engine_rows import DieOnce, brought_here, parts, rows, written
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: make test-engines installs it")
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: make test-engines installs it")
@@ -61,13 +63,17 @@ def test_any_partitions_are_counted_as_one_process_counts(client: Any, frame: pa
         found + bb.count(collection, "label", weights="weight", schema=found.schema)
 
 
-def test_a_thousand_partitions_most_of_them_empty(client: Any, frame: pandas.DataFrame) -> None:
+def test_a_thousand_partitions_most_of_them_empty(
+    client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = frame[["grade", "colour", "label"]]
     pieces = [dask.delayed(part) for part in parts(table, 30)]
     empty = dask.delayed(table.iloc[:0])
     spread = [empty] * 400 + pieces[:15] + [empty] * 500 + pieces[15:] + [empty] * 70
     assert len(spread) == 1000
+    sums = brought_here(monkeypatch, on_dask.Dask)
     assert bb.count(spread, "label") == bb.count(table, "label")
+    assert len(sums) == 1  # the driver holds one tally, not a thousand
 
 
 def test_validation_is_that_of_one_process(client: Any, frame: pandas.DataFrame) -> None:
@@ -98,6 +104,28 @@ def test_bags_of_records_and_files_on_workers(client: Any, frame: pandas.DataFra
     assert cli.main(["count", pattern, "--target", "label", "--engine", f"dask://{address}", "-o", str(out)]) == 0
     assert bb.load(out) == whole
     assert bb.count(frame, "label", engine=client, partitions=3) == whole
+
+
+def test_the_command_line_at_the_address_of_a_scheduler(frame: pandas.DataFrame, tmp_path: Path) -> None:
+    """A scheduler and a worker in processes of their own, as `dask scheduler` and `dask worker` start them."""
+    pattern, out, place = written(tmp_path, parts(frame, 3), "parquet"), tmp_path / "tally.banbury", tmp_path / "place"
+    settings = ["--no-dashboard", "--scheduler-file", str(place)]
+    kinds = (["scheduler", "--host", "127.0.0.1", "--port", "0"], ["worker", "--nthreads", "1", "--no-nanny"])
+    processes = list[subprocess.Popen[bytes]]()
+    try:
+        for kind in kinds:
+            command = [sys.executable, "-m", "dask", *kind, *settings]
+            processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path))
+            _wait(lambda: place.exists() and place.read_text().endswith("}"))
+        address = json.loads(place.read_text())["address"].replace("tcp://", "dask://")
+        command = [sys.executable, "-m", "banbury", "count", pattern, "--target", "label", "--engine", address]
+        done = subprocess.run([*command, "-o", out], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert bb.load(out) == bb.count(frame, "label")
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(20)
 
 
 def test_columns_that_show_more_later(client: Any) -> None:
@@ -209,17 +237,15 @@ def test_nothing_is_left_running_after_an_error_or_an_interrupt(client: Any, fra
     collection = dd.from_pandas(frame, npartitions=10)
     slow = collection.map_partitions(_slowly, meta=frame.iloc[:0])
     schema = bb.count(frame, "label").schema
-    # An interrupt was lost here once, on a busy machine, and nobody knows where; who waits presses once more.
-    timers = [threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)) for after in (1.5, 3.5)]
-    for timer in timers:
-        timer.start()
+    timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             bb.count(slow, "label", schema=schema)
     finally:
-        for timer in timers:
-            timer.cancel()
+        timer.cancel()
     _wait(lambda: not any(client.processing().values()))
+    assert client.status == "running"
     with pytest.raises(errors.UnknownColumn, match=r"partition \d: no column 'length'"):
         bb.count(collection.rename(columns={"length": "nothing"}), "label", schema=bb.count(frame, "label").schema)
     _wait(lambda: not any(client.processing().values()))
@@ -266,6 +292,27 @@ def test_a_worker_without_banbury(client: Any, frame: pandas.DataFrame) -> None:
     finally:
         client.run(lambda: sys.modules.pop("banbury") if sys.modules.get("banbury", sys) is None else None)
     assert bb.count(dd.from_pandas(frame, npartitions=2), "label") == bb.count(frame, "label")
+
+
+def test_a_worker_with_another_format(client: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused by the format's number before it is given work; what one has counted that came later, when it is opened."""
+    collection, refused = dd.from_pandas(frame, npartitions=20), r"tallies have format \d, .* pip install banbury=="
+    schema = bb.count(frame, "label").schema
+    client.run(_count_in_format, 2, workers=list(client.nthreads())[:1])
+    try:
+        with pytest.raises(errors.EngineError, match=refused):
+            bb.count(collection, "label", schema=schema)
+        monkeypatch.setattr(on_dask, "_check_workers", lambda client: None)
+        with pytest.raises(errors.EngineError, match=refused):
+            bb.count(collection, "label", schema=schema)
+    finally:
+        client.run(_count_in_format, FORMAT)
+
+
+def _count_in_format(number: int) -> None:
+    from banbury.engines import parcels  # the module of now: it may have been hidden and loaded again
+
+    parcels.FORMAT = number
 
 
 def _hide_banbury() -> None:

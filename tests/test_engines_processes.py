@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -250,6 +251,33 @@ def _runs(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_an_interrupt_that_python_loses_is_heard(pool: Any, frame: pandas.DataFrame) -> None:
+    """It comes while garbage is collected, and is raised in the callback of a library that watches the collector."""
+
+    def watching(phase: str, info: Any) -> None:
+        if phase == "stop" and not pressed:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    pressed, begun = list[bool](), time.monotonic()
+    engine = processes.Processes(parts(frame, 3), None, pool)
+    engine.added = lambda work, add: _slowly_collected(watching)  # type: ignore[method-assign]
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            bb.engines.Work(engine).count("label", **SETTINGS)
+    finally:
+        gc.callbacks.remove(watching)
+    assert pressed and time.monotonic() - begun < 4
+    assert sys.unraisablehook.__module__ != "banbury.engines.interrupts"
+
+
+def _slowly_collected(watching: Any) -> Any:
+    gc.callbacks.append(watching)
+    gc.collect()
+    time.sleep(5)
+    yield 1, None
 
 
 # Bad input -------------------------------------------------------------------------------------------------------------

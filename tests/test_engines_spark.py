@@ -22,8 +22,10 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
+from banbury.engines import counting, parcels
+from banbury.engines.engine import FAN_IN
 from banbury.files import to_bytes
-from engine_rows import parts, rows, written
+from engine_rows import brought_here, parts, rows, told_while_counting, written
 
 pyspark = pytest.importorskip("pyspark", reason="Spark is not installed: make test-engines installs it")
 on_spark = pytest.importorskip("banbury.engines.spark")
@@ -100,13 +102,17 @@ def test_columns_that_show_more_later(session: Any) -> None:
     assert found == bb.count(late, "label")
 
 
-def test_files_and_tables_with_a_session_and_tallies_of_many_cells(session: Any, tmp_path: Path) -> None:
+def test_files_and_tables_with_a_session_and_tallies_of_many_cells(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = [" ".join(f"word{500 * number + n}" for n in range(500)) for number in range(60)]
     table = pandas.DataFrame({"text": words, "label": ["a", "b", "c"] * 20})
     whole = bb.count(table, "label")
-    assert len(to_bytes(whole)) > 2 * on_spark.CELL
+    assert len(to_bytes(whole)) > 2 * parcels.CELL
     pattern = written(tmp_path, parts(table, 17), "parquet")
+    sums = brought_here(monkeypatch, on_spark.Spark)
     found = bb.count(pattern, "label", engine=session)
+    assert len(counting.in_groups(range(17), 2)) > FAN_IN >= len(sums)  # the driver holds eight tallies, not more
     assert found == whole and {Path(part).name for part in found.parts} == {f"{n:04}.parquet" for n in range(17)}
     kept = tmp_path / "kept"
     assert bb.count(table, "label", engine="spark", partitions=3, parts_folder=kept) == whole
@@ -182,6 +188,23 @@ def test_the_model_is_that_of_spark_ml(session: Any, frame: pandas.DataFrame) ->
     assert ours.posterior(table) == pytest.approx(np.array([row[0].toArray() for row in theirs]), abs=1e-9)
 
 
+def test_progress_moves_while_tasks_end(session: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(batches: Any) -> Any:
+        import time
+
+        for batch in batches:
+            time.sleep(0.1)
+            yield batch
+
+    table = frame[["grade", "colour", "label"]]
+    schema = bb.count(table, "label").schema
+    data = session.createDataFrame(table).repartition(8)
+    slow = data.mapInArrow(slowly, data.schema)
+    said = told_while_counting(monkeypatch, lambda: bb.count(slow, "label", schema=schema))
+    assert {(title, unit) for title, unit, _, _ in said} == {("counting on Spark", "tasks")}
+    assert len({(n_done, share) for *_, n_done, share in said if 0 < share == n_done / 8 < 1}) > 1, said
+
+
 # Each partition once ---------------------------------------------------------------------------------------------------
 
 
@@ -251,12 +274,12 @@ def test_cells_that_come_twice_or_in_another_order_are_taken_once() -> None:
     sent = {partition: [b"head", bytes([partition]) * 300_000] for partition in range(3)}
     cells = list[tuple[int, int, int, bytes]]()
     for partition, parcel in sent.items():
-        for batch in on_spark._cells(partition, parcel):
+        for batch in parcels.in_cells(partition, parcel):
             cells.extend(zip(*batch.to_pydict().values(), strict=True))
     assert len(cells) > 6
     twice = cells[::-1] + cells
-    assert dict(on_spark._parcels(twice)) == sent and len(list(on_spark._parcels(twice))) == 3
-    assert dict(on_spark._parcels(cells[1:])) == {1: sent[1], 2: sent[2]}
+    assert dict(parcels.parcels_in(twice)) == sent and len(list(parcels.parcels_in(twice))) == 3
+    assert dict(parcels.parcels_in(cells[1:])) == {1: sent[1], 2: sent[2]}
 
 
 # What goes wrong -------------------------------------------------------------------------------------------------------
@@ -321,16 +344,67 @@ def test_what_cannot_be_done_is_said(session: Any, frame: pandas.DataFrame, data
         on_spark.engine(frame, session, 2).answered(None)
 
 
-def test_connect() -> None:
-    """A process has sessions of one kind: those of Connect are in another one, which ends with a session that is stopped."""
-    place = Path(__file__).parent
+def elsewhere() -> dict[str, str]:
+    """The environment of another process, which begins with no session."""
     environment = {**os.environ, **ENVIRONMENT}
     for name in ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
         environment.pop(name, None)
-    done = subprocess.run(
-        [sys.executable, place / "spark_connect.py"], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0 and done.stdout.split() == ["done"], done.stdout + done.stderr
+    return environment
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Any:
+    """The address of a master of Spark's own kind of cluster, and two workers, which it takes for two hosts."""
+    spark = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    environment = elsewhere() | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    processes = list[subprocess.Popen[bytes]]()
+
+    def begin(kind: str, host: str, *settings: str) -> Path:
+        command = [spark, f"org.apache.spark.deploy.{kind}", "--host", host, "--webui-port", "0", *settings]
+        log = tmp_path / f"{kind} at {host}"
+        with log.open("wb") as file:
+            processes.append(
+                subprocess.Popen(command, env=environment, stdout=file, stderr=file, start_new_session=True)
+            )
+        return log
+
+    def said(log: Path, wanted: str) -> str:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            if found := re.search(wanted, log.read_text()):
+                return found[1]
+            time.sleep(0.1)
+        pytest.skip(f"Spark's {log.name} does not start here: {log.read_text()[-300:]}")
+
+    try:
+        address = said(begin("master.Master", "127.0.0.1", "--port", "0"), r"Starting Spark master at (spark://\S+)")
+        work = ("--cores", "1", "--memory", "512m", "--work-dir", str(tmp_path / "work"), address)
+        for log in [begin("worker.Worker", host, *work) for host in ("127.0.0.1", "127.0.0.2")]:
+            said(log, r"(Successfully registered with master)")
+        yield address
+    finally:
+        for process in processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def run_beside(script: str, *arguments: str | Path) -> None:
+    """Runs a script of this folder, which says that it is done, in a process of its own."""
+    command = [sys.executable, Path(__file__).parent / script, *arguments]
+    done = subprocess.run(command, env=elsewhere(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.split()[-1:] == ["done"], done.stdout + done.stderr
+
+
+def test_the_address_of_a_master_and_tasks_that_are_speculated(master: str, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    run_beside("spark_master.py", master, tmp_path / "parts")
+    assert len(list((tmp_path / "work").glob("app-*/*"))) >= 2  # executors that the workers started
+
+
+def test_connect() -> None:
+    """A process has sessions of one kind: those of Connect are in another one, which ends with a session that is stopped."""
+    run_beside("spark_connect.py")
 
 
 def test_a_session_that_is_stopped(session: Any, frame: pandas.DataFrame, data: Any) -> None:

@@ -715,6 +715,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "characters": {"unit": "characters", "ngrams": (2, 3)},
     "an expression": {"tokens": r"[a-z]{3,}"},
     "buckets": {"buckets": 16},
+    "only some": {"only": ["good", "lunch", "a good", "unheard"], "ngrams": 2},
 }
 
 

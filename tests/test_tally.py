@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import banbury as bb
 import by_shape
 from banbury.errors import BadSetting, EmptyData, NegativeCount, SchemaMismatch, UnknownColumn
+from banbury.tally import Growing
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -425,3 +429,70 @@ def test_codes_beyond_those_that_some_rows_show(dtype: Any) -> None:
         whole = bb.count(X, y, features="categorical")
         parts = [bb.count(X[at], y[at], schema=whole.schema) for at in (slice(0, 30_000), slice(30_000, None))]
         assert whole == parts[0] + parts[1]
+
+
+def spoken(seed: int) -> dict[str, list[str]]:
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 50, (1500, 4))
+    return {
+        "said": [" ".join(f"w{n}" for n in row) for row in words.tolist()],
+        "who": rng.choice(["ann", "bob"], 1500).tolist(),
+    }
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the words of each batch were counted on a thread of their own."""
+    seen: list[bool] = []
+    right = Growing.add
+
+    def add(self: Growing, part: Any) -> Any:
+        seen.append(threading.current_thread() is not threading.main_thread())
+        return right(self, part)
+
+    monkeypatch.setattr(Growing, "add", add)
+    return seen
+
+
+def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(elsewhere: list[bool]) -> None:
+    tables = [pa.table(spoken(seed)) for seed in range(4)]
+    features = {"said": bb.Text(buckets=16)}
+    alone = bb.count(pa.concat_tables(tables), "who", features=features, threads=1)
+    assert not any(elsewhere)
+    elsewhere.clear()
+    assert bb.count(iter(tables), "who", features=features, threads=2).digest() == alone.digest()
+    assert elsewhere == [False, True, True, True]
+
+
+def test_lists_that_are_written_over_are_counted_before(elsewhere: list[bool]) -> None:
+    def batches() -> Iterator[dict[str, list[str]]]:
+        held: dict[str, list[str]] = {"said": [], "who": []}
+        for seed in range(4):
+            for name, column in spoken(seed).items():
+                held[name][:] = column
+            yield held
+
+    every = [spoken(seed) for seed in range(4)]
+    assert bb.count(batches(), "who", threads=2) == bb.count(every, "who", threads=1)
+    assert not any(elsewhere)
+
+
+def test_a_stream_that_breaks_off_and_words_that_cannot_be_counted_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Iterator[pa.Table]:
+        yield from (pa.table(spoken(seed)) for seed in range(3))
+        raise OSError("the line is dead")
+
+    with pytest.raises(OSError, match="the line is dead"):
+        bb.count(broken(), "who", threads=2)
+    right, asked = Growing.add, list[int]()
+
+    def add(self: Growing, part: Any) -> Any:
+        asked.append(part.rows.batch.first_row)
+        if part.rows.batch.first_row == 1500:
+            raise NegativeCount("as it were")
+        return right(self, part)
+
+    monkeypatch.setattr(Growing, "add", add)
+    with pytest.raises(NegativeCount, match="as it were"):
+        bb.count(iter([pa.table(spoken(seed)) for seed in range(4)]), "who", threads=2)
+    assert asked == [0, 1500]

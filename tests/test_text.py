@@ -24,7 +24,7 @@ import naive
 from banbury.distributions import bag, event_models, vocabulary
 from banbury.distributions.bag import TextParameters
 from banbury.distributions.family import HOWS
-from banbury.errors import BadFile, BadSetting, BanburyWarning
+from banbury.errors import BadFile, BadSetting, BanburyWarning, SchemaMismatch
 from banbury.sums import whole
 from test_words import same_bits
 
@@ -354,6 +354,57 @@ def test_hashed_words_are_smoothed_over_the_buckets_that_are_used(model):
     two = count(MEALS, KINDS, bb.Text(model=model, buckets=2))
     assert bag_of(two).n_words <= 2
     assert np.isfinite(joint(two, MEALS)).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(corpus=corpora(), kept=st.sets(st.sampled_from(WORDS), min_size=1))
+def test_only_some_words_are_those_of_all_that_a_vocabulary_leaves(corpus: Any, kept: set[str], model: Any) -> None:
+    texts, labels = corpus
+    seen = kept & set(" ".join(texts).split())
+    assume(seen)
+    some = count(texts, labels, bb.Text(model=model, only=sorted(kept)))
+    assert set(some.of("text").table.words(None)) == seen
+    every = count(texts, labels, bb.Text(model=model, vocabulary=sorted(seen)))
+    np.testing.assert_array_equal(joint(some, texts), joint(every, texts))
+
+
+@pytest.mark.filterwarnings("ignore:none of the .* words:banbury.BanburyWarning")
+@given(corpus=corpora(), n_parts=st.integers(1, 4), least=st.integers(1, 3))
+def test_a_word_that_is_frequent_is_so_in_one_of_the_parts(corpus: Any, n_parts: int, least: int) -> None:
+    texts, labels = corpus
+    words = set[str]()
+    for i in range(n_parts):
+        if "".join(texts[i::n_parts]):
+            part = bb.estimate(
+                count(texts[i::n_parts], labels[i::n_parts]), features={"text": bb.Text(min_count=least)}
+            )
+            words.update(part.linear().words)
+    often = bb.Text(min_count=n_parts * (least - 1) + 1)
+    kept = bb.estimate(count(texts, labels), features={"text": often}).linear().words
+    assert words.issuperset(kept)
+    assume(kept)
+    some = count(texts, labels, bb.Text(only=sorted(words)))
+    expected = joint(count(texts, labels), texts, features={"text": often})
+    np.testing.assert_array_equal(joint(some, texts, features={"text": often}), expected)
+
+
+def test_only_some_words_may_be_a_file_and_are_part_of_the_schema(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("Egg\nham\n\n", encoding="utf-8")
+    some = count(MEALS, KINDS, bb.Text(only=path))
+    assert some == count(MEALS, KINDS, bb.Text(only=["HAM", "egg", "egg"]))
+    assert some.of("text").most_frequent(9) == ["egg", "ham"]
+    assert some.of("text").texts.value.sum() == 6  # a text without a word is one all the same
+    with pytest.raises(SchemaMismatch):
+        some + count(MEALS, KINDS)
+    with pytest.raises(BadSetting, match="only must be a list of at least one word, or a text file"):
+        bb.Text(only=[])
+    with pytest.raises(BadFile, match="nowhere"):
+        bb.Text(only=tmp_path / "nowhere.txt")
+    with pytest.raises(BadSetting, match="only must be a list of words"):
+        bb.Text(only=[3])  # type: ignore[list-item]
+    expression = count(MEALS, KINDS, bb.Text(tokens="[a-z]+", ngrams=2, only=["egg ham", "nut"]))
+    assert expression.of("text").most_frequent(9) == ["egg ham", "nut"]
 
 
 def test_a_vocabulary_may_be_a_file(tmp_path: Path):

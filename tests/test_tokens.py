@@ -36,6 +36,21 @@ TELLING = (
     "\u0300\u0307\u00ad\u02b0\u2019\u200d\ufeff中文あカ한글ไทย٣۳Ⅷⅷⓐ½²👍🏽🇬🇧𝐀𐐀𐐨אבגعرب\u202e\ud800\udbff\udc00\udfff\U0010ffff"
 )
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
+ONLY = [
+    "quick",
+    "quick brown",
+    "lazy",
+    "lazy dog",
+    "fox jumps over",
+    "οδος",
+    "οδος οδος",
+    "σ",
+    "a",
+    "é",
+    "中",
+    "ze",
+    "的",
+]
 STOP_WORDS = ["the", "ab", "aa", "a", "é", "σ", "中文", "a.a", "missing"]
 
 PROSE = (
@@ -88,14 +103,14 @@ def test_words_are_those_of_the_naive_twin(text: str, pattern: str, lowercase: b
     assert found == naive_text.tokens(text, pattern, lowercase)
 
 
-@pytest.mark.parametrize("stop_words", [[], STOP_WORDS])
+@pytest.mark.parametrize("stop_words, only", [([], []), (STOP_WORDS, []), (STOP_WORDS[:1], ONLY)])
 @pytest.mark.parametrize("pattern, shortest, longest", [("word", 1, 2), ("word1", 2, 3), ("mail", 1, 5)])
 @enough
 @given(text=texts)
 def test_word_n_grams_are_those_of_the_naive_twin(
-    text: str, pattern: str, shortest: int, longest: int, stop_words: list[str]
+    text: str, pattern: str, shortest: int, longest: int, stop_words: list[str], only: list[str]
 ) -> None:
-    options: dict[str, Any] = {"shortest": shortest, "longest": longest, "stop_words": stop_words}
+    options: dict[str, Any] = {"shortest": shortest, "longest": longest, "stop_words": stop_words, "only": only}
     assert tokeniser(pattern, **options).tokens(text) == naive_text.tokens(text, pattern, **options)
 
 
@@ -109,6 +124,8 @@ def test_word_n_grams_are_those_of_the_naive_twin(
 def test_given_tokens_are_those_of_the_naive_twin(words: list[str], shortest: int, longest: int) -> None:
     options: dict[str, Any] = {"shortest": shortest, "longest": longest, "stop_words": STOP_WORDS}
     assert tokeniser("given", **options).tokens(words) == naive_text.tokens(words, "given", **options)
+    options["only"] = ["The", "The The", "new york", "", " ", "\ud800 ΣΣ", "é"]
+    assert tokeniser("given", **options).tokens(words) == naive_text.tokens(words, "given", **options)
 
 
 # Places --------------------------------------------------------------------------------------------------------------
@@ -117,7 +134,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "words": {},
     "words as written": {"pattern": "word1", "lowercase": False},
     "words of mail, in pairs": {"pattern": "mail", "longest": 2, "stop_words": STOP_WORDS},
+    "some words, in pairs": {"longest": 2, "only": ONLY},
     "characters": {"characters": True, "longest": 3},
+    "some characters": {"characters": True, "longest": 2, "only": ["a", "e ", "é", "fo", " ", "Σ", "σ"]},
     "characters as written": {"characters": True, "lowercase": False, "shortest": 2, "longest": 2},
 }
 every_setting = pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
@@ -168,6 +187,7 @@ def test_places_in_facts() -> None:
     assert places({"longest": 2, "stop_words": ["the"]}, "see the sea") == [(0, 3), (8, 11), (0, 11)]
     assert places({"characters": True}, "a \t\nb") == [(0, 1), (1, 4), (4, 5)]
     assert places({"pattern": "given", "longest": 2}, ["a", "b"]) == [(0, 1), (1, 2), (0, 2)]
+    assert places({"longest": 2, "only": ["cat", "the cat"]}, "The cat, a hat") == [(4, 7), (0, 7)]
     with pytest.raises(TypeError, match="must be a str"):
         tokeniser().places(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="takes texts"):

@@ -30,3 +30,7 @@ pub mod zeros;
 
 #[cfg(feature = "python")]
 mod python;
+
+#[cfg(feature = "python")]
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;

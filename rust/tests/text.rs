@@ -10,6 +10,7 @@ fn settings(pattern: Pattern) -> Settings {
         shortest: 1,
         longest: 1,
         stop_words: vec![],
+        only: vec![],
         log: false,
         length: false,
     }
@@ -61,6 +62,11 @@ fn grams() {
     assert_eq!(
         read(Settings { shortest: 2, ..settings.clone() }, "City  of\nNew York!"),
         ["city new", "new york", "city new york"]
+    );
+    let only = vec![b"york".to_vec(), b"city new".to_vec(), b"of".to_vec(), b"new york".to_vec()];
+    assert_eq!(
+        read(Settings { only, ..settings.clone() }, "City of New York!"),
+        ["york", "city new", "new york"]
     );
     assert_eq!(read(Settings { shortest: 3, ..settings }, "of New York!"), [""; 0]);
 }

@@ -468,11 +468,13 @@ class Tokeniser:
         stop_words: list[str],
         log: bool,
         length: bool,
+        only: list[str] = ...,
     ) -> None:
         """``pattern``: 'word' (two or more word characters), 'word1' (one or more), 'mail', 'given' (tokens come ready).
 
         Of words, or of ``characters``, the n-grams from ``shortest`` to ``longest``; stop words are taken out first. A token
-        that a text has n times counts n, or log(1 + n) if ``log``; divided by the text's Euclidean length if ``length``.
+        that a text has n times counts n, or log(1 + n) if ``log``; divided by the text's Euclidean length if ``length``. If there
+        are ``only`` some tokens, all others are left out once n-grams are made.
         """
 
     def tokens(self, text: str | list[str]) -> list[str]:

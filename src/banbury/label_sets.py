@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from banbury.readers.columns import Objects, Unfit, missing, natural
 FOLDERS = "folders"  # the target of files whose labels are the folders that they lie in
 EVERY = ""  # the class of all rows, which is counted beside the labels
 GATHERED = (list, tuple, set, frozenset)
+PLAIN = frozenset(GATHERED)
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
 class BadLabel(Exception):
     """What is no label, in some row: the row, and what is wrong."""
 
+    def of(self, row: int) -> BadLabel:
+        return BadLabel(row, *self.args[1:])
+
     def at(self, first_row: int, column: str | None = None, source: str | None = None) -> errors.BadValue:
         row, value, what = self.args
         row += first_row
@@ -144,40 +149,29 @@ class LabelSets:
     @classmethod
     def of_cells(cls, cells: Iterable[Any], delimiter: str | None) -> LabelSets:
         """From what each row has: a set, a list, or a text with a delimiter between labels; what is missing is not known."""
+        cells = list(cells)
+        known = np.ones(len(cells), dtype=np.bool_)
+        if delimiter is not None or not PLAIN.issuperset(map(type, cells)):
+            known, cells = _gathered(cells, delimiter)
+        offsets = np.concatenate([[0], np.cumsum(np.fromiter(map(len, cells), np.int64, len(cells)))])
+        values = list(chain.from_iterable(cells))
+        names: dict[Scalar, int] = {}
         numbers: dict[Any, int] = {}
-        offsets, known, repeated = [0], list[bool](), 0
-        codes: list[int] = []
-        splits: dict[str, list[str]] = {}
-
-        def number(value: Any, row: int) -> int:
-            return numbers.setdefault(_label(value, row), len(numbers))
-
-        for row, cell in enumerate(cells):
-            if delimiter is not None and isinstance(cell, str):
-                if cell not in splits:
-                    splits[cell] = [part.strip() for part in cell.split(delimiter) if part.strip()]
-                cell = splits[cell]
-            elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
-                cell = ()
-            elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
-                cell = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(natural(cell, row)),)
-            gathered = isinstance(cell, GATHERED) or (isinstance(cell, np.ndarray) and cell.ndim == 1)
-            known.append(gathered or not missing(cell))
-            if not known[-1]:
-                offsets.append(len(codes))
-                continue
-            if not gathered:
-                raise BadLabel(row, cell, "no set of labels")
-            own = [numbers[value] if type(value) is str and value in numbers else number(value, row) for value in cell]
-            if len(own) > 1:
-                repeated += len(own) - len(own := sorted(set(own)))
-            codes += own
-            offsets.append(len(codes))
-        if repeated:
+        for value in _different(values):
+            try:
+                numbers[value] = names.setdefault(_label(value), len(names))
+            except BadLabel as bad:
+                place = next(at for at, other in enumerate(values) if other is value)
+                raise bad.of(int(np.searchsorted(offsets, place, side="right")) - 1) from None
+        codes = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
+        each = np.sort(np.repeat(np.arange(len(cells)), np.diff(offsets)) * max(len(names), 1) + codes)
+        once = np.diff(each, prepend=-1) > 0
+        if repeated := int(np.count_nonzero(~once)):
             said = "stands twice in its row, and counts" if repeated == 1 else "stand twice in their row, and count"
             errors.warn(errors.BanburyWarning(f"{errors.many(repeated, 'label')} {said} once"))
-        arrays = np.array(offsets, dtype=np.int64), np.array(codes, dtype=np.int32)
-        return cls(*arrays, tuple(numbers), np.array(known, dtype=np.bool_))
+            offsets = np.concatenate([[0], np.cumsum(once)])[offsets]
+        numbered = (each[once] % max(len(names), 1)).astype(np.int32)
+        return cls(offsets.astype(np.int64), numbered, tuple(names), known)
 
     @classmethod
     def of_flags(cls, flags: Any, names: Sequence[Scalar]) -> LabelSets:
@@ -245,26 +239,56 @@ def _cells(given: Any) -> Any:
 
 def _are_flags(given: Any) -> bool:
     """Whether lists are rows of flags: all as long, two at least, and of 0 and 1 alone, as scikit-learn takes them."""
-    if not isinstance(given, list) or not given or not all(isinstance(row, (list, np.ndarray)) for row in given):
+    if not isinstance(given, list) or not given or not isinstance(given[0], (list, np.ndarray)):
         return False
     width, plain = len(given[0]), (bool, int, float, np.generic)
     return width > 1 and all(
-        len(row) == width and all(isinstance(value, plain) and value in (0, 1) for value in row) for row in given
+        isinstance(row, (list, np.ndarray))
+        and len(row) == width
+        and all(isinstance(value, plain) and value in (0, 1) for value in row)
+        for row in given
     )
 
 
-def _label(value: Any, row: int) -> Scalar:
+def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Which rows have a target, and the labels of each."""
+    known = np.ones(len(cells), dtype=np.bool_)
+    splits: dict[str, list[str]] = {}
+    for row, cell in enumerate(cells):
+        if delimiter is not None and isinstance(cell, str):
+            if cell not in splits:
+                splits[cell] = [part.strip() for part in cell.split(delimiter) if part.strip()]
+            cells[row] = splits[cell]
+        elif delimiter is not None and missing(cell):  # an empty cell of a text file: no labels
+            cells[row] = ()
+        elif delimiter is not None and isinstance(cell, (bool, int, float, np.generic)):  # a text that is a number
+            cells[row] = (str(cell).lower() if isinstance(cell, (bool, np.bool_)) else str(natural(cell, row)),)
+        elif not isinstance(cell, GATHERED) and not (isinstance(cell, np.ndarray) and cell.ndim == 1):
+            if not missing(cell):
+                raise BadLabel(row, cell, "no set of labels")
+            known[row], cells[row] = False, ()
+    return known, cells
+
+
+def _different(values: list[Any]) -> Iterable[Any]:
+    try:
+        return dict.fromkeys(values)
+    except TypeError:  # one that is no label cannot be a key
+        return values
+
+
+def _label(value: Any) -> Scalar:
     """A label; 1.0 and True are 1, as in any Python dict."""
     if missing(value):
-        raise BadLabel(row, value, "missing")
+        raise BadLabel(0, value, "missing")
     try:
-        name = natural(value, row)
+        name = natural(value, 0)
     except Unfit:
-        raise BadLabel(row, value, "neither a text nor a number nor a yes or no") from None
+        raise BadLabel(0, value, "neither a text nor a number nor a yes or no") from None
     if isinstance(name, float) and np.isinf(name):
-        raise BadLabel(row, value, "infinite")
+        raise BadLabel(0, value, "infinite")
     if name == EVERY:
-        raise BadLabel(row, value, "an empty text")
+        raise BadLabel(0, value, "an empty text")
     return name
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 FIRST = 1.0  # seconds before anything is written
@@ -23,26 +23,29 @@ class Counted(Protocol):
 
 
 B = TypeVar("B", bound=Counted)
+Ask = Callable[[], tuple[int, float | None]]  # how many are done, and what share of the whole that is
 
 
-def watched(batches: Iterable[B], what: str, name: str | None = None, unit: str = "rows") -> Iterator[B]:
+def watched(
+    batches: Iterable[B], what: str, name: str | None = None, unit: str = "rows", ask: Ask | None = None
+) -> Iterator[B]:
     """The batches, while a line on stderr says how many rows are done: ``counting mail/: 12,345 rows, 41%, 3 s``.
 
     The line appears after a second, where stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
     ``name`` is the file or folder that is read; without it the rows are in memory already. ``unit``: what is counted, where
-    it is something else than rows.
+    it is something else than rows. ``ask`` tells how many are done before any batch comes; it is asked from another thread.
     """
     setting = os.environ.get("BANBURY_PROGRESS", "")
     try:
         wanted = setting != "0" if setting else sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
         wanted = False
-    return _told(batches, what, name, unit) if wanted else iter(batches)
+    return _told(batches, what, name, unit, ask) if wanted else iter(batches)
 
 
-def _told(batches: Iterable[B], what: str, name: str | None, unit: str) -> Iterator[B]:
+def _told(batches: Iterable[B], what: str, name: str | None, unit: str, ask: Ask | None) -> Iterator[B]:
     line = display(what, name)
-    line.unit = unit
+    line.unit, line.ask = unit, ask
     try:
         if name is not None:
             line.begin()
@@ -50,7 +53,8 @@ def _told(batches: Iterable[B], what: str, name: str | None, unit: str) -> Itera
             if batch.n_rows >= FEW_ROWS or line.n_rows:
                 line.begin()
             yield batch
-            line.n_rows, line.share = line.n_rows + batch.n_rows, batch.share
+            if ask is None:
+                line.n_rows, line.share = line.n_rows + batch.n_rows, batch.share
     finally:
         line.end()
 
@@ -59,6 +63,7 @@ class Line:
     """The line, written by a thread of its own: a single batch may take long, too."""
 
     unit = "rows"
+    ask: Ask | None = None
 
     def __init__(self, what: str, name: str | None) -> None:
         self.title = what if name is None else f"{what} {''.join(c if c.isprintable() else '?' for c in name)}"
@@ -80,6 +85,8 @@ class Line:
     def _run(self) -> None:
         waiting = FIRST
         while not self._done.wait(waiting):
+            if self.ask is not None:
+                self.n_rows, self.share = self.ask()
             with self._writing:
                 if self._done.is_set() or not self._tell():
                     return

@@ -9,7 +9,7 @@ that are zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -264,6 +264,7 @@ class Counts:
 
     keys: tuple[Keys, ...]
     cells: Integers  # (keys of all features, classes)
+    shared: tuple[dict[Any, Any], ...] | None = field(default=None, compare=False, repr=False)  # as ``derived``
 
     @cached_property
     def offsets(self) -> Int:
@@ -274,9 +275,9 @@ class Counts:
         return tuple({key: k for k, key in enumerate(keys)} for keys in self.keys)
 
     @cached_property
-    def derived(self) -> dict[Any, Any]:
-        """What families made of these counts that no prior changes: it is asked for again under each."""
-        return {}
+    def derived(self) -> tuple[dict[Any, Any], ...]:
+        """By feature, what families made of these counts that no prior changes: it is asked for again under each."""
+        return tuple({} for _ in self.keys) if self.shared is None else self.shared
 
     @classmethod
     def join(cls, parts: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
@@ -293,7 +294,8 @@ class Counts:
     def select(self, features: Sequence[int]) -> Counts:
         if is_all(features, len(self.keys)):
             return self
-        return Counts.join([self.feature(f) for f in features], self.cells.shape[1])
+        parts = Counts.join([self.feature(f) for f in features], self.cells.shape[1])
+        return replace(parts, shared=tuple(self.derived[f] for f in features))
 
     @cached_property
     def present(self) -> Integers:

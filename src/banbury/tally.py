@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -42,10 +42,12 @@ from banbury.sums import (
     weighing,
 )
 from banbury.table import Labels, Table, doubt, refuse_continuous
+from banbury.threads import Behind
 
 Label = bool | int | float | str
 # Of features whose sums grow in place, what rows changed: the ids of their words.
 Touched = dict[str, NDArray[np.uint32]]
+MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
 ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
 
 
@@ -814,17 +816,28 @@ def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
 
 
 def summed(table: Table) -> tuple[Tally, int]:
-    """The tally of a table, which may be a part of another, and its rows."""
+    """The tally of a table, which may be a part of another, and its rows.
+
+    Words of a batch that lasts are counted while the next is read.
+    """
     growing: list[Growing] = []
     n_rows = 0
-    for batch in table.batches("counting", growing.clear):
-        if not growing:
-            growing.append(Growing(table.settled(batch)))
-            n_rows = 0
-        n_rows += batch.n_rows
-        for part in parts(table.aligned(batch, growing[0].schema), growing[0].schema, table.labels):
-            growing[0].add(part)
-    return growing[0].frozen(), n_rows
+    with Behind() as behind:
+        for batch in table.batches("counting", growing.clear):
+            behind.wait()  # the schema may become another one
+            if not growing:
+                growing.append(Growing(table.settled(batch)))
+                n_rows = 0
+            n_rows += batch.n_rows
+            whole, schema = growing[0], growing[0].schema
+            lasts = batch.lasting and batch.n_rows >= MANY_ROWS and table.labels.threads > 1
+            for part in parts(table.aligned(batch, schema), schema, table.labels):
+                if lasts and whole.grows_in_place:
+                    behind.start(partial(whole.add, part))
+                else:
+                    whole.add(part)
+        behind.wait()
+    return growing[0].seen, n_rows
 
 
 def of_no_rows(schema: Schema) -> Tally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,3 +47,30 @@ def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
         return [work(number) for number in range(n)]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(errors.led_from_here(work), range(n)))
+
+
+class Behind:
+    """Does one thing at a time on a thread of its own, while this one goes on; what it raises, ``wait`` raises."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._work: Future[Any] | None = None
+
+    def __enter__(self) -> Behind:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def start(self, work: Callable[[], Any]) -> None:
+        """Begins, once what was begun before is done."""
+        self.wait()
+        self._pool = self._pool or ThreadPoolExecutor(1)
+        self._work = self._pool.submit(errors.led_from_here(lambda _: work()), 0)
+
+    def wait(self) -> None:
+        """Until what was begun is done."""
+        work, self._work = self._work, None
+        if work is not None:
+            work.result()

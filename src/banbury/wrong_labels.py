@@ -228,11 +228,7 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     margin = own - others[at, suggested]
     order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
     columns = tested, truth, suggested, own, others[at, suggested], confident != truth
-    named = any(batch.row_names is not None for batch in rows.batches)
-    found = tuple(
-        SuspiciousRow(row, rows.classes[label], rows.classes[other], p, q, sure, rows.row_name(row) if named else None)
-        for row, label, other, p, q, sure in zip(*(column[order].tolist() for column in columns), strict=True)
-    )
+    found = tuple(column[order] for column in columns)
     alone = int(np.count_nonzero(~known & weighs))
     sizes = float(len(kept)) if weights is None else float(weights.sum())
     return Suspicious(
@@ -263,10 +259,13 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
 def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
     """The first rows by a measure, then by what was said before calibration, then by what they hold."""
     measure, raw = np.round(measure, 9), np.round(raw, 6)
-    order = np.lexsort((raw, measure))
+    first = np.arange(len(measure))
+    if n < len(measure):
+        first = np.flatnonzero(measure <= np.partition(measure, n - 1)[n - 1])
+    order = first[np.lexsort((raw[first], measure[first]))]
     if n < len(order):
         last = order[n - 1]
-        later = (measure[order] > measure[last]) | ((measure[order] == measure[last]) & (raw[order] > raw[last]))
+        later = (measure[order] == measure[last]) & (raw[order] > raw[last])
         order = order[~later]
     near, far = order[:-1], order[1:]
     alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
@@ -323,7 +322,7 @@ class Suspicious:
     class, which nothing can be compared with.
     """
 
-    rows: tuple[SuspiciousRow, ...]
+    _found: tuple[NDArray[Any], ...]  # what each row has, in columns
     classes: tuple[Label, ...]
     joint: Real
     thresholds: Real
@@ -335,10 +334,20 @@ class Suspicious:
     _data: Dataset
     _answers: Answers
 
+    @cached_property
+    def rows(self) -> tuple[SuspiciousRow, ...]:
+        """Each of them."""
+        data, classes = self._data, self.classes
+        named = any(batch.row_names is not None for batch in data.batches)
+        return tuple(
+            SuspiciousRow(row, classes[label], classes[other], p, q, sure, data.row_name(row) if named else None)
+            for row, label, other, p, q, sure in zip(*(column.tolist() for column in self._found), strict=True)
+        )
+
     @property
     def indices(self) -> Int:
         """The numbers of the rows."""
-        return np.array([row.row for row in self.rows], dtype=np.int64)
+        return self._found[0].astype(np.int64)
 
     @cached_property
     def wrong(self) -> float:

@@ -105,6 +105,7 @@ impl Tokeniser {
 #[pymethods]
 impl Tokeniser {
     #[new]
+    #[pyo3(signature = (pattern, lowercase, characters, shortest, longest, stop_words, log, length, only=vec![]))]
     fn new(
         pattern: &str,
         lowercase: bool,
@@ -114,6 +115,7 @@ impl Tokeniser {
         stop_words: Vec<Bound<'_, PyString>>,
         log: bool,
         length: bool,
+        only: Vec<Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         characters::register(TABLES);
         let size = |n: i64| {
@@ -123,14 +125,17 @@ impl Tokeniser {
                 ))
             })
         };
-        let stop_words = stop_words.iter().map(|word| Ok(bytes_of(word)?.into_owned()));
+        let bytes = |words: &[Bound<'_, PyString>]| {
+            words.iter().map(|word| Ok(bytes_of(word)?.into_owned())).collect::<PyResult<_>>()
+        };
         let settings = Settings {
             pattern: pattern_of(pattern)?,
             lowercase,
             characters,
             shortest: size(shortest)?,
             longest: size(longest)?,
-            stop_words: stop_words.collect::<PyResult<_>>()?,
+            stop_words: bytes(&stop_words)?,
+            only: bytes(&only)?,
             log,
             length,
         };

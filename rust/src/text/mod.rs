@@ -13,14 +13,14 @@ pub mod characters;
 mod letters;
 mod places;
 mod runs;
-mod stop_words;
 mod tokens;
 pub mod utf8;
+mod word_set;
 
 pub use tokens::{Span, Tokens};
 
 use crate::error::{Error, demand};
-use stop_words::StopWords;
+use word_set::WordSet;
 
 /// Where a text is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Settings {
     pub longest: u8,
     /// Tokens left out before n-grams are made; compared with the lower-cased token if `lowercase`.
     pub stop_words: Vec<Vec<u8>>,
+    /// If not empty, the only tokens that are kept once n-grams are made; they are as they stand in tokens.
+    pub only: Vec<Vec<u8>>,
     /// A word that occurs n times counts log(1 + n).
     pub log: bool,
     /// Divide the counts of a text by their Euclidean length.
@@ -61,7 +63,8 @@ pub const LONGEST: u8 = 5;
 #[derive(Clone, Debug)]
 pub struct Tokeniser {
     settings: Settings,
-    stop_words: StopWords,
+    stop_words: WordSet,
+    only: WordSet,
 }
 
 impl Tokeniser {
@@ -81,14 +84,21 @@ impl Tokeniser {
             !characters || settings.stop_words.is_empty(),
             "stop words are words, so n-grams of characters cannot leave them out",
         )?;
-        let stop_words = StopWords::new(&settings.stop_words);
-        Ok(Tokeniser { settings, stop_words })
+        let stop_words = WordSet::new(&settings.stop_words);
+        let only = WordSet::new(&settings.only);
+        Ok(Tokeniser { settings, stop_words, only })
     }
 
     /// The tokens of one text: words (or characters) in text order, then 2-grams, and so on. `tokens` is cleared first.
     ///
     /// Refuses a text of 4 GB or more, and, for [`Pattern::Given`], every text.
     pub fn read(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
+        self.read_all(text, tokens)?;
+        self.keep(tokens);
+        Ok(())
+    }
+
+    fn read_all(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         if !self.settings.characters && self.settings.longest > 1 {
             tokens.join();
@@ -96,6 +106,20 @@ impl Tokeniser {
         tokens.grams(self.settings.shortest, self.settings.longest);
         tokens.pad();
         Ok(())
+    }
+
+    /// Leaves out the tokens that are not kept.
+    #[inline(always)]
+    fn keep(&self, tokens: &mut Tokens) {
+        if !self.only.is_empty() {
+            tokens.retain(|token| self.only.contains(token));
+        }
+    }
+
+    /// The same of tokens that have lost their names, which `named` has.
+    fn keep_as(&self, named: &Tokens, tokens: &mut Tokens) {
+        let mut names = named.iter();
+        tokens.spans.retain(|_| names.next().is_some_and(|name| self.only.contains(name)));
     }
 
     /// The words (or characters) of one text, before n-grams are made of them.
@@ -125,11 +149,26 @@ impl Tokeniser {
         let Settings { lowercase, characters, shortest, longest, .. } = self.settings;
         places::replace(text, lowercase, characters, tokens)?;
         tokens.grams(shortest, longest);
+        if !self.only.is_empty() {
+            let mut named = Tokens::default();
+            self.read_all(text, &mut named)?;
+            self.keep_as(&named, tokens);
+        }
         Ok(())
     }
 
     /// The same for a text that was cut into words elsewhere. Words are taken as they come.
     pub fn gather<'t>(
+        &self,
+        given: impl Iterator<Item = &'t [u8]>,
+        tokens: &mut Tokens,
+    ) -> Result<(), Error> {
+        self.gather_all(given, tokens)?;
+        self.keep(tokens);
+        Ok(())
+    }
+
+    fn gather_all<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]>,
         tokens: &mut Tokens,
@@ -157,13 +196,18 @@ impl Tokeniser {
     /// The same for [`Tokeniser::gather`], in numbers of the words that are given.
     pub fn numbers<'t>(
         &self,
-        given: impl Iterator<Item = &'t [u8]>,
+        given: impl Iterator<Item = &'t [u8]> + Clone,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
-        let kept = (0..).zip(given).filter(|(_, word)| !self.stop_words.contains(word));
+        let kept = (0..).zip(given.clone()).filter(|(_, word)| !self.stop_words.contains(word));
         tokens.spans.extend(kept.map(|(number, _)| Span { start: number, end: number + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
+        if !self.only.is_empty() {
+            let mut named = Tokens::default();
+            self.gather_all(given, &mut named)?;
+            self.keep_as(&named, tokens);
+        }
         Ok(())
     }
 

@@ -22,6 +22,8 @@ use std::ops::Range;
 struct Cut {
     /// What a thread takes at a time, at least and at most.
     chunk: [usize; 2],
+    /// What one thread reads before the others have words to look up.
+    first: usize,
     /// What is looked up in the same words, at first and at most: each time twice as much.
     wave: [usize; 2],
     /// The most while many words are new.
@@ -34,6 +36,7 @@ struct Cut {
 
 const CUT: Cut = Cut {
     chunk: [1 << 15, 1 << 19],
+    first: 1 << 18,
     wave: [1 << 20, 1 << 26],
     new: 1 << 24,
     round: 96 << 20,
@@ -275,15 +278,18 @@ impl<'a> Reader<'a> {
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            if self.threads == 1 {
-                let rows = self.batch.rows(self.next, self.end, self.text(self.cut.chunk[1]));
-                self.next = rows.end;
-                chunks.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
-                continue;
-            }
             let before = vocabulary.len();
-            let mut wave = self.wave(vocabulary)?;
-            number::number(vocabulary, &mut wave, self.threads)?;
+            let mut wave = vec![];
+            if self.threads == 1 || before == 0 {
+                // The first texts have the words that the others have most: one thread learns them in no time.
+                let size = if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
+                let rows = self.batch.rows(self.next, self.end, self.text(size));
+                self.next = rows.end;
+                wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
+            } else {
+                wave = self.wave(vocabulary)?;
+                number::number(vocabulary, &mut wave, self.threads)?;
+            }
             let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
             self.look = vocabulary.buckets() > 0 || (vocabulary.len() - before) * MANY < tokens;
             chunks.append(&mut wave);
@@ -407,7 +413,8 @@ mod tests {
     use crate::words::Numbers;
     use std::collections::BTreeMap;
 
-    const TINY: Cut = Cut { chunk: [10, 40], wave: [60, 200], new: 100, round: 400, job: 30 };
+    const TINY: Cut =
+        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: 30 };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {
@@ -417,6 +424,7 @@ mod tests {
             shortest: 1,
             longest,
             stop_words: vec![],
+            only: vec![],
             log,
             length: log,
         })

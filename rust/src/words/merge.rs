@@ -55,11 +55,16 @@ impl Words {
         }
     }
 
-    /// Lays all words out anew if many cells are new; whether it did.
+    /// Lays all words out anew if many cells are new; whether words then lie in order, with room for all that was found.
+    ///
+    /// Buckets of which every other pair with a class occurs get room for all pairs, once and for all: so many there are at most.
     fn make_room(&mut self, found: &[Found], threads: usize) -> Result<bool, Error> {
         let cells: usize = found.iter().map(|found| found.ids.len()).sum();
         if MANY * cells < self.cells.words() + self.cells.len {
             return Ok(false);
+        }
+        if self.cells.is_wide() {
+            return Ok(true);
         }
         let mut more = vec![0; self.cells.words()];
         let parts = 1 + (self.cells.len + cells) / PART;
@@ -68,11 +73,16 @@ impl Words {
             let first = (i * size) as u32;
             Ok::<_, Error>(self.count_new(found, first..first + more.len() as u32, more))
         })?;
-        let many = MANY * new.iter().sum::<usize>() >= self.cells.len;
-        if many {
+        let new: usize = new.iter().sum();
+        let pairs = self.cells.words() * self.n_classes();
+        let crowded = self.buckets() > 0 && 2 * (self.cells.len + new) >= pairs;
+        let many = MANY * new >= self.cells.len;
+        if crowded {
+            self.cells.lay_out_wide(self.n_classes() as u32);
+        } else if many {
             self.cells.lay_out(|id| more[id]);
         }
-        Ok(many)
+        Ok(crowded || many)
     }
 
     /// How many cells these words do not have yet, and of each word how many.

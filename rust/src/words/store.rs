@@ -201,6 +201,8 @@ pub struct Cells {
     pub form: Form,
     /// Places that no span has.
     lost: usize,
+    /// The room that every word has, those to come too; 0: what each needs. Words that have it lie in the order of their numbers.
+    wide: u32,
     /// Words that have cells.
     pub live: usize,
     /// Cells of all words.
@@ -365,9 +367,27 @@ impl Cells {
 
     /// Gives words up to this number their (empty) place.
     pub fn grow(&mut self, words: usize) {
-        if words > self.spans.len() {
+        let room = self.wide;
+        if words > self.spans.len() && room == 0 {
             self.spans.resize(words, Span::default());
+        } else if words > self.spans.len() {
+            let (first, places) = (self.pairs.len(), (words - self.spans.len()) * room as usize);
+            self.lengthen(places);
+            let starts = (first..first + places).step_by(room as usize);
+            self.spans.extend(starts.map(|start| Span { start, len: 0, room }));
         }
+    }
+
+    /// Whether every word has room for all classes.
+    pub fn is_wide(&self) -> bool {
+        self.wide > 0
+    }
+
+    /// Moves all words together, in the order of their numbers, with room for so many cells of each, those to come too.
+    pub fn lay_out_wide(&mut self, room: u32) {
+        let lengths: Vec<u32> = self.spans.iter().map(|span| span.len).collect();
+        self.lay_out(|id| room - lengths[id]);
+        self.wide = room;
     }
 
     /// Holds cells in this form, unless theirs holds more already.
@@ -463,7 +483,7 @@ impl Cells {
 
     /// Adds the numbers of a lane to a word's cell in a class. Units are the same.
     pub fn add(&mut self, id: usize, class: u32, lane: &Lane, i: usize) {
-        if self.spans[id].len == self.spans[id].room {
+        if self.spans[id].len == self.spans[id].room && !self.has(id, class) {
             self.make_room(id);
         }
         let (spans, mut places) = self.places();
@@ -559,7 +579,7 @@ impl Cells {
     }
 
     /// All words in parts of about `places` cells each, and what is to be done when they have been added to: [`Cells::settle`].
-    /// Only right after [`Cells::lay_out`], when words lie in the order of their numbers.
+    /// Only right after [`Cells::lay_out`], or where words have room for all classes: when they lie in the order of their numbers.
     pub fn parts(&mut self, places: usize) -> Vec<Part<'_>> {
         let (mut spans, mut rest) = self.places();
         let (mut parts, mut first) = (vec![], 0);
@@ -694,6 +714,17 @@ mod tests {
             assert_eq!(cells.lost + places, cells.pairs.len());
             cells.lay_out(|id| id as u32 % 3);
             check(&cells);
+            let mut wide = cells.clone();
+            wide.lay_out_wide(40);
+            check(&wide);
+            assert!(wide.is_wide() && !cells.is_wide());
+            wide.grow(60);
+            let starts: Vec<usize> = wide.spans.iter().map(|span| span.start).collect();
+            assert!(starts.iter().copied().eq((0..60).map(|id| 40 * id)));
+            assert_eq!((wide.pairs.len(), wide.lost), (60 * 40, 0));
+            assert_eq!(wide.parts(400).len(), 6);
+            wide.settle();
+            check(&wide);
             assert!(cells.parts(10).len() > 20);
             cells.settle();
             check(&cells);

@@ -14,7 +14,7 @@ from banbury.readers import read
 from banbury.schema import Schema
 
 LISTS = ("stop_words", "values")
-WITH_COMMAS = ("ngrams", "stop_words", "vocabulary")  # settings of a text whose one value may hold several
+WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # settings of a text whose one value may hold several
 TABS = ("tab", "\\t")
 TOGETHER = (
     "a family of several columns, as + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "

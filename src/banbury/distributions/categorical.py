@@ -151,7 +151,8 @@ class Categorical(KeyedFamily):
     def has_cells(self) -> bool:
         return True
 
-    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NamedCells | None:
+    def cells(self, feature: Feature, sums: Counts, missing: Real) -> NamedCells | None:
+        keys, rows = sums.keys[0], sums.cells.value
         if not keys:
             return None
         tree = flat(len(keys))

@@ -766,10 +766,10 @@ class Family:
         """Whether evidence of a column is weighed: it is counted by key, and ``cells`` says how."""
         return False
 
-    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Any:
+    def cells(self, feature: Feature, sums: Any, missing: Real) -> Any:
         """The cells of a column as its evidence is weighed (``Cells``); None where it is not counted by key.
 
-        ``rows`` per key and class; ``missing``: those of each class without a value.
+        ``sums`` are those of the column; ``missing``: the rows of each class without a value.
         """
         return None
 

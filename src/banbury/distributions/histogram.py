@@ -178,11 +178,11 @@ class Histogram(BinnedFamily):
     def _joined_of(self, sums: Counts) -> list[Joined]:
         """The bins of every column, which no prior changes."""
         made = (type(self), self.bins, self.width)
-        if made not in sums.derived:
+        if any(made not in own for own in sums.derived):
             each = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
-            sums.derived[made] = [self.joined(keys, cells) for keys, cells in each]
-        found: list[Joined] = sums.derived[made]
-        return found
+            for own, (keys, cells) in zip(sums.derived, each, strict=True):
+                own[made] = self.joined(keys, cells)
+        return [own[made] for own in sums.derived]
 
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""

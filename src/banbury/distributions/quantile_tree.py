@@ -47,7 +47,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 def number_of(keys: Int) -> Real:
     """The numbers whose bits, in the order of numbers, are these keys."""
-    keys = np.clip(np.asarray(keys, dtype=np.int64), -INFINITE, INFINITE - 1)
+    keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
 
 
@@ -55,7 +55,7 @@ def _edges(keys: Int, unit: float) -> Real:
     """Where the bins of these keys begin: their leading bits, the rest of them zero."""
     shift = int(np.log2(unit))
     farthest = (INFINITE >> shift) + 1
-    return number_of(np.clip(keys, -farthest, farthest - 1 if shift else farthest) << shift)
+    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - 1 if shift else farthest) << shift)
 
 
 class LeadingBitsCounter(BinCounter):
@@ -167,13 +167,14 @@ class QuantileTree(BinnedFamily):
 
     def leaves(self, features: tuple[Feature, ...], sums: Counts) -> list[Leaves]:
         """The leaves of every column, and the rows of each class in them; no prior changes them."""
-        made = (type(self), self.m, tuple(feature.unit for feature in features))
-        if made not in sums.derived:
-            each = (
-                (np.array(keys, dtype=np.int64), rows.value) for keys, rows in map(sums.feature, range(len(features)))
-            )
-            sums.derived[made] = [Leaves.of(*own, f.unit, self.m) for f, own in zip(features, each, strict=True)]
-        found: list[Leaves] = sums.derived[made]
+        return [self._leaves(feature, sums, f) for f, feature in enumerate(features)]
+
+    def _leaves(self, feature: Feature, sums: Counts, f: int) -> Leaves:
+        made = (type(self), self.m, feature.unit)
+        if made not in sums.derived[f]:
+            keys, rows = sums.feature(f)
+            sums.derived[f][made] = Leaves.of(np.array(keys, dtype=np.int64), rows.value, feature.unit, self.m)
+        found: Leaves = sums.derived[f][made]
         return found
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
@@ -200,8 +201,8 @@ class QuantileTree(BinnedFamily):
     def has_cells(self) -> bool:
         return True
 
-    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NumberCells:
-        leaves = Leaves.of(np.array(keys, dtype=np.int64), rows, feature.unit, self.m)
+    def cells(self, feature: Feature, sums: Counts, missing: Real) -> NumberCells:
+        leaves = self._leaves(feature, sums, 0)
         trees = [(leaves.tree, leaves.strengths), (leaves.plain, leaves.plain_strengths)]
         if missing.any():
             counts = np.vstack([leaves.cells, missing])
@@ -340,7 +341,7 @@ class Leaves:
 
 def _between(low: Real, high: Real) -> Real:
     """Half-way between numbers."""
-    return np.asarray(np.clip(low / 2.0 + high / 2.0, low, high))
+    return np.asarray(np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high))
 
 
 def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Real]:

@@ -40,8 +40,9 @@ class Text(TextSettings):
     expression, whose one group, if it has one, is the word; that runs through Python's ``re`` and is the slow path.
     ``lowercase``; ``unit`` "words" or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n
     for (1, n); ``stop_words``, taken out before n-grams are made. ``buckets``, a power of two: words are hashed into so many,
-    and memory is bounded. ``damping="log"`` counts log(1 + n) for a word that a text has n times; ``length`` then divides the
-    counts of each text by their Euclidean length.
+    and memory is bounded. ``only``, a list of words, or a text file with a word on each line: no other is counted, as if texts
+    did not have it, so that memory is bounded and words keep their names. ``damping="log"`` counts log(1 + n) for a word that a
+    text has n times; ``length`` then divides the counts of each text by their Euclidean length.
 
     How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
     (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or

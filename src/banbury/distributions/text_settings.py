@@ -38,6 +38,7 @@ class TextSettings(TellingFamily):
     ngrams: int | tuple[int, int] = (1, 1)
     stop_words: Sequence[str] | None = None
     buckets: int | None = None
+    only: Sequence[str] | str | os.PathLike[str] | None = None
     damping: Literal["log"] | None = None
     length: bool = False
     model: Literal["multinomial", "presence", "bernoulli", "complement", "log_odds"] = "multinomial"
@@ -60,6 +61,7 @@ class TextSettings(TellingFamily):
         "ngrams",
         "stop_words",
         "buckets",
+        "only",
         "damping",
         "length",
     )
@@ -75,7 +77,8 @@ class TextSettings(TellingFamily):
         _pattern(self.tokens)
         object.__setattr__(self, "ngrams", _ngrams(self.ngrams))
         object.__setattr__(self, "stop_words", _stop_words(self.stop_words, self.lowercase))
-        object.__setattr__(self, "vocabulary", _vocabulary(self.vocabulary))
+        object.__setattr__(self, "vocabulary", _vocabulary("vocabulary", self.vocabulary))
+        object.__setattr__(self, "only", _vocabulary("only", self.only, self.lowercase))
         self._check_numbers()
         self._check_together()
 
@@ -124,10 +127,10 @@ class TextSettings(TellingFamily):
         """Turns a text into words, as the settings say; shared by threads."""
         shortest, longest = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
         pattern, characters = "given" if self.split is not None else self.tokens, self.unit == "characters"
-        stop_words, log = list(self.stop_words or ()), self.damping == "log"
-        return _core.Tokeniser(
-            pattern, bool(self.lowercase), characters, shortest, longest, stop_words, log, bool(self.length)
-        )
+        counts = self.damping == "log", bool(self.length)
+        only = list(self.only) if isinstance(self.only, tuple) else []
+        stop_words = list(self.stop_words or ())
+        return _core.Tokeniser(pattern, bool(self.lowercase), characters, shortest, longest, stop_words, *counts, only)
 
     @cached_property
     def split(self) -> re.Pattern[str] | None:
@@ -297,16 +300,14 @@ def _stop_words(given: Any, lowercase: bool) -> tuple[str, ...] | None:
     return tuple(sorted({word.lower() if lowercase else word for word in words})) or None
 
 
-def _vocabulary(given: Any) -> tuple[str, ...] | None:
+def _vocabulary(setting: str, given: Any, lowercase: bool = False) -> tuple[str, ...] | None:
     """The words in order, each once; those of a file are its lines."""
     if given is None:
         return None
-    words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of("vocabulary", given)
-    kept = sorted(set(words) - {""})
+    words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of(setting, given)
+    kept = sorted({word.lower() if lowercase else word for word in words} - {""})
     if not kept:
-        raise errors.bad_setting(
-            "vocabulary", given, "a list of at least one word, or a text file with a word on each line"
-        )
+        raise errors.bad_setting(setting, given, "a list of at least one word, or a text file with a word on each line")
     return tuple(kept)
 
 

@@ -19,6 +19,8 @@ from distributed import Client, as_completed, default_client
 from banbury import __version__, errors
 from banbury.engines.counting import in_groups
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
+from banbury.engines.interrupts import heeded
+from banbury.engines.parcels import check_format
 from banbury.engines.parts import parts_of
 
 WITHIN = "10s"  # a scheduler that is named answers
@@ -27,7 +29,11 @@ AT_ONCE = 8  # partitions that are computed together where there is no cluster
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
     """The partitions of a collection of Dask, or the parts of other data, with the client that is given or is there."""
-    client = client_of(engine)
+    with heeded():
+        return _engine(data, client_of(engine), partitions)
+
+
+def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
     _check_workers(client)
     if isinstance(data, Delayed):
         data = [data]
@@ -87,26 +93,30 @@ def _running(client: Any) -> Any:
 
 
 def _check_workers(client: Any) -> None:
-    """Raises where a worker has no Banbury: it could not even read what it is to do."""
+    """Raises where a worker has no Banbury, or one of another format: it could not even read what it is to do."""
 
-    def has_banbury() -> bool:
+    def has_banbury() -> dict[str, Any] | None:
         try:
-            import banbury  # noqa: F401
+            from banbury.engines import parcels
         except ImportError:
-            return False
-        return True
+            return None
+        return parcels.of_this_library()
 
     if client is not None:
-        without = [address for address, there in client.run(has_banbury).items() if not there]
+        found = client.run(has_banbury)
+        without = [address for address, there in found.items() if there is None]
         if without:
             text = f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: "
             raise errors.EngineError(f"{text}pip install banbury=={__version__}", workers=without)
+        for there in found.values():
+            check_format(there)
 
 
 class Dask:
     """Partitions that Dask computes where they are."""
 
     name = "Dask"
+    progress, are_numbered = None, True
 
     def __init__(
         self,
@@ -139,7 +149,7 @@ class Dask:
                 yield from zip(partitions[at : at + AT_ONCE], done, strict=True)
             return
         with self._futures(graph, keys) as futures:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=self.client.loop):
                 yield future.key[1], self._result(future)
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
@@ -160,7 +170,7 @@ class Dask:
             return
         with self._futures(graph, leaves if nodes is leaves else [*leaves, *nodes]) as futures:
             root = futures[-1]
-            for n_done, future in enumerate(as_completed(futures), 1):
+            for n_done, future in enumerate(as_completed(futures, loop=self.client.loop), 1):
                 if future.key == root.key:
                     break
                 yield min(n_done * len(self.parts) // len(leaves), len(self.parts)), None
@@ -208,10 +218,10 @@ class Dask:
         try:
             yield futures
         finally:
-            with suppress(Exception):
-                running = [future for future in futures if not future.done()]
-                if running:
-                    self.client.cancel(running)
+            # What nobody wants is not run. To cancel sums that only other sums are made of breaks a client's line to the
+            # scheduler, which asserts that somebody wanted each of them.
+            for future in futures:
+                future.release()
 
     def _result(self, future: Any) -> Parcel:
         try:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from banbury.progress import Ask
+
 T = TypeVar("T")
 Parcel = list[bytes]
 PartWork = Callable[[int, Any], Parcel]
@@ -47,6 +49,10 @@ class Engine(Protocol):
         Sequence[str] | None
     )  # what the partitions are called, whoever reads them and when; None where they have no names
     columns: Sequence[str]  # of the rows, where they are known
+    progress: (
+        Ask | None
+    )  # tasks that are done, and their share, where that is known before anything that they made comes
+    are_numbered: bool  # whether a partition has the same number when it is read again
     are_files: bool  # whether rows are the names of files, which are read where the work is done
 
     def first(self, take: PartWork) -> Steps[Parcel]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
+import pyarrow as pa
+
 from banbury import __version__, errors
-from banbury.engines.engine import Parcel
+from banbury.engines.engine import Answer, Parcel
 from banbury.files import FORMAT, from_bytes, to_bytes
 from banbury.tally import Tally
 
 CHUNK = 1 << 28  # bytes of a piece; binary cells of Arrow end at 2**31
+CELL = 1 << 17  # bytes; 10,000 of them, which Spark sends at a time, stay below what a column of Arrow can hold
 
 
 @dataclass(frozen=True)
@@ -69,14 +74,13 @@ class Counted:
         return Counted(partitions, self.n_rows + other.n_rows, tally, wider, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It travels as a parcel, whoever sends it; where it stays, it is not packed."""
-        return Counted.unpacked, (self.packed(),)
+        """It travels as a parcel, which is opened by who adds it; where it stays, it is not packed."""
+        return list, (self.packed(),)
 
     def packed(self) -> Parcel:
         wider = {"fractional": sorted(self.wider.fractional), "varied": sorted(self.wider.varied)}
         head = {
-            "format": FORMAT,
-            "library": __version__,
+            **of_this_library(),
             "partitions": self.partitions,
             "n_rows": self.n_rows,
             "wider": {**wider, "kinds": dict(self.wider.kinds)},
@@ -97,6 +101,10 @@ class Counted:
         return cls(partitions, head["n_rows"], tally, wider, tuple(head["warnings"]))
 
 
+def of_this_library() -> dict[str, Any]:
+    return {"format": FORMAT, "library": __version__}
+
+
 def check_format(head: Mapping[str, Any]) -> None:
     """Raises where a worker has a Banbury of another format."""
     if head["format"] != FORMAT:
@@ -105,8 +113,55 @@ def check_format(head: Mapping[str, Any]) -> None:
         raise errors.EngineError(text, format=head["format"], library=head["library"])
 
 
+def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineError | None:
+    """What is to be installed on workers, if an error of theirs says that they lack it."""
+    for package in ("banbury", "pyarrow", "numpy", "scipy"):
+        if f"No module named '{package}" in text:
+            wanted = f"banbury=={__version__}" if package == "banbury" else package
+            said = f"a worker of {engine} has no package {package!r}. Install it on every worker{where}"
+            return errors.EngineError(f"{said}: pip install {wanted}", package=package)
+    return None
+
+
 def in_chunks(content: bytes) -> list[bytes]:
     return [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
+
+
+def in_cells(partition: int, made: Parcel | errors.BanburyError, size: int = CELL) -> Iterator[pa.RecordBatch]:
+    """A parcel, or the error in its place, as rows of Arrow: cells beside the number of their partition and their place."""
+    content = pickle.dumps(made)
+    starts = range(0, len(content), size)
+    for place, at in enumerate(starts):
+        cell = {"partition": [partition], "place": [place], "n_places": [len(starts)]}
+        yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[at : at + size]], pa.binary())})
+
+
+def parcels_in(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, Parcel]]:
+    """Parcels, put together again as soon as their cells are complete, each partition once; raises where one is an error."""
+    waiting, done = dict[int, dict[int, bytes]](), set[int]()
+    for partition, place, n_places, content in cells:
+        if partition in done:
+            continue
+        found = waiting.setdefault(partition, {})
+        found[place] = content
+        if len(found) == n_places:
+            done.add(partition)
+            made = pickle.loads(b"".join(content for _, content in sorted(waiting.pop(partition).items())))
+            if isinstance(made, errors.BanburyError):
+                raise made
+            yield partition, made
+
+
+def arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
+    """The columns of an answer to rows, as Arrow has them."""
+    types = {"boolean": pa.bool_(), "integer": pa.int64(), "float": pa.float64(), "string": pa.string()}
+    types["list"] = pa.list_(pa.string())
+    found = {}
+    for name, values in work(rows).items():
+        if (kind := work.columns[name]) == "string":
+            values = [None if value is None else str(value) for value in values]
+        found[name] = pa.array(values, types[kind])
+    return found
 
 
 class Adding:
@@ -116,7 +171,10 @@ class Adding:
     """
 
     def __call__(self, parcels: Iterable[Any]) -> Parcel:
-        return self.value(parcels).packed()
+        """One alone stays as it is."""
+        each = iter(parcels)
+        few = list(islice(each, 2))
+        return few[0] if len(few) == 1 and isinstance(few[0], list) else self.value(chain(few, each)).packed()
 
     def value(self, parcels: Iterable[Any]) -> Counted:
         return total(map(opened, parcels))

@@ -22,22 +22,22 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from banbury import __version__, errors
+from banbury import errors
+from banbury.distributions.scales import SAMPLE
 from banbury.engines.counting import at_partition, in_groups
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
+from banbury.engines.parcels import CELL, CHUNK, arrow_columns, in_cells, lacking_package, parcels_in
 from banbury.engines.parts import parts_of
 
-CELL = (
-    1 << 17
-)  # bytes; 10,000 of them, which Spark sends at a time, stay below the 2**31 that a column of Arrow can hold
 CELLS = "partition long, place long, n_places long, content binary"
 TYPES = {
-    "boolean": (t.BooleanType(), pa.bool_()),
-    "integer": (t.LongType(), pa.int64()),
-    "float": (t.DoubleType(), pa.float64()),
-    "string": (t.StringType(), pa.string()),
-    "list": (t.ArrayType(t.StringType()), pa.list_(pa.string())),
+    "boolean": t.BooleanType(),
+    "integer": t.LongType(),
+    "float": t.DoubleType(),
+    "string": t.StringType(),
+    "list": t.ArrayType(t.StringType()),
 }
+TOGETHER = 1 << 25  # bytes of rows that a worker counts at a time
 PARTITIONS = 16  # of a table that is here
 PORTS = {"sc": "15002", "spark": "7077"}  # where an address names none
 WITHIN = 10.0  # seconds, Spark answers at its address
@@ -127,6 +127,7 @@ class Spark:
     """Partitions that Spark computes where they are."""
 
     name = "Spark"
+    are_numbered = True
 
     def __init__(
         self,
@@ -142,14 +143,25 @@ class Spark:
         self.session, self.rows = session, rows
         self.n_partitions, self.names, self.columns = n_partitions, names, tuple(columns)
         self.are_files = names is not None
+        self._stages: Stages = tuple
 
     def first(self, take: PartWork) -> Steps[Parcel]:
-        """Spark takes cells from ever more partitions, in their order; ever more cells are taken."""
-        taken, done, wanted = self._mapped(take, ()), set[int](), 1
+        """Of a frame Spark takes rows from ever more partitions, in their order, and no worker is asked.
+
+        Of files and parts it takes cells; ever more of them.
+        """
+        if self.columns:
+            with self._watched():
+                rows = self.plain.take(SAMPLE)
+                table = self.session.createDataFrame(rows, self.plain.schema).toArrow() if rows else None
+            if table is not None:
+                yield take(0, table.rename_columns(self.columns))
+            return
+        taken, done, wanted = self._mapped(take, (), CHUNK), set[int](), 1
         while True:
             with self._watched():
                 cells = taken.take(wanted)
-            for partition, parcel in _parcels(map(tuple, cells)):
+            for partition, parcel in parcels_in(map(tuple, cells)):
                 if partition not in done:
                     done.add(partition)
                     yield parcel
@@ -169,9 +181,10 @@ class Spark:
             numbers, n_sums = list(groups), len(groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
             files = partial(_files_of, [groups[number] for number in numbers])
-            sums = spread.mapInArrow(partial(_cells_of, work, files, frozenset()), CELLS)
+            sums = spread.mapInArrow(partial(_cells_of, work, files, frozenset(), CELL), CELLS)
+        # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
         for width in (FAN_IN**2, FAN_IN):
-            if n_sums is not None and n_sums <= width:
+            if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
                 continue
             near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
             sums = near.mapInArrow(partial(_added, add), CELLS)
@@ -183,18 +196,18 @@ class Spark:
             raise errors.bad_setting(
                 "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
             )
-        fields = [t.StructField(name, TYPES[kind][0]) for name, kind in work.columns.items()]
+        fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
         return self.plain.mapInArrow(partial(_answered, work, self.columns), schema)
 
     # Jobs
 
-    def _mapped(self, work: PartWork, skip: Collection[int]) -> Any:
-        return self.plain.mapInArrow(partial(_cells_of, work, self.rows, frozenset(skip)), CELLS)
+    def _mapped(self, work: PartWork, skip: Collection[int], cell: int = CELL) -> Any:
+        return self.plain.mapInArrow(partial(_cells_of, work, self.rows, frozenset(skip), cell), CELLS)
 
     def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
         with self._watched():
-            yield from _parcels(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
+            yield from parcels_in(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -202,7 +215,8 @@ class Spark:
         tag = f"banbury-{uuid4().hex}"
         _running(self.session).addTag(tag)
         try:
-            yield
+            with _connect_stages(self.session) if _is_connect(self.session) else _stages(self.session) as self._stages:
+                yield
         except errors.BanburyError:
             raise
         except BaseException as problem:
@@ -215,18 +229,61 @@ class Spark:
                 raise
             raise _explained(problem) from problem
         finally:
+            self._stages = tuple
             with suppress(Exception):
                 self.session.removeTag(tag)
 
+    def progress(self) -> tuple[int, float | None]:
+        """Tasks that are done, of the stage that has most: that is where rows are counted; sums are added up by fewer."""
+        try:
+            n_tasks, n_done = max(self._stages(), default=(0, 0))
+        except Exception:  # Spark may be gone; who waits for the result hears of it
+            return 0, None
+        return n_done, n_done / n_tasks if n_tasks else None
+
+
+Stages = Callable[[], Iterable[tuple[int, int]]]  # of each stage that is known, all tasks, and those that are done
+
+
+@contextmanager
+def _stages(session: Any) -> Iterator[Stages]:
+    """The stages of the jobs that classic Spark begins meanwhile."""
+    context = session.sparkContext
+    group, tracker = context.getLocalProperty("spark.jobGroup.id"), context.statusTracker()
+    before = set(tracker.getJobIdsForGroup(group))
+
+    def stages() -> Iterator[tuple[int, int]]:
+        jobs = map(tracker.getJobInfo, set(tracker.getJobIdsForGroup(group)) - before)
+        for stage in map(tracker.getStageInfo, {stage for job in jobs if job is not None for stage in job.stageIds}):
+            if stage is not None:
+                yield stage.numTasks, stage.numCompletedTasks
+
+    yield stages
+
+
+@contextmanager
+def _connect_stages(session: Any) -> Iterator[Stages]:
+    """The same of Spark Connect, which tells of itself while it works."""
+    known: list[tuple[int, int]] = []
+
+    def hear(stages: Any, **rest: Any) -> None:
+        known[:] = [(stage.num_tasks, stage.num_completed_tasks) for stage in stages or ()] or known
+
+    session.registerProgressHandler(hear)
+    try:
+        yield lambda: list(known)
+    finally:
+        with suppress(ValueError):  # a user may have cleared them
+            session.removeProgressHandler(hear)
+
 
 def _n_workers(session: Any) -> int:
-    """How many tasks run at a time; of Connect, which does not tell, as many as are added up at a time."""
-    context = None if type(session).__module__.startswith("pyspark.sql.connect") else session.sparkContext
-    return FAN_IN if context is None else max(int(context.defaultParallelism), 1)
+    """How many tasks run at a time; of Connect, which does not tell, more than eight."""
+    return FAN_IN + 1 if _is_connect(session) else max(int(session.sparkContext.defaultParallelism), 1)
 
 
-def _is_connect(frame: Any) -> bool:
-    return type(frame).__module__.startswith("pyspark.sql.connect")
+def _is_connect(thing: Any) -> bool:
+    return type(thing).__module__.startswith("pyspark.sql.connect")
 
 
 # On workers: the rows of partitions
@@ -239,8 +296,25 @@ def _rows_of(names: Sequence[str], batches: Batches) -> Iterator[tuple[int, Any]
     if first is None:
         yield partition, []
         return
-    named = (batch.rename_columns(names) for batch in chain([first], batches))
+    named = (batch.rename_columns(names) for batch in _together(chain([first], batches)))
     yield partition, pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, named)
+
+
+def _together(batches: Batches) -> Batches:
+    """Batches one after the other as larger ones: many texts are counted quicker at once than in turn."""
+    held, size = list[pa.RecordBatch](), 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= TOGETHER:
+            yield _joined(held)
+            held, size = [], 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _files_of(files: Sequence[Any], batches: Batches) -> Iterator[tuple[int, Any]]:
@@ -258,7 +332,7 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 # On workers: what is made of them. A parcel, or the error in its place, travels as a table of cells.
 
 
-def _cells_of(work: PartWork, rows: Any, skip: Collection[int], batches: Batches) -> Batches:
+def _cells_of(work: PartWork, rows: Any, skip: Collection[int], cell: int, batches: Batches) -> Batches:
     for partition, part in rows(batches):
         if partition not in skip:
             try:
@@ -266,31 +340,7 @@ def _cells_of(work: PartWork, rows: Any, skip: Collection[int], batches: Batches
             except errors.BanburyError as problem:
                 made = problem
             if made:
-                yield from _cells(partition, made)
-
-
-def _cells(partition: int, made: Parcel | errors.BanburyError) -> Batches:
-    content = pickle.dumps(made)
-    starts = range(0, len(content), CELL)
-    for place, at in enumerate(starts):
-        cell = {"partition": [partition], "place": [place], "n_places": [len(starts)]}
-        yield pa.RecordBatch.from_pydict({**cell, "content": pa.array([content[at : at + CELL]], pa.binary())})
-
-
-def _parcels(cells: Iterable[tuple[int, int, int, bytes]]) -> Iterator[tuple[int, Parcel]]:
-    """Parcels, put together again as soon as their cells are complete, each partition once; raises where one is an error."""
-    waiting, done = dict[int, dict[int, bytes]](), set[int]()
-    for partition, place, n_places, content in cells:
-        if partition in done:
-            continue
-        found = waiting.setdefault(partition, {})
-        found[place] = content
-        if len(found) == n_places:
-            done.add(partition)
-            made = pickle.loads(b"".join(content for _, content in sorted(waiting.pop(partition).items())))
-            if isinstance(made, errors.BanburyError):
-                raise made
-            yield partition, made
+                yield from in_cells(partition, made, cell)
 
 
 def _added(add: Add, batches: Batches) -> Batches:
@@ -299,25 +349,18 @@ def _added(add: Add, batches: Batches) -> Batches:
     first = next(rows, None)
     if first is not None:
         try:
-            made: Parcel | errors.BanburyError = add(parcel for _, parcel in _parcels(chain([first], rows)))
+            made: Parcel | errors.BanburyError = add(parcel for _, parcel in parcels_in(chain([first], rows)))
         except errors.BanburyError as problem:
             made = problem
-        yield from _cells(first[0], made)
+        yield from in_cells(first[0], made)
 
 
 def _answered(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
-            answers = work(batch.rename_columns(names))
-        columns = [_column(values, work.columns[name]) for name, values in answers.items()]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *columns], [*names, *answers])
-
-
-def _column(values: Any, kind: str) -> pa.Array:
-    if kind == "string":
-        values = [None if value is None else str(value) for value in values]
-    return pa.array(values, TYPES[kind][1])
+            answers = arrow_columns(work, batch.rename_columns(names))
+        yield pa.RecordBatch.from_arrays([*batch.columns, *answers.values()], [*names, *answers])
 
 
 # What goes wrong
@@ -332,11 +375,8 @@ def _explained(problem: Exception) -> Exception:
     text = str(problem)
     if "stopped SparkContext" in text or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in text or "[NO_ACTIVE_SESSION]" in text:
         return _stopped()
-    for package in ("banbury", "pyarrow", "numpy", "scipy"):
-        if f"No module named '{package}" in text:
-            wanted = f"banbury=={__version__}" if package == "banbury" else package
-            said = f"a worker of Spark has no package {package!r}. Install it on every worker, in the environment that "
-            return errors.EngineError(f"{said}PYSPARK_PYTHON names there: pip install {wanted}", package=package)
+    if lacking := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
+        return lacking
     if "spark.driver.maxResultSize" in text:
         said = f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more "
         return errors.EngineError(f"{said}of spark.driver.maxResultSize, or count fewer words: features=bb.Text(...).")

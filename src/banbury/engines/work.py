@@ -17,6 +17,7 @@ from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import Answers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
+from banbury.engines.interrupts import heeded
 from banbury.engines.parcels import Adding, Counted, Wider, in_chunks, opened, repeat_warnings, total
 from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
@@ -59,6 +60,9 @@ class Work:
 
     def __init__(self, engine: Engine, parts_folder: Any = None) -> None:
         self.engine = engine
+        if parts_folder is not None and not engine.are_numbered:
+            wanted = f"left out for data of {engine.name}, whose parts cannot be told apart when they are read again"
+            raise errors.bad_setting("parts_folder", parts_folder, wanted)
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
         self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
@@ -228,8 +232,8 @@ class Work:
 
     def settled(self, asked: Asked, wider: Wider) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
-        sample = self._sample(asked, wider)
-        return settled_by(sample, wider, asked, self.engine.are_files)
+        with heeded():
+            return settled_by(self._sample(asked, wider), wider, asked, self.engine.are_files)
 
     def _sample(self, asked: Asked, wider: Wider) -> list[Sampled]:
         """The first rows of the first partitions; read again only where columns of files are read as something else."""
@@ -262,10 +266,16 @@ class Work:
 
     def _watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting on") -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
-        every = self.engine.n_partitions
-        with closing(steps) as each:
-            told = (Done(1, n_done / every if every else None, value) for n_done, value in each)
-            yield from watched(told, doing, self.engine.name, "partitions")
+        every, ask, before = self.engine.n_partitions, self.engine.progress, 0
+
+        def told() -> Iterator[Done]:
+            nonlocal before
+            for n_done, value in steps:
+                more, before = n_done - before, n_done
+                yield Done(more, n_done / every if every else None, value)
+
+        with heeded(), closing(steps):
+            yield from watched(told(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
 
     def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
         """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""

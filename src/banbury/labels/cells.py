@@ -17,7 +17,7 @@ from banbury.distributions.family import ColumnReader
 from banbury.distributions.trees import HALF_ROW, SMALLEST, grouped, prior_of
 from banbury.label_sets import EVERY
 from banbury.tally import Tally
-from banbury.weighing.columns import counted
+from banbury.weighing.columns import cells_of, counted
 from banbury.weighing.evidence import NONE, Terms
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.texts import Reals32
@@ -35,7 +35,7 @@ class CellWords:
         plain = replace(tally, schema=replace(tally.schema, labels=None))
         every = plain.of_classes([tally.classes.index(EVERY)], (True,))
         columns = (f for f in tally.schema.features if not f.columns and f.family.has_cells())
-        found = (feature.family.cells(*counted(every, feature.name)) for feature in columns)
+        found = (cells_of(every, feature) for feature in columns)
         return cls(tuple(cells for cells in found if cells is not None))
 
     @property

@@ -73,6 +73,7 @@ def opened_member(archive: str, member: str) -> tuple[Any, int]:
     """A member of an archive as a stream of bytes, and how many bytes it takes there."""
     file = _opened(archive)
     try:
-        return file.open(member), file.getinfo(member).compress_size
+        with file:  # the archive itself is closed with its last member
+            return file.open(member), file.getinfo(member).compress_size
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile, KeyError) as problem:
         raise errors.bad_file(f"{archive}/{member}", f"it cannot be unpacked ({problem}).") from None

@@ -71,7 +71,8 @@ class Batch:
     much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
     row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
     are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
-    or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown.
+    or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown. ``lasting``: columns
+    stay what they are when the next batch is asked for; a list or an array may be written over then.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Batch:
         self.known_varied: frozenset[str] = frozenset()
         self.taken_for_whole: set[str] = set()
         self.aside: frozenset[str] = frozenset()
+        self.lasting = False
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
 
     def __repr__(self) -> str:

@@ -108,6 +108,7 @@ class Unpacked(io.RawIOBase):
             raise errors.bad_file(self._path, f"it is damaged ({reason(error)}).") from None
         self._n_read += len(data)
         if self._n_read > self._most:
+            self.close()
             text = (
                 f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, as what is made to "
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class WeighedColumns:
         for feature in tally.schema.features:
             found = None
             if not feature.columns and feature.family.has_cells():
-                found = feature.family.cells(*counted(tally, feature.name))
+                found = cells_of(tally, feature)
             if found is not None:
                 cells.append(found)
             elif feature.family.used_words(feature, tally.of(feature.name)) is not None:
@@ -93,8 +94,19 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
     return lexicon
 
 
+def cells_of(tally: Tally, feature: Feature) -> Cells | None:
+    sums = tally.of(feature.name)
+    found: Cells | None = feature.family.cells(feature, sums, _missing(tally, sums))
+    return found
+
+
+def _missing(tally: Tally, sums: Any) -> Real:
+    """The rows of each class without a value."""
+    return np.asarray(np.maximum(tally.rows.value - sums.present.value[0], 0.0))
+
+
 def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
     """Of a column: what it is, its keys, the rows of each and class, and those of each class without a value."""
     sums = tally.of(name)
     keys, rows = sums.feature(0)
-    return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
+    return tally.schema[name], keys, rows.value, _missing(tally, sums)

@@ -1,4 +1,4 @@
-//! Words that are not counted.
+//! Sets of words: those that are not counted, or those that alone are.
 
 use crate::encode::Key;
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// A set of words, quick to say no: most words are turned away by their first byte and length.
 #[derive(Clone, Debug, Default)]
-pub struct StopWords {
+pub struct WordSet {
     words: HashSet<Box<[u8]>, BuildHasherDefault<Quick>>,
     /// By first byte, a bit per length; the last bit is all lengths from 63 on. Empty without words.
     lengths: Vec<u64>,
@@ -19,7 +19,7 @@ fn glance(word: &[u8]) -> (usize, u64) {
     (usize::from(first), 1 << word.len().min(63))
 }
 
-impl StopWords {
+impl WordSet {
     pub fn new(words: &[Vec<u8>]) -> Self {
         let mut lengths = vec![0; if words.is_empty() { 0 } else { 256 }];
         for word in words {
@@ -27,7 +27,7 @@ impl StopWords {
             lengths[first] |= length;
         }
         let words = words.iter().map(|word| word.as_slice().into()).collect();
-        StopWords { words, lengths }
+        WordSet { words, lengths }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn only_these_words() {
         let long = vec![b'x'; 100];
-        let words = StopWords::new(&[b"the".to_vec(), b"of".to_vec(), vec![], long.clone()]);
+        let words = WordSet::new(&[b"the".to_vec(), b"of".to_vec(), vec![], long.clone()]);
         for (word, is_in) in [
             (&b"the"[..], true),
             (b"of", true),
@@ -82,7 +82,7 @@ mod tests {
         ] {
             assert_eq!(words.contains(word), is_in, "{word:?}");
         }
-        assert!(!StopWords::new(&[]).contains(b""));
-        assert!(StopWords::new(&[]).is_empty() && !words.is_empty());
+        assert!(!WordSet::new(&[]).contains(b""));
+        assert!(WordSet::new(&[]).is_empty() && !words.is_empty());
     }
 }
