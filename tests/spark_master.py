@@ -35,7 +35,9 @@ def main(master: str, folder: Path) -> None:
     dawdle(folder)
     assert bb.count(pattern, "label", engine=master) == whole
     assert time.monotonic() - begun < SLOW
-    assert {"2 0", "2 1"} <= {path.name for path in folder.iterdir()}, "nothing was speculated"
+    # The first copy may be overtaken before it has written its name; a later copy is there only if there were two.
+    copies = sorted(path.name for path in folder.iterdir() if path.name.startswith("2 "))
+    assert set(copies) - {"2 0"}, f"nothing was speculated: {copies}"
     print("done")
 
 
