@@ -1026,3 +1026,24 @@ def test_posteriors_agree_with_explanations_of_any_row(
         pair = bb.KernelDensity() if block == "kernel" else bb.Gaussian(covariance=block)  # type: ignore[arg-type]
         features = {("u", "v"): pair, "x": families[2]}
     agrees(bb.estimate(bb.count(columns, "y", features=features), how=how), dict(zip("uvx", row, strict=True)))
+
+
+@pytest.mark.parametrize("weigh", [False, True])
+def test_common_words_of_a_long_text_are_told_together(weigh: bool) -> None:
+    rng = np.random.default_rng(5)
+    names = {label: np.array([f"{label}{i}" for i in range(60)]) for label in ("sea", "sky")}
+    labels = ["sea", "sky"] * 60
+    texts = [f"the and {' '.join(rng.choice(names[label], 12))}" + " of" * (label == "sea") for label in labels]
+    model = bb.EvidenceClassifier(weigh=weigh).fit(texts, labels)
+    long = f"the the and of {' '.join(names['sea'])} sky1"
+    why = model.explain([long])
+    assert {e.value for e in why.evidence if e.common} == {"the", "and", "of"}
+    *_, last = lines = str(why).splitlines()
+    together = [line for line in lines if "common word" in line or line.lstrip().startswith("and ")]
+    assert any("the" in line and "common word" in line for line in together) and "sum" in last
+    shown = [float(found[0]) for line in lines[1:] if (found := re.search(r"[+-]\d+\.\d\d", line))]
+    assert len(shown) == 1 + 30 + len(together) + 1
+    assert sum(shown[:-1]) == pytest.approx(shown[-1], abs=0.005 * len(shown))
+    assert sum(e.decibans for e in why.evidence) + why.prior == pytest.approx(why.decibans, abs=1e-9)
+    assert "common word" in why._repr_html_()
+    assert "common word" not in str(model.explain(["the and of sea1 sea2"]))

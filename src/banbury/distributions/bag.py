@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,16 @@ from banbury.sums import Words
 Ids = NDArray[np.uint32]
 
 OTHERS = "(all other words absent)"
+COMMON = 0.25  # of the texts that were counted have a common word
 MOST_ROWS = 1 << 26  # numbers of words × classes that texts are drawn from together
+
+
+class KnownWord(NamedTuple):
+    """A word of a text that is in the vocabulary: which of the text's tokens it is, and whether many texts have it."""
+
+    name: str
+    tokens: list[int]
+    common: bool
 
 
 @dataclass(eq=False)
@@ -167,8 +176,8 @@ class TextParameters(Parameters):
 
     # Looking
 
-    def _words_of(self, text: str) -> tuple[list[tuple[str, list[int]]], Real, Real, Real]:
-        """The words of a text that are in the vocabulary, in order: with their tokens, counts x, rows and scales."""
+    def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
+        """The words of a text that are in the vocabulary, in order: with their counts x, rows and scales."""
         family = self.family
         texts, tokens = family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
@@ -179,9 +188,16 @@ class TextParameters(Parameters):
                 known.setdefault(number, (token, []))[1].append(i)
         times = np.array([len(numbers) for _, numbers in known.values()], dtype=np.int64)
         x = family.damped(times, self._every(texts) if family.length else times)
-        there, rows, scale = self.scores.weights.rows(np.array(list(known), dtype=np.uint32))
-        words = [word for word, inside in zip(known.values(), there.tolist(), strict=True) if inside]
+        every = np.array(list(known), dtype=np.uint32)
+        there, rows, scale = self.scores.weights.rows(every)
+        found = zip(known.values(), self._common(every), there.tolist(), strict=True)
+        words = [KnownWord(*word, common) for word, common, inside in found if inside]
         return words, x[there], rows[there], scale[there]
+
+    def _common(self, ids: Ids) -> list[bool]:
+        pairs = pairs_of(self.table, ids)
+        least = COMMON * float(self.table.texts().value.sum())
+        return [bool(n >= least) for n in pairs.per_word(pairs.documents).tolist()]
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         if not (texts := self.texts(rows)):
@@ -231,8 +247,8 @@ class TextParameters(Parameters):
             each = (x * scale)[:, None] * (rows + scores.base)
         name, places = self.features[0].name, self.family.places(text)
         terms = [
-            Term(name, word, says, times=len(tokens), positions=tuple(places[i] for i in tokens))
-            for (word, tokens), says in zip(words, each, strict=True)
+            Term(name, word, says, True, len(tokens), tuple(places[i] for i in tokens), common)
+            for (word, tokens, common), says in zip(words, each, strict=True)
         ]
         return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
 
@@ -247,7 +263,7 @@ class TextParameters(Parameters):
     def _log_orders(self, text: str) -> float:
         if self.family.model == "bernoulli":
             return 0.0
-        times = [1 if self.family.once else len(tokens) for _, tokens in self._words_of(text)[0]]
+        times = [1 if self.family.once else len(word.tokens) for word in self._words_of(text)[0]]
         return math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:

@@ -31,6 +31,7 @@ class Term(NamedTuple):
     seen: bool = True  # whether any counted row has the value
     times: int = 1  # how often a word occurs
     positions: tuple[tuple[int, int], ...] = ()  # where a word stands in its text
+    common: bool = False  # whether many of the texts that were counted have the word
 
 
 class Comparison(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import TextParameters
+from banbury.distributions.bag import KnownWord, TextParameters
 from banbury.distributions.bags import Lexicon
 from banbury.distributions.event_models import WordScores
 from banbury.distributions.evidence import Comparison, TellingValues
@@ -71,9 +71,9 @@ class WeighedTextParameters(TextParameters):
     def counting(self) -> bool | str:
         return "unit" if self.often else "unit once"
 
-    def _words_of(self, text: str) -> tuple[list[tuple[str, list[int]]], Real, Real, Real]:
+    def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
         words, _, rows, scale = super()._words_of(text)
-        times = np.array([len(tokens) for _, tokens in words], dtype=np.float64)
+        times = np.array([len(tokens) for _, tokens, _ in words], dtype=np.float64)
         x = np.sqrt(times) if self.often else np.ones(len(times))
         length = float(np.sqrt(np.sum((x * scale) ** 2)))
         return words, x / length if length else x, rows, scale

@@ -38,6 +38,7 @@ class Evidence:
     seen: bool = True  # whether any counted row has the value
     times: int = 1  # how often a word occurs in the text
     positions: tuple[tuple[int, int], ...] = ()  # where it does
+    common: bool = False  # whether many of the texts that were counted have it
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,12 @@ class Explanation:
 def lines_of(
     before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
 ) -> list[str]:
-    """Names, values and decibans side by side, each with its bar, and the total."""
-    rows = before + [(e.feature, _shown(e), e.decibans) for e in evidence[:MOST]]
+    """Names, values and decibans side by side, each with its bar, and the total; of much evidence the strongest.
+
+    Common words are then told together, and so is the rest, each for and against.
+    """
+    telling, together = page.strongest(evidence, MOST)
+    rows = before + [(e.feature, _shown(e), e.decibans) for e in telling]
     names = max([len(called), *(len(name) for name, _, _ in rows)])
     values = max((len(value) for _, value, _ in rows), default=0)
     digits = _digits([weight for _, _, weight in rows])
@@ -178,11 +183,8 @@ def lines_of(
         f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
         for name, value, weight in rows
     ]
-    for side, sign in (("for", 1.0), ("against", -1.0)):
-        rest = [e.decibans for e in evidence[MOST:] if sign * e.decibans > 0]
-        if rest:
-            said = f"and {len(rest):,} more {side}"
-            lines.append(f"  {said:{names + 2 + values}}  {page.signed(sum(rest), digits):>8}")
+    for said, some, weight in together:
+        lines.append(f"  {said:{names + 2 + values}}  {page.signed(weight, digits):>8}  {some}".rstrip())
     return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
 
 
@@ -233,8 +235,8 @@ def explained(
         differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, seen, times, positions)
-        for (name, value, _, seen, times, positions), weight in zip(terms, weights, strict=True)
+        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, *how)
+        for (name, value, _, *how), weight in zip(terms, weights, strict=True)
         if value is not None or weight != 0
     ]
     strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()

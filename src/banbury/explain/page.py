@@ -134,18 +134,33 @@ def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
 
 def _bars(why: Any, most: int) -> str:
     """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
+    telling, together = strongest(why.evidence, most)
     rows = [(name, "", weight) for name, weight in why.before]
-    rows += [(e.feature, _value(e), e.decibans) for e in why.evidence[:most]]
+    rows += [(e.feature, _value(e), e.decibans) for e in telling]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
     longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
     cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
-    rest = why.evidence[most:]
-    if rest:
-        more = _cells(f"and {len(rest):,} more", "", sum(e.decibans for e in rest))
-        cells += f'<tr class="name">{more}<td></td></tr>'
+    cells += "".join(f'<tr class="name">{_cells(*each)}<td></td></tr>' for each in together)
     total = f'<tr class="sum">{_cells("sum", "", why.decibans)}<td></td></tr>'
     return f"<table>{cells}{total}</table>"
+
+
+def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
+    """The strongest evidence; and all other together, for and against, with some of its words. Of a long text's words those are
+    together first that many texts have."""
+    common = [e for e in evidence if e.common] if len(evidence) > most else []
+    telling = [e for e in evidence if not e.common] if common else evidence
+    together = []
+    for side, sign in ("for", 1.0), ("against", -1.0):
+        if some := [e for e in common if sign * e.decibans > 0]:
+            said = f"{len(some):,} common word{'s' * (len(some) != 1)} {side}"
+            words = ", ".join(printable(e.value) for e in some[:3]) + ", …" * (len(some) > 3)
+            together.append((said, words, sum(e.decibans for e in some)))
+    for side, sign in ("for", 1.0), ("against", -1.0):
+        if rest := [e.decibans for e in telling[most:] if sign * e.decibans > 0]:
+            together.append((f"and {len(rest):,} more {side}", "", sum(rest)))
+    return telling[:most], together
 
 
 def _value(evidence: Any) -> str:

@@ -142,7 +142,8 @@ def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, fl
     numbers = [float(x) for x in (setting.power, setting.telling, setting.trust, about["strength"])]
     check(bool(np.isfinite(corrections).all()) and all(0 <= x <= 1e6 for x in numbers), "corrections are not finite")
     check(type(setting.often) is bool, "words count how often they occur, or not")
-    return Setting(setting.often, *numbers[:3]), numbers[3], corrections.copy()
+    check(type(setting.left_out) is bool, "a text's own words are left out, or not")
+    return Setting(setting.often, *numbers[:3], setting.left_out), numbers[3], corrections.copy()
 
 
 def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:

@@ -36,12 +36,13 @@ MOST_HONEST = 10.0  # and it is this at most
 
 class Setting(NamedTuple):
     """How words count: how often they occur (as a root) or whether; their rarity to a power; how much words that tell more may be
-    corrected more; and how much of the plain evidence is believed."""
+    corrected more; how much of the plain evidence is believed; and whether a text's own words are left out of it as it is learned from."""
 
     often: bool
     power: float
     telling: float
     trust: float
+    left_out: bool = True
 
 
 SETTINGS = (
@@ -50,6 +51,7 @@ SETTINGS = (
     Setting(False, 1.0, 0.5, 0.5),
     Setting(True, 1.0, 0.5, 1.0),
     Setting(False, 0.5, 0.7, 1.0),
+    Setting(False, 0.5, 0.7, 0.3, left_out=False),
 )
 
 
@@ -238,7 +240,11 @@ class _Learner:
     ) -> None:
         self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
         self.values = bags.values(setting.often, counted.scale(setting.power), threads)
-        self.offsets = counted.log_prior + setting.trust * counted.left_out(bags, setting, labels, threads)
+        if setting.left_out:
+            says = counted.left_out(bags, setting, labels, threads)
+        else:
+            says = _core.score_bags(bags.parts, self.values, counted.says, threads)
+        self.offsets = counted.log_prior + setting.trust * says
         n, k = self.offsets.shape
         squares = counted.says**2
         share = np.bincount(bags.words, self.values.astype(np.float64) ** 2, bags.n_words)
