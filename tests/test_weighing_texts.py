@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import banbury as bb
-from banbury import errors
+from banbury import errors, files
 from banbury.distributions.bags import Lexicon
+from banbury.files.weighing import how_learned
 from banbury.readers import read
 from banbury.weighing.texts import SETTINGS, WordEvidence, one_each
 from test_weighing import check_refusals
@@ -37,9 +38,14 @@ def frame(columns: dict[str, Any]) -> Any:
     return pd.DataFrame(columns)
 
 
-@pytest.fixture(scope="module", params=[2, 3])
-def fitted(request: Any) -> tuple[list[str], list[str], bb.EvidenceClassifier]:
-    texts, labels = corpus(n_classes=request.param)
+@pytest.fixture(params=[(2, SETTINGS), (3, SETTINGS), (3, SETTINGS[-1:])])
+def fitted(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[str], list[str], bb.EvidenceClassifier]:
+    """Texts of two and three classes, and a classifier of them; also one that takes in its texts' own words."""
+    n_classes, settings = request.param
+    texts, labels = corpus(n_classes=n_classes)
+    monkeypatch.setattr("banbury.weighing.texts.SETTINGS", settings)
     return texts, labels, bb.EvidenceClassifier(threads=1).fit(texts, labels)
 
 
@@ -204,6 +210,15 @@ def test_the_tally_stays_exact_and_words_may_come_and_go(tmp_path: Path) -> None
     assert not clf.weights_stale_
     again = bb.EvidenceClassifier().fit(texts[:17] + texts[18:], labels[:17] + labels[18:])
     assert np.array_equal(clf.predict_proba(texts), again.predict_proba(texts))
+
+
+def test_how_words_count_is_kept_and_older_files_left_texts_out(fitted: Any) -> None:
+    _, _, classifier = fitted
+    (learned,) = classifier.model_.weighing.weights.texts
+    again = files.from_bytes(files.to_bytes(classifier.model_), "a test").weighing.weights.texts[0]
+    assert again.setting == learned.setting and np.array_equal(again.corrections, learned.corrections)
+    about = {"setting": list(learned.setting[:4]), "strength": 1.0}
+    assert how_learned(about, learned.corrections)[0] == learned.setting._replace(left_out=True)
 
 
 def test_a_damaged_file_is_refused(fitted: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.vocabulary import Vocabulary
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
+SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,17 @@ class Bags:
         return len(self.offsets) - 1
 
     def take(self, texts: Int) -> Bags:
+        if np.array_equal(texts, np.arange(len(self))):
+            return self
         sizes = np.diff(self.offsets)[texts]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        at = np.repeat(self.offsets[:-1][texts] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Bags(offsets, self.words[at], self.times[at], self.hashes[texts], self.n_words)
+        words, times = (np.empty(offsets[-1], dtype=each.dtype) for each in (self.words, self.times))
+        shift = self.offsets[:-1][texts] - offsets[:-1]
+        for some in stretches(len(texts)):
+            start, end = offsets[some.start], offsets[some.stop]
+            at = np.repeat(shift[some], sizes[some]) + np.arange(start, end)
+            words[start:end], times[start:end] = self.words[at], self.times[at]
+        return Bags(offsets, words, times, self.hashes[texts], self.n_words)
 
     @classmethod
     def together(cls, every: Sequence[Bags]) -> Bags:
@@ -63,8 +71,24 @@ class Bags:
 
     def sums(self, each: Any) -> Real:
         """Sums over the words of each text."""
-        texts = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return np.asarray(np.bincount(texts, each, len(self)), dtype=np.float64)
+        sums, sizes = np.zeros(len(self)), np.diff(self.offsets)
+        for some in stretches(len(self)):
+            texts = np.repeat(np.arange(some.stop - some.start), sizes[some])
+            own = each[self.offsets[some.start] : self.offsets[some.stop]]
+            sums[some] = np.bincount(texts, own, some.stop - some.start)
+        return sums
+
+    def squares(self, values: NDArray[np.float32]) -> Real:
+        """Sums of the squares of what each word counts, over all texts."""
+        sums = np.zeros(self.n_words)
+        for some in stretches(len(self.words), SOME_WORDS):
+            sums += np.bincount(self.words[some], np.square(values[some], dtype=np.float64), self.n_words)
+        return sums
+
+
+def stretches(n: int, some: int = SOME_TEXTS) -> list[slice]:
+    """Texts, or words, that are looked at together, so that what is made of them on the way stays small."""
+    return [slice(start, min(start + some, n)) for start in range(0, n, some)]
 
 
 @dataclass(frozen=True)

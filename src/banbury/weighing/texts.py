@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.distributions.bags import Bags
+from banbury.distributions.bags import Bags, stretches
 from banbury.distributions.trees import HALF_ROW
 from banbury.progress import watched
 
@@ -36,7 +36,7 @@ MOST_HONEST = 10.0  # and it is this at most
 
 class Setting(NamedTuple):
     """How words count: how often they occur (as a root) or whether; their rarity to a power; how much words that tell more may be
-    corrected more; how much of the plain evidence is believed; and whether a text's own words are left out of it as it is learned from."""
+    corrected more; how much of the plain evidence is believed; and whether a text is left out of it as it is learned from."""
 
     often: bool
     power: float
@@ -133,14 +133,16 @@ class WordEvidence:
         says = _core.left_out_bags(bags.parts, values, one_each(labels), *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums(self._having[bags.words] <= 1.0)
-        mine, others = (each - alone[:, None] for each in self._totals)
-        at = np.arange(len(labels)), labels
-        kept = others[at].copy()
-        others -= words[:, None]
-        others[at] = kept
-        mine[at] -= words
-        says += lengths[:, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
-        return np.asarray(self._halved * says)
+        for some in stretches(len(labels)):
+            mine, others = (each - alone[some, None] for each in self._totals)
+            at = np.arange(some.stop - some.start), labels[some]
+            kept = others[at].copy()
+            others -= words[some, None]
+            others[at] = kept
+            mine[at] -= words[some]
+            says[some] += lengths[some, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
+        says *= self._halved
+        return says
 
 
 def learned_texts(
@@ -164,6 +166,7 @@ def learned_texts(
     strengths = (0.0, *STRENGTHS) if correct else (0.0,)
     settings: Sequence[Setting] = SETTINGS
     tried: dict[tuple[Setting, int], list[Reals32]] = {}
+    found: dict[Setting, _Scored] = {}
     raced = len(labels) >= MANY_TEXTS and len(folds) > RACED
     with ThreadPoolExecutor(max(1, threads)) as pool:
 
@@ -173,27 +176,30 @@ def learned_texts(
                 yield _Tried(len(folds[job[1]].outside), k / len(jobs), job, path)
 
         def try_out(jobs: list[tuple[Setting, int]]) -> None:
-            tried.update((each.job, each.path) for each in watched(done(jobs), "weighing words"))
+            for each in watched(done(jobs), "weighing words"):
+                tried[each.job] = each.path
+                if each.job[1] == len(folds) - 1:  # the last of its setting
+                    found[each.job[0]] = _Scored.of(folds, [tried.pop((each.job[0], k)) for k in range(len(folds))])
 
         if raced:
             try_out([(setting, 0) for setting in settings])
-            order = np.argsort([_best(folds[:1], [tried[setting, 0]])[0] for setting in settings], kind="stable")
+            order = np.argsort([_Scored.of(folds[:1], [path]).loss for path in tried.values()], kind="stable")
             settings = [settings[k] for k in sorted(order[:RACED].tolist())]
+            tried = {(setting, 0): tried[setting, 0] for setting in settings}
         try_out([(setting, k) for setting in settings for k in range(len(folds)) if (setting, k) not in tried])
-    found = [_best(folds, [tried[setting, k] for k in range(len(folds))]) for setting in settings]
-    at = int(np.argmin([each[0] for each in found]))
-    setting, (_, level, losses) = settings[at], found[at]
-    strength = strengths[level]
+    setting = min(settings, key=lambda each: found[each].loss)
+    best = found[setting]
+    strength = strengths[best.level]
     evidence = np.zeros((len(labels), n_classes))
     for k, fold in enumerate(folds):
         evidence[fold.outside] += (shares[fold.outside, k] / weights[fold.outside])[:, None] * (
-            tried[setting, k][level] - fold.counted.log_prior
+            best.scores[k] - fold.counted.log_prior
         )
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if strength:
         counted = WordEvidence.of(bags, labels, weights, n_classes, others)
         table = _Learner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
-    curve = tuple(zip(strengths, (losses / weights.sum()).tolist(), strict=False))
+    curve = tuple(zip(strengths, (best.losses / weights.sum()).tolist(), strict=False))
     return LearnedTexts(setting, strength, table, curve), evidence
 
 
@@ -212,18 +218,26 @@ def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
     return np.arange(len(labels) + 1), labels
 
 
-def _best(folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> tuple[float, int, Real]:
-    """The least loss of the texts held out, the place of its C, and the losses of all C that every fold has."""
-    labels = np.concatenate([fold.labels[fold.outside] for fold in folds])
-    weights = np.concatenate([fold.held_out for fold in folds])
-    losses = np.array(
-        [
-            _core.tempered(np.concatenate([path[level] for path in paths]), labels, weights, RIDGE, MOST_HONEST)[0]
-            for level in range(min(map(len, paths)))
-        ]
-    )
-    best = int(np.argmin(losses))
-    return float(losses[best]), best, losses
+@dataclass
+class _Scored:
+    """A setting: losses of texts held out, for all C that every fold has; the place of the best C; and its scores in folds."""
+
+    losses: Real
+    level: int
+    scores: list[Reals32]
+
+    @classmethod
+    def of(cls, folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> _Scored:
+        labels = np.concatenate([fold.labels[fold.outside] for fold in folds])
+        weights = np.concatenate([fold.held_out for fold in folds])
+        each = (np.concatenate([path[level] for path in paths]) for level in range(min(map(len, paths))))
+        losses = np.array([_core.tempered(scores, labels, weights, RIDGE, MOST_HONEST)[0] for scores in each])
+        level = int(np.argmin(losses))
+        return cls(losses, level, [path[level] for path in paths])
+
+    @property
+    def loss(self) -> float:
+        return float(self.losses[self.level])
 
 
 class _Learner:
@@ -247,7 +261,7 @@ class _Learner:
         self.offsets = counted.log_prior + setting.trust * says
         n, k = self.offsets.shape
         squares = counted.says**2
-        share = np.bincount(bags.words, self.values.astype(np.float64) ** 2, bags.n_words)
+        share = bags.squares(self.values)
         mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
         self.table = np.ones((bags.n_words + 1, 2 * k), dtype=np.float32)  # corrections, and how much each may vary
         self.table[:, :k] = 0.0
