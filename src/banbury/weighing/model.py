@@ -198,10 +198,14 @@ class Weighing:
         """The words that some text has, and their corrections."""
         texts, corrected = [], []
         for own, of in zip(self.texts, self.weights.texts, strict=True):
-            there = set(Lexicon.of(tally.schema[own.column], tally.of(own.column)).words)
-            kept = np.array([word in there for word in own.words], dtype=np.bool_)
-            texts.append(WeighedWords(own.column, tuple(word for word in own.words if word in there)))
-            corrected.append(replace(of, corrections=of.corrections[np.append(kept, True)]))
+            words = Lexicon.of(tally.schema[own.column], tally.of(own.column)).words
+            if tuple(words) != own.words:
+                there = set(words)
+                kept = np.array([word in there for word in own.words], dtype=np.bool_)
+                own = WeighedWords(own.column, tuple(word for word in own.words if word in there))
+                of = replace(of, corrections=of.corrections[np.append(kept, True)])
+            texts.append(own)
+            corrected.append(of)
         return tuple(texts), tuple(corrected)
 
 
