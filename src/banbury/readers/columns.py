@@ -632,6 +632,7 @@ KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
     ((float, np.floating, decimal.Decimal), "float"),
     ((str, bytes), "string"),
 )
+NEVER_MISSING = (str, bytes, int, np.integer, np.bool_)
 
 
 def _kind_of_type(kind: type) -> Kind:
@@ -643,7 +644,7 @@ def kind_of(values: Sequence[Any]) -> Kind:
     if isinstance(values, range):
         return "integer"
     types = set(map(type, values))
-    if len(types) > 1 or types - {str, int, bool}:
+    if not all(issubclass(each, NEVER_MISSING) for each in types):
         types = {type(value) for value in values if not missing(value)}
     kinds = {_kind_of_type(each) for each in types}
     if len(kinds) <= 1:
