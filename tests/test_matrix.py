@@ -295,11 +295,12 @@ def set_weights(n_columns, rows):
 
 
 def parts(rows, weights, constant, layout, threshold=None, skip=True):
-    """The same as a product of matrices and as texts of words."""
+    """The same as a product of matrices, as texts of words, and as those whose weights are there in single precision too."""
     given_matrix, n_classes = given_rows(rows, layout, threshold, skip), len(constant)
     table, by_word = set_weights(rows.shape[1], weights)
     words = ("words", given_matrix, UNREAD, table, by_word, np.zeros(n_classes), constant, False, None)
-    return [("linear", *given_matrix[1:], weights, constant), words]
+    rough = by_word.rough(table, np.zeros(n_classes), rows.shape[1], 2)
+    return [("linear", *given_matrix[1:], weights, constant), words, (*words, rough)]
 
 
 @given(matrices(), thresholds, layouts, st.sampled_from([1, 2, 3, 4, 5, 20]), st.integers(0, 2**32 - 1))
@@ -321,11 +322,29 @@ def test_scores_are_those_of_the_twin(rows, threshold, layout, n_classes, seed):
         assert (np.abs(twice - 2 * expected - prior) <= 1e-12 * size).all()
 
 
+@pytest.mark.parametrize("n_classes", [1, 2, 7, 8, 20, 40, 63, 64])
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_rough_weights_find_the_classes_of_exact_ones(n_classes, kind):
+    """Rows of close calls, ties, numbers below zero and huge ones among them."""
+    rng = np.random.default_rng(n_classes)
+    weights = -rng.gamma(3.0, size=(50, n_classes))
+    weights[25:] = weights[25:, :1] + 1e-9 * weights[25:]
+    weights[:, -1] = weights[:, 0]
+    rows = rng.poisson(0.2, (400, 50)) * rng.choice([1, 1, 1, 3000, 2**40], (400, 1))
+    rows[::7] *= rng.choice([-1, 1], 50)
+    rows[::5, :25] = 0
+    exact, rough = parts(rows.astype(kind), weights, np.zeros(n_classes), "sparse")[1:]
+    assert (rough[-1] is None) == (n_classes == 64)
+    found = [_core.score(400, np.zeros(n_classes), [part], "class", 2)[0] for part in (exact, rough)]
+    assert found[0].tolist() == found[1].tolist()
+
+
 @given(matrices(min_rows=1), thresholds, layouts)
 def test_weights_of_minus_infinity_are_met_only_where_a_column_occurs(rows, threshold, layout):
     weights = np.zeros((rows.shape[1], 2))
     weights[0, 0] = -math.inf
-    _, part = parts(rows, weights, np.array([-1.0, -2.0]), layout, threshold)
+    _, part, rough = parts(rows, weights, np.array([-1.0, -2.0]), layout, threshold)
+    assert rough[-1] is None
     found = _core.score(len(rows), np.zeros(2), [part], "log_joint", 1)[0]
     occurs = [row[0] != 0 for row in naive.read(rows, threshold, True)]
     assert found.tolist() == [[-math.inf if there else -1.0, -2.0] for there in occurs]

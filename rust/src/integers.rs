@@ -173,6 +173,18 @@ const TENS: [u64; DIGITS as usize + 1] = {
     }
     tens
 };
+/// The same as doubles.
+const POWERS: [f64; DIGITS as usize + 1] = {
+    let (mut powers, mut i) = ([1.0; DIGITS as usize + 1], 0);
+    while i < powers.len() {
+        powers[i] = TENS[i] as f64;
+        i += 1;
+    }
+    powers
+};
+/// Doubles from here on are whole, and one apart up to twice this.
+pub const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
+const SMALL: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 
 /// A weight to fifteen digits, as the number of parts of a row that it is and as the double nearest to it.
 #[inline(always)]
@@ -206,6 +218,28 @@ pub fn parts(weight: f64) -> Option<u128> {
         -127..0 => Some((exact + (1 << (-exponent - 1))) >> -exponent),
         _ => Some(0),
     }
+}
+
+/// What [`parts`] gives for numbers from 2^-64 to 16, with few conversions: these take most of its time. None for others.
+#[inline(always)]
+pub fn light_parts(weight: f64) -> Option<u64> {
+    if !(SMALL..16.0).contains(&weight) {
+        return None;
+    }
+    let bits = weight.to_bits();
+    let power = (bits >> 52) as i32 - 1023;
+    let most = (14 - ((power * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
+    let decimals = most - usize::from(weight * POWERS[most] >= 1e15);
+    // Added to 2^52, numbers are rounded, and stand in the last bits.
+    let above = weight * POWERS[decimals] + 0.5;
+    let nearest = (above + WHOLE) - WHOLE;
+    let written = nearest - if nearest > above { 1.0 } else { 0.0 };
+    let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+    let (exact, shift) = (u128::from(mantissa) * u128::from(PARTS), 52 - power);
+    let rounded = ((exact + (1 << (shift - 1))) >> shift) as u64;
+    let decimal = ((written + WHOLE).to_bits() & ((1 << 52) - 1))
+        .wrapping_mul(TENS[DIGITS as usize - decimals]);
+    Some(if written / POWERS[decimals] == weight { decimal } else { rounded })
 }
 
 /// The shares that classes have of a row, in parts: together exactly what the row weighs, which is their sum to fifteen digits.

@@ -241,3 +241,25 @@ fn numbers_compare_multiply_and_divide() {
         )
     );
 }
+
+#[test]
+fn light_weights_are_what_any_are() {
+    let mut state = 1_u64;
+    for step in 0..200_000 {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let share = (state >> 11) as f64 / (1_u64 << 53) as f64;
+        let weight = match step % 4 {
+            0 => share,
+            1 => (share * 1e6).round() / 1e5,
+            2 => share * 16.0 * 2_f64.powi(-((state % 70) as i32)),
+            _ => ((state % 1000) as f64).powi(5) / 1e15,
+        };
+        if let Some(light) = light_parts(weight) {
+            assert_eq!(Some(u128::from(light)), parts(weight), "{weight:e}");
+        }
+    }
+    assert_eq!(light_parts(15.75), Some(15_750_000_000_000_000_000));
+    for other in [0.0, 16.0, -1.0, f64::NAN, f64::INFINITY, 1e-20] {
+        assert_eq!(light_parts(other), None);
+    }
+}

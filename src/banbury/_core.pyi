@@ -526,9 +526,6 @@ class Words:
     def with_columns(self, n_columns: int) -> Words:
         """The same with an id for each of the first n_columns buckets, which are the columns of a matrix."""
 
-    def commonest_first(self) -> Ids:
-        """All ids, those of words that many texts have first, to within a factor of two."""
-
     def columns(self) -> Int:
         """By bucket the id of its word, -1 where it has none."""
 
@@ -626,6 +623,9 @@ class Groups:
     def pairs_without(self, total: Words, group: int, ids: Ids) -> tuple[Int, Codes, Real, Real]:
         """``Words.pairs`` of all texts but the group's; ``ids`` ascend."""
 
+class Rough:
+    """What columns weigh in single precision: it finds the classes of most rows of a sparse matrix."""
+
 class Weights:
     """A row of numbers per class for each word id; rows of few classes are kept by their pairs. Copies are made on write."""
 
@@ -652,5 +652,8 @@ class Weights:
 
     def rows(self, ids: Ids) -> tuple[NDArray[np.bool_], Real, Real]:
         """Whether set (n,); rows (n, C), zeros where not; scales (n,)."""
+
+    def rough(self, words: Words, base: Real, n_columns: int, threads: int) -> Rough | None:
+        """The rows of the first columns in single precision, ``base`` added; None if they are many, or one is not finite."""
 
     def copy(self) -> Weights: ...

@@ -90,7 +90,7 @@ mod _core {
         weighed_slope,
     };
     #[pymodule_export]
-    use super::weights::Weights;
+    use super::weights::{Rough, Weights};
     #[pymodule_export]
     use super::words::{Groups, NotThere, Words};
 }

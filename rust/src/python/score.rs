@@ -196,7 +196,7 @@ impl<'py> Room<'py> {
                     c,
                 )?)
             }
-            ("words", rest) if rest.len() == 8 => {
+            ("words", rest) if matches!(rest.len(), 8 | 9) => {
                 Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
             }
             ("cells", [lookups @ .., table]) => Part::Cells(cells::CellTables::new(

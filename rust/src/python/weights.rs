@@ -3,6 +3,7 @@
 use super::arrays::{Held, Shared, at_least_one, malformed, shaped, size};
 use super::text::Tokeniser;
 use super::words::{HeldTexts, Words, optional};
+use crate::score::rough;
 use crate::score::words::{self, Counting};
 use crate::words::weights::{self, Given};
 use numpy::{IntoPyArray, PyArray1};
@@ -82,10 +83,30 @@ impl Weights {
         Ok((set.into_pyarray(py), rows, scale.into_pyarray(py)))
     }
 
+    fn rough(
+        &self,
+        py: Python<'_>,
+        words: &Words,
+        base: &Bound<'_, PyAny>,
+        n_columns: i64,
+        threads: i64,
+    ) -> PyResult<Option<Rough>> {
+        let base = Held::<f64>::new(base, "base", 1)?;
+        let (base, threads) = (base.slice(), at_least_one(threads)?);
+        let n_columns = size(n_columns, "n_columns")?;
+        let (weights, words) = (self.0.get(py), words.get(py));
+        let made = py.detach(|| rough::Rough::new(&words, &weights, base, n_columns, threads))?;
+        Ok(made.map(|rough| Rough(Arc::new(rough))))
+    }
+
     fn copy(&self, py: Python<'_>) -> Self {
         Weights(Shared::new(self.0.get(py)))
     }
 }
+
+/// Rows of weights in single precision.
+#[pyclass(module = "banbury._core", frozen)]
+pub(super) struct Rough(Arc<rough::Rough>);
 
 /// A column of texts and what its words weigh, held while it is scored.
 pub(super) struct HeldWords<'py> {
@@ -99,10 +120,11 @@ pub(super) struct HeldWords<'py> {
     /// Whether a text has the length 1.
     unit: bool,
     polya: Option<Held<'py, f64>>,
+    rough: Option<Arc<rough::Rough>>,
 }
 
 impl<'py> HeldWords<'py> {
-    /// Texts, tokeniser, words, weights, base, constant, once (or "unit" and "unit once") and polya.
+    /// Texts, tokeniser, words, weights, base, constant, once (or "unit" and "unit once"), polya and, at will, rough weights.
     pub(super) fn new(rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
         let unit =
             rest[6].cast::<PyString>().ok().map(|name| name.to_cow().map(|s| s.into_owned()));
@@ -122,6 +144,10 @@ impl<'py> HeldWords<'py> {
             once,
             unit,
             polya: optional(&rest[7], "polya")?,
+            rough: match rest.get(8).filter(|rough| !rough.is_none()) {
+                None => None,
+                Some(rough) => Some(rough.cast::<Rough>()?.get().0.clone()),
+            },
         })
     }
 
@@ -132,7 +158,7 @@ impl<'py> HeldWords<'py> {
             None if self.once => Counting::Once,
             None => Counting::Often,
         };
-        Ok(words::Words::new(
+        let part = words::Words::new(
             self.texts.texts()?,
             &self.tokeniser,
             &self.words,
@@ -141,6 +167,10 @@ impl<'py> HeldWords<'py> {
             self.constant.slice(),
             counting,
             n_classes,
-        )?)
+        )?;
+        Ok(match &self.rough {
+            Some(rough) => part.with_rough(rough),
+            None => part,
+        })
     }
 }

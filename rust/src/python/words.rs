@@ -544,11 +544,6 @@ impl Words {
         })
     }
 
-    fn commonest_first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        let words = self.get(py);
-        py.detach(|| words.commonest_first()).into_pyarray(py)
-    }
-
     fn columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let words = self.get(py);
         let ids = words.columns().iter().map(|&id| i64::from(id) - 1);

@@ -14,6 +14,7 @@ pub mod linear;
 pub mod normal;
 mod occurrences;
 pub mod product;
+pub mod rough;
 pub mod table;
 mod urn;
 pub mod words;
@@ -24,6 +25,7 @@ use crate::exponential::exp;
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::wide;
 use crate::threads;
+use crate::words::Matrix;
 use std::ops::Range;
 
 /// Rows per block, at most.
@@ -246,16 +248,67 @@ impl<'a> Task<'a> {
     /// The class of each row, the first of the best; and how many rows no class could explain.
     pub fn classes(&self, threads: usize) -> Result<(Vec<i32>, usize), Error> {
         let mut out = vec![0; self.n_rows];
+        if let [Part::Words(part)] = &self.parts[..]
+            && let Some((matrix, rough, constant)) = part.roughly()
+        {
+            let start: Vec<f64> = self.log_prior.iter().zip(constant).map(|(a, b)| a + b).collect();
+            let lost = self.rough_classes(threads, matrix, rough, &start, &mut out)?;
+            return Ok((out, lost));
+        }
         let lost = self.blocks(threads, &mut out, 1, |sums, scratch, out| {
-            let (highest, mut found) = sums.best();
-            let lost = self.compare(&highest, sums, scratch)?;
-            if lost.is_some() {
-                found = sums.best().1;
-            }
+            let (found, lost) = self.classes_of(sums, scratch)?;
             out.copy_from_slice(&found[..out.len()]);
-            Ok(lost.unwrap_or(0))
+            Ok(lost)
         })?;
         Ok((out, lost))
+    }
+
+    /// The classes of a block; and how many rows no class could explain.
+    fn classes_of(
+        &self,
+        sums: &mut Sums,
+        scratch: &mut Scratch,
+    ) -> Result<([i32; ROWS], usize), Error> {
+        let (highest, found) = sums.best();
+        Ok(match self.compare(&highest, sums, scratch)? {
+            None => (found, 0),
+            Some(lost) => (sums.best().1, lost),
+        })
+    }
+
+    /// The same where most rows need no more than rough sums.
+    fn rough_classes(
+        &self,
+        threads: usize,
+        matrix: &Matrix,
+        rough: &rough::Rough,
+        start: &[f64],
+        out: &mut [i32],
+    ) -> Result<usize, Error> {
+        let threads = threads::worth(threads, self.work());
+        let lost = threads::try_pieces(threads, out, ROWS, |i, out| {
+            let (from, mut unsure) = (i * ROWS, vec![]);
+            let (rows, found, others) = (from..from + out.len(), &mut *out, &mut unsure);
+            wide!(rough.classes(matrix, start, rows, |row, class| match class {
+                Some(class) => found[row - from] = class as i32,
+                None => others.push(row as u32),
+            }));
+            if unsure.is_empty() {
+                return Ok(0);
+            }
+            let height = self.height(unsure.len());
+            let mut values = vec![0.0; self.n_classes() * height];
+            let rows = Chosen::Listed(&unsure);
+            let (mut sums, mut scratch) =
+                (Sums { values: &mut values, rows, height }, Scratch::default());
+            self.sum(&mut sums, &mut scratch)?;
+            let (found, lost) = self.classes_of(&mut sums, &mut scratch)?;
+            for (&row, class) in unsure.iter().zip(found) {
+                out[row as usize - from] = class;
+            }
+            Ok::<_, Error>(lost)
+        })?;
+        Ok(lost.into_iter().sum())
     }
 
     /// One number per row and class; and how many rows no class could explain.

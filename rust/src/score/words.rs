@@ -3,6 +3,7 @@
 use super::Sums;
 use super::far::Terms;
 use super::occurrences::{Occurrences, count_unknown};
+use super::rough::Rough;
 use super::urn::{Urn, log_rising};
 use crate::error::{Error, demand};
 use crate::simd::wide;
@@ -40,6 +41,7 @@ pub struct Words<'a> {
     counting: Counting<'a>,
     /// Of a matrix: where the rows of its columns stand.
     columns: Vec<Place>,
+    rough: Option<&'a Rough>,
 }
 
 /// Room for what becomes of a text.
@@ -113,7 +115,24 @@ impl<'a> Words<'a> {
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
-        Ok(Words { texts, tokeniser, words, weights, base, constant, counting, columns })
+        let rough = None;
+        Ok(Words { texts, tokeniser, words, weights, base, constant, counting, columns, rough })
+    }
+
+    /// The same with rough weights, which must be those of the words and base.
+    pub fn with_rough(self, rough: &'a Rough) -> Self {
+        Words { rough: Some(rough), ..self }
+    }
+
+    /// A matrix that can be scored roughly, by what, and the constant.
+    pub(super) fn roughly(&self) -> Option<(&Matrix<'a>, &Rough, &[f64])> {
+        match (&self.texts, self.rough) {
+            (Texts::Counted(matrix), Some(rough)) if self.counting == Counting::Often => {
+                let fits = rough.fits(matrix, self.constant.len());
+                fits.then_some((matrix, rough, self.constant))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {

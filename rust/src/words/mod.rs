@@ -370,17 +370,6 @@ impl Words {
         }
     }
 
-    /// The numbers of all words, those that many texts have first, to within a factor of two.
-    pub fn commonest_first(&self) -> Vec<u32> {
-        let mut groups: Vec<Vec<u32>> = vec![vec![]; 65];
-        for id in 0..self.n_ids() as u32 {
-            let documents = sum(self.cells(id).map(|cell| cell.counts[1]));
-            let (documents, _) = self.unit().whole(&documents);
-            groups[documents.leading_zeros() as usize].push(id);
-        }
-        groups.concat()
-    }
-
     /// Occurrences of all words in all classes, rounded up.
     fn total(&self) -> u64 {
         rounded_up(self.unit(), self.totals.iter().map(|totals| totals[0]))

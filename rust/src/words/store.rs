@@ -241,6 +241,16 @@ impl<'a> Places<'a> {
     /// Adds to a word's cell in a class. If it has none yet, there must be room for one more. Units are the same.
     #[inline(always)]
     fn add(&mut self, span: &mut Span, class: u32, lane: &Lane, i: usize) {
+        let end = span.range().end - self.start;
+        if span.len == 0 || self.pairs[end - 1].class < class {
+            self.pairs[end].class = class;
+            span.len += 1;
+            return match lane {
+                Lane::Narrow(counts) => self.set_whole(end, counts[i].map(u64::from)),
+                Lane::Wide(counts) => self.set_whole(end, counts[i]),
+                Lane::Parts(counts) => self.set(end, &counts[i]),
+            };
+        }
         let at = self.cell(span, class);
         match lane {
             Lane::Narrow(counts) => self.add_whole(at, counts[i].map(u64::from)),

@@ -29,6 +29,7 @@ from banbury.distributions.family import (
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
 from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
+from banbury.threads import n_threads
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
 MOST_COUNTED = 2.0**62  # they stay below this in one that is counted
@@ -37,6 +38,8 @@ Ids = NDArray[np.uint32]
 
 MODELS = ("multinomial", "complement", "bernoulli")
 MOST_WEIGHTS = 1 << 20  # numbers of columns × classes that rows without gaps are multiplied with
+MOST_ROUGH = 1 << 23  # of those that are held in single precision too
+MANY_CELLS = 4  # of each column, that pay for making these
 UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts need none, and the kernel asks for one
 
 
@@ -175,10 +178,7 @@ class Occurrences(TellingFamily):
             by_number = np.ones(int(words.ids.max(initial=0)) + 1)
             by_number[words.ids] = alpha
             alpha = by_number
-        # Rows that are often asked for stand side by side, where a table is larger than the cache.
-        large = words.n_words * words.n_classes > MOST_WEIGHTS and not isinstance(words.table, Learned)
-        ordered = Vocabulary(words.table, words.table.commonest_first(), True) if large else words
-        scores = self._scores(ordered, choice, alpha, rng)
+        scores = self._scores(words, choice, alpha, rng)
         table = words.table.core if isinstance(words.table, Learned) else words.table
         return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
@@ -298,7 +298,18 @@ class OccurrencesParameters(Parameters):
         if self._small and self._finite:
             return [("linear", *given[1:], self.weights, self.scores.constant)]
         scores = self.scores
-        return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None)]
+        rough = self._rough_of(given[1])
+        return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None, rough)]
+
+    def _rough_of(self, cells: Any) -> _core.Rough | None:
+        """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
+        if self.stale or not isinstance(cells, tuple) or len(self.ids) * len(self.scores.base) > MOST_ROUGH:
+            return None
+        return self._rough if len(cells[1]) >= MANY_CELLS * len(self.ids) or "_rough" in self.__dict__ else None
+
+    @cached_property
+    def _rough(self) -> _core.Rough | None:
+        return self.scores.weights.rough(self.table, self.scores.base, len(self.ids), n_threads(None))
 
     @property
     def _small(self) -> bool:
@@ -364,7 +375,7 @@ class OccurrencesParameters(Parameters):
             counted = table.occurrences().value
             event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, self.family.model)
         self.table = table
-        for kept in ("weights", "_finite"):
+        for kept in ("weights", "_finite", "_rough"):
             self.__dict__.pop(kept, None)
         return True
 

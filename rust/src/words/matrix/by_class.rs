@@ -1,11 +1,12 @@
 //! The rows of each class, added up by themselves.
 
 use super::Each;
-use super::cells::{Adding, HalfCell, NarrowCell, PartsCell, WideCell};
+use super::cells::{Adding, HalfCell, LightCell, NarrowCell, PartsCell, WideCell};
 use super::seen::Seen;
 use super::task::{JOB, Task};
 use crate::classes::{self, Weights};
 use crate::error::Error;
+use crate::simd::wide;
 use crate::threads;
 use crate::words::add_up::Found;
 use crate::words::store::Unit;
@@ -25,6 +26,7 @@ impl Task<'_, '_> {
                 self.run::<HalfCell<true>>(&jobs, &order)
             }
             (Unit::Part, Weights::Parts(_)) => self.run::<PartsCell>(&jobs, &order),
+            (Unit::Part, Weights::Ones) if narrow => self.run::<LightCell>(&jobs, &order),
             (Unit::Part, _) => self.run::<HalfCell<false>>(&jobs, &order),
         }
     }
@@ -72,12 +74,12 @@ impl Task<'_, '_> {
     }
 
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
-        for &row in rows {
+        let all = &mut *sums;
+        wide!(for &row in rows {
             let weight = self.weight(row as usize, C::WEIGHTS);
-            self.matrix.with_row(row as usize, AddRow(&mut *sums, weight));
-        }
-        let used = sums.iter().zip(0..).filter(|(cell, _)| cell.is_used());
-        let ids: Vec<u32> = used.map(|(_, id)| id).collect();
+            self.matrix.with_row(row as usize, AddRow(&mut *all, weight));
+        });
+        let ids = used(sums);
         let cells = ids.iter().map(|&id| std::mem::take(&mut sums[id as usize]));
         let (counts, texts) = (C::lane(cells), self.weigh(rows, C::UNIT));
         Ok(Found::new(class as u32, ids, counts, texts))
@@ -108,6 +110,17 @@ impl Task<'_, '_> {
         let texts = self.weigh(rows, C::UNIT);
         Ok(Found::new(class as u32, ids, counts, texts))
     }
+}
+
+/// The numbers of the cells that are used. Which are cannot be guessed: no branches.
+fn used<C: Adding>(cells: &[C]) -> Vec<u32> {
+    let (mut ids, mut n) = (vec![0; cells.len() + 1], 0);
+    for (cell, id) in cells.iter().zip(0..) {
+        ids[n] = id;
+        n += usize::from(cell.is_used());
+    }
+    ids.truncate(n);
+    ids
 }
 
 /// Adds the cells of a row to the sums of their columns.

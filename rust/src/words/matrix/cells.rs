@@ -1,6 +1,6 @@
 //! What a column has in a class: whole, narrow or wide, or parts.
 
-use crate::integers::{PARTS, parts};
+use crate::integers::{PARTS, WHOLE, light_parts, parts};
 use crate::words::store::{Count, Lane, Unit, times};
 
 /// What a column has in one class so far. A cell that counts nothing adds nothing.
@@ -24,7 +24,9 @@ impl Adding for NarrowCell {
 
     #[inline(always)]
     fn add(&mut self, x: f64, _: u128) {
-        self.0 += (u64::from(x as u32) << 32) + u64::from(x != 0.0);
+        // The last bits of such a sum are those of a small whole number.
+        let bits = (x + WHOLE).to_bits();
+        self.0 += (bits << 32) + u64::from(x != 0.0);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -104,6 +106,58 @@ impl<const WHOLE_VALUES: bool> Adding for HalfCell<WHOLE_VALUES> {
         let one = u128::from(PARTS);
         let row = if WHOLE_VALUES { one } else { one * one };
         let both = |cell: Self| [times(cell.occurrences, one), times(cell.documents, row)];
+        Lane::Parts(cells.map(both).collect())
+    }
+}
+
+/// The same of rows that weigh one, few and light enough for 96 bits of occurrences and 32 of documents.
+#[derive(Clone, Copy, Default)]
+pub struct LightCell {
+    low: u64,
+    high: u32,
+    documents: u32,
+}
+
+impl LightCell {
+    #[inline(always)]
+    fn merge_parts(&mut self, low: u64, high: u32) {
+        let (sum, over) = self.low.overflowing_add(low);
+        self.low = sum;
+        self.high += high + u32::from(over);
+    }
+}
+
+impl Adding for LightCell {
+    const UNIT: Unit = Unit::Part;
+    const WEIGHTS: Unit = Unit::One;
+
+    #[inline(always)]
+    fn add(&mut self, x: f64, _: u128) {
+        if let Some(x) = light_parts(x) {
+            self.merge_parts(x, 0);
+            self.documents += u32::from(x != 0);
+        } else {
+            let x = parts(x).unwrap_or(0);
+            self.merge_parts(x as u64, (x >> 64) as u32);
+            self.documents += u32::from(x != 0);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.merge_parts(other.low, other.high);
+        self.documents += other.documents;
+    }
+
+    fn is_used(&self) -> bool {
+        self.documents != 0
+    }
+
+    fn lane(cells: impl Iterator<Item = Self>) -> Lane {
+        let one = u128::from(PARTS);
+        let both = |cell: Self| {
+            let occurrences = u128::from(cell.high) << 64 | u128::from(cell.low);
+            [times(occurrences, one), times(u128::from(cell.documents), one * one)]
+        };
         Lane::Parts(cells.map(both).collect())
     }
 }

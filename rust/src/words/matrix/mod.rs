@@ -89,6 +89,10 @@ impl<'a> Matrix<'a> {
         &self.layout
     }
 
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.layout, Layout::Sparse { .. })
+    }
+
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }

@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
 GROW = "grow"
+UNLABELLED = ()  # labels of rows that are asked about
 NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
@@ -291,6 +292,7 @@ class DropIn(Guarded):
         return "numeric"
 
     _sparse = True  # whether sparse matrices are taken
+    _adds_up = False  # whether a column that a sparse row has twice is scored like the sum of both
 
     def _plain(self, X: Any) -> bool:
         """Whether rows are an array that needs no conversion: then the kernels check it while they read it."""
@@ -307,7 +309,7 @@ class DropIn(Guarded):
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 if isinstance(X, np.ndarray):
                     return Matrix(X, positions(X.shape[1]), False)
-                if has_twins(X):
+                if not (self._adds_up and y is UNLABELLED) and has_twins(X):
                     X = X.copy()
                     X.sum_duplicates()
                 return Sparse(X, positions(X.shape[1]), False)
@@ -348,6 +350,11 @@ class DropIn(Guarded):
                 if len(used) < len(there):
                     codes = (np.cumsum(there, dtype=np.int32) - np.int32(1))[codes]
                 return codes, (used + low).astype(labels.dtype)
+        if labels.dtype.kind == "U" and len(labels) > FEW:
+            records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), labels.itemsize)
+            codes, first, _ = _core.encode_records(records, n_threads(None))
+            classes, place = np.unique(labels[first], return_inverse=True)
+            return place.astype(np.int32)[codes], np.array(classes.tolist())
         classes, numbers = np.unique(labels, return_inverse=True)
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
@@ -406,7 +413,7 @@ class DropIn(Guarded):
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
         with self._lock:
             state = self._fitted()
-            batch = self._rows(X, (), reset=False)
+            batch = self._rows(X, UNLABELLED, reset=False)
             return self._score(state, state.current(), batch, X, want)
 
     def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:

@@ -119,6 +119,8 @@ class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.missing = missing
 
+    _adds_up = True
+
     def _family(self, alpha: Any) -> Family:
         return Occurrences("multinomial", alpha=alpha, missing=self.missing)  # type: ignore[arg-type]
 
@@ -150,6 +152,8 @@ class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
     ) -> None:
         super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, norm=norm)
         self.missing = missing
+
+    _adds_up = True
 
     def _family(self, alpha: Any) -> Family:
         return Occurrences("complement", alpha=alpha, norm=bool(self.norm), missing=self.missing)  # type: ignore[arg-type]

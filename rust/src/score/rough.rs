@@ -1,0 +1,168 @@
+//! Sparse rows of occurrences in single precision: of most rows the best class is so far ahead that rounding does not matter.
+//!
+//! Columns lie in their own order, so that a cell says at once where its numbers are: nothing is looked up before they are loaded.
+
+use crate::error::{Error, demand};
+use crate::threads;
+use crate::words::weights::Weights;
+use crate::words::{Each, Matrix, Words};
+
+/// Numbers that are added together.
+const LANES: usize = 8;
+/// The most numbers of a column.
+const WIDEST: usize = 8 * LANES;
+/// Columns that a thread writes at a time.
+const PIECE: usize = 1 << 12;
+/// Sums of more cells than this round too much.
+const MOST_CELLS: usize = 1 << 20;
+/// Twice what a sum of two numbers rounds, relative to it.
+const ROUNDING: f64 = 1.0 / 8_388_608.0; // 2^-23
+/// How much less a sum of doubles rounds.
+const FINER: f64 = 1.0 / 16_777_216.0; // 2^-24
+
+/// For each column what an occurrence adds in each class, less what is midway between the lowest and the highest; then zeros, and
+/// last how far from zero these numbers are at most.
+#[derive(Debug)]
+pub struct Rough {
+    n_classes: usize,
+    width: usize,
+    columns: Vec<f32>,
+}
+
+impl Rough {
+    /// Of the first columns of a table; none if there are many classes, or a number that is not finite.
+    pub fn new(
+        words: &Words,
+        weights: &Weights,
+        base: &[f64],
+        n_columns: usize,
+        threads: usize,
+    ) -> Result<Option<Rough>, Error> {
+        let n_classes = weights.n_classes();
+        demand(base.len() == n_classes, "base must have one number per class")?;
+        demand(n_columns <= words.columns().len(), "there must be a bucket for every column")?;
+        let width = (n_classes + 1).next_multiple_of(LANES);
+        if width > WIDEST {
+            return Ok(None);
+        }
+        let mut columns = vec![0.0; n_columns * width];
+        let threads = threads::worth(threads, columns.len());
+        let ids = &words.columns()[..n_columns];
+        let fine = threads::try_pieces(threads, &mut columns, PIECE * width, |i, piece| {
+            let mut row = vec![0.0; n_classes];
+            let columns = piece.chunks_exact_mut(width).zip(&ids[i * PIECE..]);
+            let mut write = |(out, id): (&mut [f32], &u32)| {
+                let scale = weights.read(id.wrapping_sub(1), &mut row);
+                row.iter_mut()
+                    .zip(base)
+                    .for_each(|(x, base)| *x = scale.unwrap_or(0.0) * (*x + base));
+                write(&row, out)
+            };
+            Ok::<_, Error>(columns.fold(true, |fine, column| write(column) & fine))
+        })?;
+        Ok(fine.into_iter().all(|fine| fine).then_some(Rough { n_classes, width, columns }))
+    }
+
+    /// Whether it can tell the classes of the rows of a matrix.
+    pub fn fits(&self, matrix: &Matrix, n_classes: usize) -> bool {
+        let columns = matrix.n_columns() * self.width <= self.columns.len();
+        matrix.is_sparse() && columns && self.n_classes == n_classes
+    }
+
+    /// Calls `f` with the number of each of these rows and its class, if that is sure. `start` is what classes have before any cell.
+    #[inline(always)]
+    pub fn classes(
+        &self,
+        matrix: &Matrix,
+        start: &[f64],
+        rows: impl Iterator<Item = usize>,
+        f: impl FnMut(usize, Option<usize>),
+    ) {
+        match self.width / LANES {
+            1 => self.classes_of::<8>(matrix, start, rows, f),
+            2 => self.classes_of::<16>(matrix, start, rows, f),
+            3 => self.classes_of::<24>(matrix, start, rows, f),
+            4 => self.classes_of::<32>(matrix, start, rows, f),
+            5 => self.classes_of::<40>(matrix, start, rows, f),
+            6 => self.classes_of::<48>(matrix, start, rows, f),
+            7 => self.classes_of::<56>(matrix, start, rows, f),
+            _ => self.classes_of::<64>(matrix, start, rows, f),
+        }
+    }
+
+    #[inline(always)]
+    fn classes_of<const W: usize>(
+        &self,
+        matrix: &Matrix,
+        start: &[f64],
+        rows: impl Iterator<Item = usize>,
+        mut f: impl FnMut(usize, Option<usize>),
+    ) {
+        let (columns, _) = self.columns.as_chunks::<W>();
+        let largest = start.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        for row in rows {
+            let mut sums = Sums { totals: [0.0; W], lowest: 0.0 };
+            matrix.with_row(row, Add(columns, &mut sums));
+            let cells = matrix.size(row);
+            let size = f64::from(sums.totals[W - 1]) + FINER * largest;
+            let least = 2.0 * (cells as f64 + 8.0) * ROUNDING * size;
+            let sure = cells <= MOST_CELLS && sums.lowest >= 0.0;
+            let found = best(start, &sums.totals).filter(|(_, ahead)| sure && *ahead > least);
+            f(row, found.map(|(class, _)| class));
+        }
+    }
+}
+
+/// Writes a column's numbers; whether all are finite.
+#[inline(always)]
+fn write(row: &[f64], out: &mut [f32]) -> bool {
+    let ends = |(low, high): (f64, f64), &x: &f64| (low.min(x), high.max(x));
+    let (low, high) = row.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+    let middle = 0.5 * (low + high);
+    out.iter_mut().zip(row).for_each(|(out, x)| *out = (x - middle) as f32);
+    // Doubles are added as they are, not their differences, and round by their own size.
+    let size = (0.5 * (high - low) + FINER * low.abs().max(high.abs())) as f32;
+    if let Some(last) = out.last_mut() {
+        *last = size + size * f32::EPSILON;
+    }
+    size.is_finite()
+}
+
+/// The best class, and how far it is ahead of the second.
+#[inline(always)]
+fn best(start: &[f64], totals: &[f32]) -> Option<(usize, f64)> {
+    let (mut best, mut first, mut second) = (None, f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for (class, (start, &total)) in start.iter().zip(totals).enumerate() {
+        let x = start + f64::from(total);
+        if x > first {
+            (best, second, first) = (Some(class), first, x);
+        } else if x > second {
+            second = x;
+        }
+    }
+    best.map(|class| (class, first - second))
+}
+
+/// The sums of a row, and its lowest cell if it is below zero; NaN if a cell is none.
+struct Sums<const W: usize> {
+    totals: [f32; W],
+    lowest: f32,
+}
+
+struct Add<'a, const W: usize>(&'a [[f32; W]], &'a mut Sums<W>);
+
+impl<const W: usize> Each for Add<'_, W> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let Add(columns, sums) = self;
+        let (mut totals, mut lowest) = ([0.0; W], 0.0);
+        for (column, x) in cells {
+            let x = x as f32;
+            lowest = if x >= lowest { lowest } else { x };
+            for (total, weight) in totals.iter_mut().zip(&columns[column as usize]) {
+                *total += x * weight;
+            }
+        }
+        *sums = Sums { totals, lowest };
+    }
+}
