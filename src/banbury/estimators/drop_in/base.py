@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -139,6 +140,12 @@ class DropIn(Guarded):
     feature_names_in_: NDArray[Any]
     _state: State
     missing: str
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """scikit-learn reads them off the signature each time, which takes a tenth of a small fit."""
+        return super()._get_param_names()  # type: ignore[misc, no-any-return]
 
     # What each class says
 
