@@ -235,8 +235,8 @@ def explained(
         differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, *how)
-        for (name, value, _, *how), weight in zip(terms, weights, strict=True)
+        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, seen, times, positions, common)
+        for (name, value, _, seen, times, positions, common), weight in zip(terms, weights, strict=True)
         if value is not None or weight != 0
     ]
     strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()

@@ -143,7 +143,8 @@ def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, fl
     check(bool(np.isfinite(corrections).all()) and all(0 <= x <= 1e6 for x in numbers), "corrections are not finite")
     check(type(setting.often) is bool, "words count how often they occur, or not")
     check(type(setting.left_out) is bool, "a text's own words are left out, or not")
-    return Setting(setting.often, *numbers[:3], setting.left_out), numbers[3], corrections.copy()
+    power, telling, trust, strength = numbers
+    return Setting(setting.often, power, telling, trust, setting.left_out), strength, corrections.copy()
 
 
 def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
