@@ -236,11 +236,8 @@ impl<'a> Words<'a> {
             }
             return Ok(true);
         }
-        let there = self.texts.read(row, self.tokeniser, &mut room.tokens)?;
-        if there {
-            self.words.find_all(&room.tokens, &mut room.ids);
-        }
-        Ok(there)
+        let Room { tokens, ids, .. } = room;
+        self.words.find_text(&self.texts, row, self.tokeniser, tokens, ids)
     }
 
     /// Whether a word counts as often as it occurs.

@@ -8,9 +8,11 @@
 //!   by xor; and the second is zero.
 //! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot, or its bucket.
 
+use super::count::Chunk;
+use super::grams::Grams;
 use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
-use crate::text::{Span, Tokens};
+use crate::text::{Span, Tokeniser, Tokens};
 use crate::threads;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -155,11 +157,40 @@ impl Names {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds a word of two that a space joins.
+    #[inline(always)]
+    pub fn push_pair(&mut self, first: &[u8], second: &[u8]) {
+        self.bytes.extend_from_slice(first);
+        self.bytes.push(b' ');
+        self.push(second);
+    }
+
     /// Adds all of these.
-    pub fn append(&mut self, names: &Names) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&names.bytes);
-        self.ends.extend(names.ends.iter().map(|end| start + end));
+    pub fn append_all(&mut self, names: &[Names], threads: usize) {
+        let (mut bytes, mut ends) = (self.bytes.len(), self.ends.len());
+        let starts = (bytes, ends);
+        for names in names {
+            bytes += names.bytes.len();
+            ends += names.ends.len();
+        }
+        self.bytes.resize(bytes, 0);
+        self.ends.resize(ends, 0);
+        let (mut rest, mut at) =
+            ((&mut self.bytes[starts.0..], &mut self.ends[starts.1..]), starts.0);
+        let mut work = vec![];
+        for names in names {
+            let (bytes, others) = rest.0.split_at_mut(names.bytes.len());
+            let (ends, more) = rest.1.split_at_mut(names.ends.len());
+            work.push((names, at, bytes, ends));
+            at += names.bytes.len();
+            rest = (others, more);
+        }
+        threads::each(threads, &mut work, |_, (names, at, bytes, ends)| {
+            bytes.copy_from_slice(&names.bytes);
+            for (end, own) in ends.iter_mut().zip(&names.ends) {
+                *end = *at + own;
+            }
+        });
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -242,7 +273,7 @@ fn word(tokens: &Tokens, span: Span) -> &[u8] {
 }
 
 /// Whether so many words leave enough of the slots empty: few words then are far from where they should be.
-fn fits(words: usize, slots: usize) -> bool {
+pub(super) fn fits(words: usize, slots: usize) -> bool {
     8 * words <= 5 * slots
 }
 
@@ -478,6 +509,18 @@ impl Index {
         id
     }
 
+    /// Puts a word in that is new.
+    fn push(&mut self, names: &Names, id: usize) {
+        let key = names.key(id);
+        let place = key.place();
+        if self.table_mut(place).is_full() {
+            self.grow(1);
+        }
+        let table = self.table_mut(place);
+        put(table.slots, slot_of(key, id as u32));
+        *table.taken += 1;
+    }
+
     /// The index that has these numbers in its slots.
     fn from_slots(ids: &[u32], names: &Names) -> Index {
         let mut slots = vec![[0; 3]; ids.len()];
@@ -600,8 +643,17 @@ impl Lookup {
     }
 
     fn made(&self, names: &Names) -> Index {
-        let stored = self.stored.as_ref();
-        stored.map_or_else(Index::default, |stored| Index::from_slots(&stored.ids, names))
+        match &self.stored {
+            Some(stored) => Index::from_slots(&stored.ids, names),
+            None => Index::from_slots(&names.slots(), names),
+        }
+    }
+
+    /// Has the words from this number on too; they must be new.
+    fn extend(&mut self, names: &Names, first: usize) {
+        if let Some(index) = self.index.get_mut() {
+            (first..names.len()).for_each(|id| index.push(names, id));
+        }
     }
 
     /// The index, to be changed.
@@ -644,6 +696,8 @@ pub enum Vocabulary {
     Named {
         index: Lookup,
         names: Names,
+        /// All words, if all were found by [`Grams`]; the index is then made when words are asked for by their names.
+        grams: Option<Box<Grams>>,
     },
     /// Tokens are hashed into buckets, which are the words.
     Hashed {
@@ -663,9 +717,14 @@ impl Vocabulary {
         fits
     }
 
+    /// Words with their index.
+    pub fn named(index: Lookup, names: Names) -> Self {
+        Vocabulary::Named { index, names, grams: None }
+    }
+
     pub fn new(buckets: usize) -> Self {
         match buckets {
-            0 => Vocabulary::Named { index: Lookup::default(), names: Names::default() },
+            0 => Vocabulary::named(Lookup::default(), Names::default()),
             _ => Vocabulary::Hashed { ids: vec![0; buckets], buckets: vec![] },
         }
     }
@@ -693,9 +752,72 @@ impl Vocabulary {
 
     /// Prepares for many words that may be new.
     pub fn split(&mut self) {
-        if let Vocabulary::Named { index, names } = self {
-            index.index_mut(names).split();
+        match self {
+            Vocabulary::Named { grams: Some(grams), .. } => grams.units.split(),
+            Vocabulary::Named { index, names, .. } => index.index_mut(names).split(),
+            Vocabulary::Hashed { .. } => {}
         }
+    }
+
+    /// Prepares for words that may be new: whether they are found by [`Grams`], as they are if all others were.
+    pub fn begin(&mut self, tokeniser: &Tokeniser) -> bool {
+        if let Vocabulary::Named { index, names, grams } = self
+            && tokeniser.makes_pairs()
+            && names.len() == 0
+        {
+            *index = Lookup { index: OnceLock::new(), stored: None };
+            *grams = Some(Box::new(Grams::new(tokeniser.settings().shortest == 1)));
+        }
+        let begun = self.grams(tokeniser).is_some();
+        if !begun {
+            self.end_grams();
+        }
+        begun
+    }
+
+    /// Words are found by their names from now on.
+    fn end_grams(&mut self) {
+        if let Vocabulary::Named { grams, .. } = self {
+            *grams = None;
+        }
+    }
+
+    /// What finds the words of texts, if their names are not needed for it.
+    #[inline(always)]
+    pub fn grams(&self, tokeniser: &Tokeniser) -> Option<&Grams> {
+        let singly = tokeniser.settings().shortest == 1;
+        self.grams_of(tokeniser.makes_pairs()).filter(|grams| grams.singly() == singly)
+    }
+
+    /// What finds words if texts are read as units.
+    #[inline(always)]
+    pub(super) fn grams_of(&self, units: bool) -> Option<&Grams> {
+        match self {
+            Vocabulary::Named { grams, .. } => grams.as_deref().filter(|_| units),
+            Vocabulary::Hashed { .. } => None,
+        }
+    }
+
+    /// Single words, numbered by themselves, if words are found by [`Grams`].
+    pub(super) fn units_mut(&mut self) -> &mut Vocabulary {
+        match self {
+            Vocabulary::Named { grams: Some(grams), .. } => &mut grams.units,
+            other => other,
+        }
+    }
+
+    /// Turns chunks of units into chunks of words.
+    pub(super) fn number_grams(
+        &mut self,
+        chunks: &mut [Chunk],
+        threads: usize,
+    ) -> Result<(), Error> {
+        if let Vocabulary::Named { index, names, grams: Some(grams) } = self {
+            let before = names.len();
+            grams.number(names, chunks, threads)?;
+            index.extend(names, before);
+        }
+        Ok(())
     }
 
     pub fn len(&self) -> usize {
@@ -734,7 +856,7 @@ impl Vocabulary {
 
     fn find_key(&self, key: Key, word: &[u8]) -> u32 {
         match self {
-            Vocabulary::Named { index, names } => index.find(key, word, names),
+            Vocabulary::Named { index, names, .. } => index.find(key, word, names),
             Vocabulary::Hashed { ids, .. } => ids[key.first as usize].wrapping_sub(1),
         }
     }
@@ -753,6 +875,7 @@ impl Vocabulary {
 
     /// The number of the word of this name, a new one if it is new.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
+        self.end_grams();
         demand(self.len() < MOST, TOO_MANY)?;
         let Some(key) = self.key_named(name) else {
             return Err(Error::malformed(format!(
@@ -762,7 +885,7 @@ impl Vocabulary {
             )));
         };
         Ok(match self {
-            Vocabulary::Named { index, names } => index.index_mut(names).number(key, name, names),
+            Vocabulary::Named { index, names, .. } => index.index_mut(names).number(key, name, names),
             Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
         })
     }
@@ -770,7 +893,7 @@ impl Vocabulary {
     /// Appends the number of each token's word; whether one of them is [`UNKNOWN`].
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         match self {
-            Vocabulary::Named { index, names } => index.find_each(tokens, names, ids),
+            Vocabulary::Named { index, names, .. } => index.find_each(tokens, names, ids),
             Vocabulary::Hashed { ids: numbers, .. } => {
                 let mask = numbers.len() - 1;
                 let places = tokens.spans.iter().map(|&span| {
@@ -788,7 +911,7 @@ impl Vocabulary {
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
-            Vocabulary::Named { index, names } => {
+            Vocabulary::Named { index, names, .. } => {
                 index.index_mut(names).number_each(tokens, names, ids);
             }
             Vocabulary::Hashed { ids: numbers, buckets } => {
@@ -934,7 +1057,7 @@ mod tests {
         let Vocabulary::Named { names, .. } = vocabulary else { unreachable!() };
         let ids = names.slots();
         let index = Lookup::from_slots(&ids, &names).unwrap();
-        let mut read = Vocabulary::Named { index, names };
+        let mut read = Vocabulary::named(index, names);
         let slices: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         let mut first = vec![];
         for _ in 0..100 {

@@ -7,6 +7,7 @@
 mod add_up;
 mod algebra;
 mod count;
+mod grams;
 mod groups;
 mod index;
 mod matrix;
@@ -167,10 +168,30 @@ impl Words {
         self.vocabulary.bucket(token)
     }
 
-    /// The number of each token's word, or [`UNKNOWN`].
-    pub fn find_all(&self, tokens: &Tokens, ids: &mut Vec<u32>) {
+    /// The number of each token of a text, or [`UNKNOWN`]; false if it is missing. `tokens` are those of the text only if their lengths
+    /// are to be made equal: then those of unknown words matter too.
+    pub fn find_text(
+        &self,
+        texts: &Texts,
+        row: usize,
+        tokeniser: &Tokeniser,
+        tokens: &mut Tokens,
+        ids: &mut Vec<u32>,
+    ) -> Result<bool, Error> {
         ids.clear();
-        self.vocabulary.find_each(tokens, ids);
+        let grams = self.vocabulary.grams(tokeniser);
+        if let Some(grams) = grams.filter(|_| !tokeniser.settings().length) {
+            let there = texts.read_units(row, tokeniser, tokens)?;
+            if there {
+                grams.find_each(tokens, ids);
+            }
+            return Ok(there);
+        }
+        let there = texts.read(row, tokeniser, tokens)?;
+        if there {
+            self.vocabulary.find_each(tokens, ids);
+        }
+        Ok(there)
     }
 
     /// Calls `f` with the name of a word.
@@ -288,8 +309,7 @@ impl Words {
             let (mut tokens, mut ids) = (Tokens::default(), vec![]);
             let (mut taken, mut ends) = (vec![], vec![]);
             for row in i * PIECE..texts.len().min((i + 1) * PIECE) {
-                if texts.read(row, tokeniser, &mut tokens)? {
-                    self.find_all(&tokens, &mut ids);
+                if self.find_text(texts, row, tokeniser, &mut tokens, &mut ids)? {
                     take(&mut ids, &mut taken);
                 }
                 ends.push(taken.len());

@@ -229,7 +229,7 @@ pub fn number(
         return Ok(());
     }
     let (index, names) = match vocabulary {
-        Vocabulary::Named { index, names } => (index.index_mut(names), names),
+        Vocabulary::Named { index, names, .. } => (index.index_mut(names), names),
         Vocabulary::Hashed { ids, buckets } => {
             for chunk in chunks {
                 for token in chunk.unknown.tokens.iter().flatten() {
@@ -266,12 +266,12 @@ pub fn number(
     }
     let firsts = threads::each(threads, chunks, |i, chunk| chunk.take(i, &shares));
     let mut numbers = vec![0; new as usize];
-    for first in &firsts {
-        for (&number, id) in first.numbers.iter().zip(names.len() as u32..) {
-            numbers[number as usize] = id;
-        }
-        names.append(&first.names);
+    let met = firsts.iter().flat_map(|first| &first.numbers);
+    for (&number, id) in met.zip(names.len() as u32..) {
+        numbers[number as usize] = id;
     }
+    let new: Vec<Names> = firsts.into_iter().map(|first| first.names).collect();
+    names.append_all(&new, threads);
     let mut work: Vec<_> = index.tables().zip(&shares).collect();
     threads::each(threads, &mut work, |_, (table, share)| share.renumber(table, &numbers));
     threads::each(threads, chunks, |_, chunk| chunk.renumber(&numbers));

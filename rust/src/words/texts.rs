@@ -149,27 +149,36 @@ impl Texts<'_> {
         tokeniser: &Tokeniser,
         tokens: &mut Tokens,
     ) -> Result<bool, Error> {
-        let text = match self {
-            Texts::Borrowed(texts) => texts[row],
-            Texts::Narrow(texts) => texts.get(row),
-            Texts::Wide(texts) => texts.get(row),
-            Texts::Given(texts) => {
-                let Some(given) = texts.get(row) else {
-                    return Ok(false);
-                };
-                tokeniser.gather(given.iter().copied(), tokens)?;
-                return Ok(true);
-            }
-            Texts::Encoded(_) | Texts::Counted(_) => {
-                return Err(Error::malformed(
-                    "texts whose words were looked up before can be scored, and nothing else",
-                ));
-            }
-        };
-        let Some(text) = text else {
-            return Ok(false);
-        };
-        tokeniser.read(text, tokens)?;
-        Ok(true)
+        if let Texts::Given(texts) = self {
+            let given = texts.get(row);
+            let tokens = given.map(|given| tokeniser.gather(given.iter().copied(), tokens));
+            return tokens.transpose().map(|read| read.is_some());
+        }
+        let text = self.text(row)?.map(|text| tokeniser.read(text, tokens));
+        text.transpose().map(|read| read.is_some())
+    }
+
+    /// The same, before pairs are made of its words.
+    pub fn read_units(
+        &self,
+        row: usize,
+        tokeniser: &Tokeniser,
+        tokens: &mut Tokens,
+    ) -> Result<bool, Error> {
+        let text = self.text(row)?.map(|text| tokeniser.read_units(text, tokens));
+        text.transpose().map(|read| read.is_some())
+    }
+
+    /// A text that was not cut into tokens yet.
+    #[inline(always)]
+    fn text(&self, row: usize) -> Result<Option<&[u8]>, Error> {
+        match self {
+            Texts::Borrowed(texts) => Ok(texts[row]),
+            Texts::Narrow(texts) => Ok(texts.get(row)),
+            Texts::Wide(texts) => Ok(texts.get(row)),
+            Texts::Given(_) | Texts::Encoded(_) | Texts::Counted(_) => Err(Error::malformed(
+                "texts whose words were looked up before can be scored, and nothing else",
+            )),
+        }
     }
 }
