@@ -148,7 +148,10 @@ impl Words {
         let occurrences = self.total() + other.total();
         fit(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
-        let mut vocabulary = self.vocabulary.clone();
+        let mut vocabulary = match self.n_ids() {
+            0 => other.vocabulary.emptied(),
+            _ => self.vocabulary.clone(),
+        };
         let mut theirs = vec![UNKNOWN; self.n_ids()];
         let mut new = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
@@ -302,7 +305,7 @@ impl Words {
         room: usize,
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
-        let mut vocabulary = Vocabulary::new(self.buckets());
+        let mut vocabulary = self.vocabulary.emptied();
         let mut cells = Cells::with_room(self.n_words(), room, self.cells.form);
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();

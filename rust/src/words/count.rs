@@ -224,7 +224,7 @@ impl Chunk {
         let tokens = if look { 0 } else { bytes * batch.tokens_per_byte() / 5 };
         let unknown = Unknown::with_room(vocabulary, tokens);
         Chunk::gather(batch, rows, units, unknown, |chunk, tokens| {
-            if let Some(grams) = vocabulary.grams_of(units) {
+            if let (true, Vocabulary::Paired(grams)) = (units, vocabulary) {
                 grams.find_each(tokens, &mut chunk.ids);
                 return Ok(());
             }
@@ -313,18 +313,14 @@ impl<'a> Reader<'a> {
         let mut chunks = vec![];
         while self.next < self.end {
             let mut some = self.read_all(vocabulary.units_mut(), self.cut.pairs)?;
-            vocabulary.number_grams(&mut some, self.threads)?;
+            vocabulary.pair(&mut some, self.threads)?;
             chunks.append(&mut some);
         }
         Ok(chunks)
     }
 
     /// The next texts of the round, until they have so many tokens.
-    fn read_all(
-        &mut self,
-        vocabulary: &mut Vocabulary,
-        most: usize,
-    ) -> Result<Vec<Chunk>, Error> {
+    fn read_all(&mut self, vocabulary: &mut Vocabulary, most: usize) -> Result<Vec<Chunk>, Error> {
         let (mut chunks, mut all) = (vec![], 0);
         while self.next < self.end && all < most {
             let before = vocabulary.len();
@@ -471,8 +467,15 @@ mod tests {
     use crate::words::Numbers;
     use std::collections::BTreeMap;
 
-    const TINY: Cut =
-        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, pairs: 50, round: 400, job: 30 };
+    const TINY: Cut = Cut {
+        chunk: [10, 40],
+        first: 20,
+        wave: [60, 200],
+        new: 100,
+        pairs: 50,
+        round: 400,
+        job: 30,
+    };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {

@@ -2,13 +2,14 @@
 //!
 //! Texts are read in chunks, whose single words are numbered first, by themselves: as units. Pairs of units are then shared out by
 //! hash. Each thread takes a table, and the pairs of all chunks that belong to it, in order: a table is small enough for the cache.
-//! Last, each thread takes a chunk, and what is first met there gets the numbers that come next, and its name.
+//! Last, each thread takes a chunk, and what is first met there gets the numbers that come next. Names are made when they are
+//! asked for.
 
 use super::count::Chunk;
-use super::index::{MOST, Names, TOO_MANY, UNKNOWN, Vocabulary, fits};
+use super::index::{Lookup, MOST, Names, TOO_MANY, UNKNOWN, Vocabulary, fits};
 use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
-use crate::text::Tokens;
+use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 
 /// Tables that pairs are shared out among.
@@ -20,11 +21,16 @@ const FIRST: u64 = 1 << 63;
 /// The words of texts and pairs of them.
 #[derive(Clone, Debug)]
 pub struct Grams {
-    /// Single words.
+    /// Whether single words of texts are words.
+    singly: bool,
     pub(super) units: Vocabulary,
-    /// The number of each unit as a word; none has one if pairs alone are counted.
-    words: Option<Vec<u32>>,
+    /// By unit: its number as a word, or [`UNKNOWN`].
+    words: Vec<u32>,
     tables: Vec<Table>,
+    /// By word: its two units, or one and [`UNKNOWN`].
+    all: Vec<[u32; 2]>,
+    /// Words that are units.
+    singles: usize,
 }
 
 /// Some of the pairs.
@@ -47,10 +53,22 @@ fn table(pair: u64) -> usize {
     (place(pair) >> 58) as usize
 }
 
+#[inline(always)]
+fn pair(first: u32, second: u32) -> u64 {
+    u64::from(second) << 32 | u64::from(first)
+}
+
 /// The pairs of a text.
 #[inline(always)]
 fn pairs(units: &[u32]) -> impl Iterator<Item = u64> {
-    units.windows(2).map(|two| u64::from(two[1]) << 32 | u64::from(two[0]))
+    units.windows(2).map(|two| pair(two[0], two[1]))
+}
+
+/// The two units of a name that has one space.
+fn halves(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = name.iter().position(|&byte| byte == b' ')?;
+    let (first, second) = (&name[..space], &name[space + 1..]);
+    (!second.contains(&b' ')).then_some((first, second))
 }
 
 impl Table {
@@ -63,7 +81,7 @@ impl Table {
         let mut at = place(pair) as usize & mask;
         loop {
             let [first, second, number] = self.slots[at];
-            if number == 0 || u64::from(second) << 32 | u64::from(first) == pair {
+            if number == 0 || self::pair(first, second) == pair {
                 return at;
             }
             at = (at + 1) & mask;
@@ -88,6 +106,12 @@ impl Table {
         }
     }
 
+    /// Room for the number of a pair, which must be new.
+    fn add(&mut self, pair: u64) -> &mut u32 {
+        let own = (self.number(pair) & !FIRST) as usize;
+        &mut self.ids[own]
+    }
+
     /// A pair's number, or [`UNKNOWN`].
     #[inline(always)]
     fn find(&self, pair: u64) -> u32 {
@@ -105,7 +129,7 @@ impl Table {
         let size = (2 * self.slots.len()).max(Table::FEWEST);
         let old = std::mem::replace(&mut self.slots, vec![[0; 3]; size]);
         for own in old.into_iter().filter(|own| own[2] != 0) {
-            let at = self.slot(u64::from(own[1]) << 32 | u64::from(own[0]));
+            let at = self.slot(pair(own[0], own[1]));
             self.slots[at] = own;
         }
     }
@@ -151,7 +175,9 @@ impl Shared {
 /// Numbers that are known, and room for those of what is first met in a chunk.
 struct Numbers<'a> {
     known: &'a [u32],
-    new: std::slice::IterMut<'a, u32>,
+    new: &'a mut [u32],
+    /// How many of the new ones were met.
+    met: usize,
 }
 
 /// What becomes of a chunk.
@@ -161,9 +187,11 @@ struct Job<'a> {
     /// Of single words, if they are words; and of the pairs of each table.
     units: Option<Numbers<'a>>,
     pairs: Vec<Numbers<'a>>,
-    /// The unit and the number that come next.
+    /// The unit that comes next.
     unit: u32,
+    /// The number that comes next, and the words that are first met here.
     next: u32,
+    new: &'a mut [[u32; 2]],
 }
 
 /// A token whose word is first met elsewhere in the same texts: its place, its table, and its place there.
@@ -173,13 +201,32 @@ struct Later {
     own: u32,
 }
 
+impl Numbers<'_> {
+    /// Gives a new word the number that comes next.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        words: &mut std::slice::IterMut<[u32; 2]>,
+        word: [u32; 2],
+        next: &mut u32,
+    ) -> u32 {
+        if let (Some(number), Some(place)) = (self.new.get_mut(self.met), words.next()) {
+            (*number, *place) = (*next, word);
+        }
+        self.met += 1;
+        *next += 1;
+        *next - 1
+    }
+}
+
 impl Job<'_> {
-    /// Gives tokens their numbers but for those whose words are first met elsewhere; and the names of those first met here.
-    fn number(&mut self, units: &Names) -> (Vec<Later>, Names) {
-        let (mut later, mut names) = (vec![], Names::default());
+    /// Gives tokens their numbers but for those whose words are first met elsewhere.
+    fn number(&mut self) -> Vec<Later> {
+        let mut later = vec![];
+        let (mut new, mut next) = (self.new.iter_mut(), self.next);
         let mut ids = Vec::with_capacity(2 * self.chunk.ids.len());
+        let mut ends = vec![];
         let mut places = self.shared.starts;
-        let mut ends = Vec::with_capacity(self.chunk.texts().count());
         for (_, text) in self.chunk.texts() {
             if let Some(numbers) = &mut self.units {
                 for &unit in text {
@@ -187,8 +234,7 @@ impl Job<'_> {
                         Some(&id) => id,
                         None if unit == self.unit => {
                             self.unit += 1;
-                            names.push(units.get(unit as usize));
-                            take_next(numbers, &mut self.next)
+                            numbers.take(&mut new, [unit, UNKNOWN], &mut next)
                         }
                         None => {
                             let at = ids.len() as u32;
@@ -199,16 +245,13 @@ impl Job<'_> {
                     ids.push(id);
                 }
             }
-            for pair in pairs(text) {
-                let table = table(pair);
+            for two in text.windows(2) {
+                let table = table(pair(two[0], two[1]));
                 let found = self.shared.pairs[places[table]];
                 places[table] += 1;
-                let numbers = &mut self.pairs[table];
-                let own = found as u32;
+                let (numbers, own) = (&mut self.pairs[table], found as u32);
                 let id = if found & FIRST != 0 {
-                    let [first, second] = [pair as u32, (pair >> 32) as u32];
-                    names.push_pair(units.get(first as usize), units.get(second as usize));
-                    take_next(numbers, &mut self.next)
+                    numbers.take(&mut new, [two[0], two[1]], &mut next)
                 } else if let Some(&id) = numbers.known.get(own as usize) {
                     id
                 } else {
@@ -220,22 +263,12 @@ impl Job<'_> {
             ends.push(ids.len());
         }
         self.chunk.replace(ids, ends);
-        (later, names)
+        later
     }
-}
-
-/// Notes and gives the number that comes next.
-#[inline(always)]
-fn take_next(numbers: &mut Numbers, next: &mut u32) -> u32 {
-    if let Some(number) = numbers.new.next() {
-        *number = *next;
-    }
-    *next += 1;
-    *next - 1
 }
 
 /// `all` in pieces of these lengths.
-fn cut<'a>(mut all: &'a mut [u32], lengths: &[usize]) -> Vec<&'a mut [u32]> {
+fn cut<'a, T>(mut all: &'a mut [T], lengths: &[usize]) -> Vec<&'a mut [T]> {
     let mut pieces = Vec::with_capacity(lengths.len());
     for &length in lengths {
         let (piece, rest) = all.split_at_mut(length);
@@ -246,46 +279,125 @@ fn cut<'a>(mut all: &'a mut [u32], lengths: &[usize]) -> Vec<&'a mut [u32]> {
 }
 
 impl Grams {
-    /// Whether single words are counted too.
+    /// Without words; `singly`: those of texts are single words and pairs, not pairs alone.
     pub fn new(singly: bool) -> Self {
         Grams {
+            singly,
             units: Vocabulary::new(0),
-            words: singly.then(Vec::new),
+            words: vec![],
             tables: vec![Table::default(); TABLES],
+            all: vec![],
+            singles: 0,
         }
     }
 
-    pub fn singly(&self) -> bool {
-        self.words.is_some()
+    pub fn emptied(&self) -> Self {
+        Grams::new(self.singly)
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether texts that are read as units have the words that a tokeniser finds.
+    #[inline(always)]
+    pub fn finds(&self, tokeniser: &Tokeniser) -> bool {
+        tokeniser.makes_pairs() && self.singly == (tokeniser.settings().shortest == 1)
+    }
+
+    /// Whether new words can be numbered in the order of texts: units come when the words do.
+    pub fn numbers(&self, tokeniser: &Tokeniser) -> bool {
+        self.finds(tokeniser) && (!self.singly || self.singles == self.units.len())
+    }
+
+    fn unit_names(&self) -> &Names {
+        match &self.units {
+            Vocabulary::Named { names, .. } => names,
+            _ => unreachable!("units have names"),
+        }
+    }
+
+    /// Calls `f` with a word's name.
+    pub fn with_name<R>(&self, id: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        let ([first, second], units) = (self.all[id], self.unit_names());
+        let first = units.get(first as usize);
+        match second {
+            UNKNOWN => f(first),
+            second => f(&[first, b" ", units.get(second as usize)].concat()),
+        }
+    }
+
+    /// The names of all words.
+    pub fn names(&self) -> Names {
+        let mut names = Names::default();
+        (0..self.len()).for_each(|id| self.with_name(id, |name| names.push(name)));
+        names
+    }
+
+    /// The same words, found by their names.
+    pub fn named(&self) -> Vocabulary {
+        let names = self.names();
+        Vocabulary::Named { index: Lookup::of(&names), names }
+    }
+
+    /// The number of the word of this name, or [`UNKNOWN`].
+    pub fn find_name(&self, name: &[u8]) -> u32 {
+        let unit = |name| self.units.find_name(name);
+        match halves(name) {
+            Some((first, second)) => {
+                let pair = pair(unit(first), unit(second));
+                self.tables[table(pair)].find(pair)
+            }
+            None => self.words.get(unit(name) as usize).copied().unwrap_or(UNKNOWN),
+        }
+    }
+
+    /// The same, a new one if it is new.
+    pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
+        let id = self.find_name(name);
+        if id != UNKNOWN {
+            return Ok(id);
+        }
+        let next = self.len() as u32;
+        let word = match halves(name) {
+            Some((first, second)) => [self.units.add_name(first)?, self.units.add_name(second)?],
+            None => [self.units.add_name(name)?, UNKNOWN],
+        };
+        self.words.resize(self.units.len(), UNKNOWN);
+        let number = match word {
+            [unit, UNKNOWN] => {
+                self.singles += 1;
+                &mut self.words[unit as usize]
+            }
+            [first, second] => self.tables[table(pair(first, second))].add(pair(first, second)),
+        };
+        *number = next;
+        self.all.push(word);
+        Ok(next)
     }
 
     /// Appends the number of each word of a text, then of each pair; whether one of them is [`UNKNOWN`].
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         let (start, mut units) = (ids.len(), vec![]);
         self.units.find_each(tokens, &mut units);
-        if let Some(words) = &self.words {
-            let word = |&unit: &u32| words.get(unit as usize).copied().unwrap_or(UNKNOWN);
+        if self.singly {
+            let word = |&unit: &u32| self.words.get(unit as usize).copied().unwrap_or(UNKNOWN);
             ids.extend(units.iter().map(word));
         }
         ids.extend(pairs(&units).map(|pair| self.tables[table(pair)].find(pair)));
         ids[start..].contains(&UNKNOWN)
     }
 
-    /// Turns chunks of units into chunks of words. What is new gets the next numbers, and its name.
-    pub(super) fn number(
-        &mut self,
-        names: &mut Names,
-        chunks: &mut [Chunk],
-        threads: usize,
-    ) -> Result<(), Error> {
+    /// Turns chunks of units into chunks of words. What is new gets the next numbers.
+    pub(super) fn number(&mut self, chunks: &mut [Chunk], threads: usize) -> Result<(), Error> {
         let tokens: usize = chunks.iter().map(|chunk| 2 * chunk.ids.len()).sum();
-        demand(tokens <= MOST - names.len(), TOO_MANY)?;
+        demand(tokens <= MOST - self.len(), TOO_MANY)?;
         let threads = threads::worth(threads, tokens);
         let mut shared = threads::map(threads, chunks.len(), |i| Shared::new(&chunks[i]));
         let new = self.share(&mut shared, threads);
-        let later = self.assign(names, chunks, shared, &new, threads);
+        let later = self.assign(chunks, shared, &new, threads);
         let mut work: Vec<_> = chunks.iter_mut().zip(later).collect();
-        let (words, tables) = (self.words.as_deref().unwrap_or(&[]), &self.tables);
+        let (words, tables) = (&self.words, &self.tables);
         threads::each(threads, &mut work, |_, (chunk, later)| {
             for &Later { at, table, own } in later.iter() {
                 let ids = tables.get(table as usize).map_or(words, |table| &table.ids);
@@ -314,55 +426,54 @@ impl Grams {
         })
     }
 
-    /// Gives tokens their numbers but for those it returns, and what is new its name.
+    /// Gives tokens their numbers but for those it returns.
     fn assign(
         &mut self,
-        names: &mut Names,
         chunks: &mut [Chunk],
         shared: Vec<Shared>,
         new: &[Vec<usize>],
         threads: usize,
     ) -> Vec<Vec<Later>> {
-        let mut jobs: Vec<Job> = vec![];
-        for (chunk, shared) in chunks.iter_mut().zip(shared) {
-            let (pairs, next) = (Vec::with_capacity(TABLES), names.len() as u32);
-            jobs.push(Job { chunk, shared, units: None, pairs, unit: 0, next });
+        let (known, mut units) = (self.words.len(), vec![]);
+        self.words.resize(self.units.len(), UNKNOWN);
+        let mut unit = known;
+        for shared in &shared {
+            units.push(shared.units.max(unit) - unit);
+            unit = shared.units.max(unit);
         }
-        if let Some(words) = &mut self.words {
-            let known = words.len();
-            let mut unit = known;
-            for job in &mut jobs {
-                job.unit = unit as u32;
-                unit = unit.max(job.shared.units);
-            }
-            words.resize(unit, UNKNOWN);
-            let ends = jobs.iter().skip(1).map(|job| job.unit as usize).chain([unit]);
-            let lengths: Vec<usize> =
-                ends.zip(&jobs).map(|(end, job)| end - job.unit as usize).collect();
-            let (known, new) = words.split_at_mut(known);
-            for (job, new) in jobs.iter_mut().zip(cut(new, &lengths)) {
-                job.units = Some(Numbers { known, new: new.iter_mut() });
-            }
+        let pairs = |chunk: usize| new.iter().map(|lengths| lengths[chunk]).sum::<usize>();
+        let singles = |chunk: usize| if self.singly { units[chunk] } else { 0 };
+        let lengths: Vec<usize> = (0..chunks.len()).map(|i| singles(i) + pairs(i)).collect();
+        let mut next = self.all.len();
+        self.singles += (0..chunks.len()).map(singles).sum::<usize>();
+        self.all.resize(next + lengths.iter().sum::<usize>(), [UNKNOWN; 2]);
+        let (known_words, new_words) = self.words.split_at_mut(known);
+        let words = cut(new_words, &units);
+        let all = cut(&mut self.all[next..], &lengths);
+        let mut jobs: Vec<Job> = vec![];
+        unit = known;
+        for (((chunk, shared), words), new) in chunks.iter_mut().zip(shared).zip(words).zip(all) {
+            let (of_unit, of_word) = (unit as u32, next as u32);
+            unit += words.len();
+            next += new.len();
+            let units = Numbers { known: &*known_words, new: words, met: 0 };
+            jobs.push(Job {
+                chunk,
+                shared,
+                units: self.singly.then_some(units),
+                pairs: Vec::with_capacity(TABLES),
+                unit: of_unit,
+                next: of_word,
+                new,
+            });
         }
         for (table, lengths) in self.tables.iter_mut().zip(new) {
             let known = table.ids.len() - lengths.iter().sum::<usize>();
             let (known, new) = table.ids.split_at_mut(known);
             for (job, new) in jobs.iter_mut().zip(cut(new, lengths)) {
-                job.pairs.push(Numbers { known, new: new.iter_mut() });
+                job.pairs.push(Numbers { known: &*known, new, met: 0 });
             }
         }
-        let mut next = names.len() as u32;
-        for job in &mut jobs {
-            job.next = next;
-            let new = job.units.iter().chain(&job.pairs).map(|numbers| numbers.new.len());
-            next += new.sum::<usize>() as u32;
-        }
-        let Vocabulary::Named { names: units, .. } = &self.units else {
-            return vec![];
-        };
-        let found = threads::each(threads, &mut jobs, |_, job| job.number(units));
-        let (later, new): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        names.append_all(&new, threads);
-        later
+        threads::each(threads, &mut jobs, |_, job| job.number())
     }
 }

@@ -14,6 +14,7 @@ use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokeniser, Tokens};
 use crate::threads;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -155,14 +156,6 @@ impl Names {
     pub fn push(&mut self, word: &[u8]) {
         self.bytes.extend_from_slice(word);
         self.ends.push(self.bytes.len());
-    }
-
-    /// Adds a word of two that a space joins.
-    #[inline(always)]
-    pub fn push_pair(&mut self, first: &[u8], second: &[u8]) {
-        self.bytes.extend_from_slice(first);
-        self.bytes.push(b' ');
-        self.push(second);
     }
 
     /// Adds all of these.
@@ -509,18 +502,6 @@ impl Index {
         id
     }
 
-    /// Puts a word in that is new.
-    fn push(&mut self, names: &Names, id: usize) {
-        let key = names.key(id);
-        let place = key.place();
-        if self.table_mut(place).is_full() {
-            self.grow(1);
-        }
-        let table = self.table_mut(place);
-        put(table.slots, slot_of(key, id as u32));
-        *table.taken += 1;
-    }
-
     /// The index that has these numbers in its slots.
     fn from_slots(ids: &[u32], names: &Names) -> Index {
         let mut slots = vec![[0; 3]; ids.len()];
@@ -622,6 +603,12 @@ impl Lookup {
         Some(Lookup { index: OnceLock::new(), stored: Some(Stored::new(ids, names)?) })
     }
 
+    /// The index of these words.
+    pub fn of(names: &Names) -> Lookup {
+        let index = Index::from_slots(&names.slots(), names);
+        Lookup { index: OnceLock::from(index), stored: None }
+    }
+
     /// The index, or what there is instead as long as few words are looked up.
     #[inline(always)]
     fn get(&self, words: usize, names: &Names) -> Result<&Index, &Stored> {
@@ -643,17 +630,8 @@ impl Lookup {
     }
 
     fn made(&self, names: &Names) -> Index {
-        match &self.stored {
-            Some(stored) => Index::from_slots(&stored.ids, names),
-            None => Index::from_slots(&names.slots(), names),
-        }
-    }
-
-    /// Has the words from this number on too; they must be new.
-    fn extend(&mut self, names: &Names, first: usize) {
-        if let Some(index) = self.index.get_mut() {
-            (first..names.len()).for_each(|id| index.push(names, id));
-        }
+        let stored = self.stored.as_ref();
+        stored.map_or_else(Index::default, |stored| Index::from_slots(&stored.ids, names))
     }
 
     /// The index, to be changed.
@@ -696,9 +674,9 @@ pub enum Vocabulary {
     Named {
         index: Lookup,
         names: Names,
-        /// All words, if all were found by [`Grams`]; the index is then made when words are asked for by their names.
-        grams: Option<Box<Grams>>,
     },
+    /// Words and pairs of them.
+    Paired(Box<Grams>),
     /// Tokens are hashed into buckets, which are the words.
     Hashed {
         /// By bucket: its number + 1, or 0.
@@ -717,15 +695,66 @@ impl Vocabulary {
         fits
     }
 
-    /// Words with their index.
-    pub fn named(index: Lookup, names: Names) -> Self {
-        Vocabulary::Named { index, names, grams: None }
-    }
-
     pub fn new(buckets: usize) -> Self {
         match buckets {
-            0 => Vocabulary::named(Lookup::default(), Names::default()),
+            0 => Vocabulary::Named { index: Lookup::default(), names: Names::default() },
             _ => Vocabulary::Hashed { ids: vec![0; buckets], buckets: vec![] },
+        }
+    }
+
+    /// One without words, of the same kind.
+    pub fn emptied(&self) -> Self {
+        match self {
+            Vocabulary::Paired(grams) => Vocabulary::Paired(Box::new(grams.emptied())),
+            _ => Vocabulary::new(self.buckets()),
+        }
+    }
+
+    /// Prepares for the words of texts, which may be new: whether they are found by [`Grams`], as they are if all others were.
+    pub fn begin(&mut self, tokeniser: &Tokeniser) -> bool {
+        if tokeniser.makes_pairs() && self.buckets() == 0 && self.len() == 0 {
+            let singly = tokeniser.settings().shortest == 1;
+            *self = Vocabulary::Paired(Box::new(Grams::new(singly)));
+        }
+        if let Vocabulary::Paired(grams) = self
+            && !grams.numbers(tokeniser)
+        {
+            *self = grams.named();
+        }
+        matches!(self, Vocabulary::Paired(_))
+    }
+
+    /// What finds the words of texts that are read as units.
+    #[inline(always)]
+    pub fn grams(&self, tokeniser: &Tokeniser) -> Option<&Grams> {
+        match self {
+            Vocabulary::Paired(grams) if grams.finds(tokeniser) => Some(grams),
+            _ => None,
+        }
+    }
+
+    /// Single words, numbered by themselves, of pairs.
+    pub(super) fn units_mut(&mut self) -> &mut Vocabulary {
+        match self {
+            Vocabulary::Paired(grams) => &mut grams.units,
+            other => other,
+        }
+    }
+
+    /// Turns chunks of units into chunks of words.
+    pub(super) fn pair(&mut self, chunks: &mut [Chunk], threads: usize) -> Result<(), Error> {
+        match self {
+            Vocabulary::Paired(grams) => grams.number(chunks, threads),
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of all words, unless they are buckets.
+    pub fn names(&self) -> Option<Cow<'_, Names>> {
+        match self {
+            Vocabulary::Named { names, .. } => Some(Cow::Borrowed(names)),
+            Vocabulary::Paired(grams) => Some(Cow::Owned(grams.names())),
+            Vocabulary::Hashed { .. } => None,
         }
     }
 
@@ -735,7 +764,7 @@ impl Vocabulary {
             Vocabulary::Named { index, .. } => {
                 index.index.get().map_or(1, |index| index.taken.len())
             }
-            Vocabulary::Hashed { .. } => 1,
+            Vocabulary::Paired(_) | Vocabulary::Hashed { .. } => 1,
         }
     }
 
@@ -746,83 +775,23 @@ impl Vocabulary {
             Vocabulary::Named { index, .. } => {
                 index.index.get().map_or(0, |index| index.table(key.place()))
             }
-            Vocabulary::Hashed { .. } => 0,
+            Vocabulary::Paired(_) | Vocabulary::Hashed { .. } => 0,
         }
     }
 
     /// Prepares for many words that may be new.
     pub fn split(&mut self) {
         match self {
-            Vocabulary::Named { grams: Some(grams), .. } => grams.units.split(),
-            Vocabulary::Named { index, names, .. } => index.index_mut(names).split(),
+            Vocabulary::Named { index, names } => index.index_mut(names).split(),
+            Vocabulary::Paired(grams) => grams.units.split(),
             Vocabulary::Hashed { .. } => {}
         }
-    }
-
-    /// Prepares for words that may be new: whether they are found by [`Grams`], as they are if all others were.
-    pub fn begin(&mut self, tokeniser: &Tokeniser) -> bool {
-        if let Vocabulary::Named { index, names, grams } = self
-            && tokeniser.makes_pairs()
-            && names.len() == 0
-        {
-            *index = Lookup { index: OnceLock::new(), stored: None };
-            *grams = Some(Box::new(Grams::new(tokeniser.settings().shortest == 1)));
-        }
-        let begun = self.grams(tokeniser).is_some();
-        if !begun {
-            self.end_grams();
-        }
-        begun
-    }
-
-    /// Words are found by their names from now on.
-    fn end_grams(&mut self) {
-        if let Vocabulary::Named { grams, .. } = self {
-            *grams = None;
-        }
-    }
-
-    /// What finds the words of texts, if their names are not needed for it.
-    #[inline(always)]
-    pub fn grams(&self, tokeniser: &Tokeniser) -> Option<&Grams> {
-        let singly = tokeniser.settings().shortest == 1;
-        self.grams_of(tokeniser.makes_pairs()).filter(|grams| grams.singly() == singly)
-    }
-
-    /// What finds words if texts are read as units.
-    #[inline(always)]
-    pub(super) fn grams_of(&self, units: bool) -> Option<&Grams> {
-        match self {
-            Vocabulary::Named { grams, .. } => grams.as_deref().filter(|_| units),
-            Vocabulary::Hashed { .. } => None,
-        }
-    }
-
-    /// Single words, numbered by themselves, if words are found by [`Grams`].
-    pub(super) fn units_mut(&mut self) -> &mut Vocabulary {
-        match self {
-            Vocabulary::Named { grams: Some(grams), .. } => &mut grams.units,
-            other => other,
-        }
-    }
-
-    /// Turns chunks of units into chunks of words.
-    pub(super) fn number_grams(
-        &mut self,
-        chunks: &mut [Chunk],
-        threads: usize,
-    ) -> Result<(), Error> {
-        if let Vocabulary::Named { index, names, grams: Some(grams) } = self {
-            let before = names.len();
-            grams.number(names, chunks, threads)?;
-            index.extend(names, before);
-        }
-        Ok(())
     }
 
     pub fn len(&self) -> usize {
         match self {
             Vocabulary::Named { names, .. } => names.len(),
+            Vocabulary::Paired(grams) => grams.len(),
             Vocabulary::Hashed { buckets, .. } => buckets.len(),
         }
     }
@@ -830,7 +799,7 @@ impl Vocabulary {
     /// How many buckets tokens are hashed into; 0: they are not.
     pub fn buckets(&self) -> usize {
         match self {
-            Vocabulary::Named { .. } => 0,
+            Vocabulary::Named { .. } | Vocabulary::Paired(_) => 0,
             Vocabulary::Hashed { ids, .. } => ids.len(),
         }
     }
@@ -839,7 +808,7 @@ impl Vocabulary {
     #[inline(always)]
     pub(super) fn key(&self, token: Key) -> Key {
         match self {
-            Vocabulary::Named { .. } => token,
+            Vocabulary::Named { .. } | Vocabulary::Paired(_) => token,
             Vocabulary::Hashed { ids, .. } => {
                 Key::bucket((token.place() as usize & (ids.len() - 1)) as u32)
             }
@@ -849,14 +818,15 @@ impl Vocabulary {
     /// The bucket of a token, if tokens are hashed.
     pub fn bucket(&self, token: &[u8]) -> Option<u32> {
         match self {
-            Vocabulary::Named { .. } => None,
+            Vocabulary::Named { .. } | Vocabulary::Paired(_) => None,
             Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).first as u32),
         }
     }
 
     fn find_key(&self, key: Key, word: &[u8]) -> u32 {
         match self {
-            Vocabulary::Named { index, names, .. } => index.find(key, word, names),
+            Vocabulary::Named { index, names } => index.find(key, word, names),
+            Vocabulary::Paired(grams) => grams.find_name(word),
             Vocabulary::Hashed { ids, .. } => ids[key.first as usize].wrapping_sub(1),
         }
     }
@@ -868,14 +838,13 @@ impl Vocabulary {
 
     fn key_named(&self, name: &[u8]) -> Option<Key> {
         match self {
-            Vocabulary::Named { .. } => Some(Key::of(name)),
+            Vocabulary::Named { .. } | Vocabulary::Paired(_) => Some(Key::of(name)),
             Vocabulary::Hashed { ids, .. } => bucket_named(name, ids.len()).map(Key::bucket),
         }
     }
 
     /// The number of the word of this name, a new one if it is new.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
-        self.end_grams();
         demand(self.len() < MOST, TOO_MANY)?;
         let Some(key) = self.key_named(name) else {
             return Err(Error::malformed(format!(
@@ -885,7 +854,8 @@ impl Vocabulary {
             )));
         };
         Ok(match self {
-            Vocabulary::Named { index, names, .. } => index.index_mut(names).number(key, name, names),
+            Vocabulary::Named { index, names } => index.index_mut(names).number(key, name, names),
+            Vocabulary::Paired(grams) => grams.add_name(name)?,
             Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
         })
     }
@@ -893,7 +863,12 @@ impl Vocabulary {
     /// Appends the number of each token's word; whether one of them is [`UNKNOWN`].
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         match self {
-            Vocabulary::Named { index, names, .. } => index.find_each(tokens, names, ids),
+            Vocabulary::Named { index, names } => index.find_each(tokens, names, ids),
+            Vocabulary::Paired(grams) => {
+                let start = ids.len();
+                ids.extend(tokens.iter().map(|token| grams.find_name(token)));
+                ids[start..].contains(&UNKNOWN)
+            }
             Vocabulary::Hashed { ids: numbers, .. } => {
                 let mask = numbers.len() - 1;
                 let places = tokens.spans.iter().map(|&span| {
@@ -911,9 +886,10 @@ impl Vocabulary {
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
-            Vocabulary::Named { index, names, .. } => {
+            Vocabulary::Named { index, names } => {
                 index.index_mut(names).number_each(tokens, names, ids);
             }
+            Vocabulary::Paired(_) => return Err(Error::malformed(PAIRED)),
             Vocabulary::Hashed { ids: numbers, buckets } => {
                 let mask = numbers.len() - 1;
                 ids.extend(tokens.spans.iter().map(|&span| {
@@ -929,6 +905,7 @@ impl Vocabulary {
     pub fn with_name<R>(&self, id: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         match self {
             Vocabulary::Named { names, .. } => f(names.get(id)),
+            Vocabulary::Paired(grams) => grams.with_name(id, f),
             Vocabulary::Hashed { buckets, .. } => f(format!("#{}", buckets[id]).as_bytes()),
         }
     }
@@ -936,6 +913,9 @@ impl Vocabulary {
 
 pub(super) const TOO_MANY: &str =
     "there are more than 2**31 - 1 distinct words; hash them into buckets";
+
+/// [`Vocabulary::begin`] says how words are numbered.
+pub(super) const PAIRED: &str = "words and pairs are numbered by their units";
 
 /// The number of a bucket, the next one if it is new.
 #[inline(always)]
@@ -1057,7 +1037,7 @@ mod tests {
         let Vocabulary::Named { names, .. } = vocabulary else { unreachable!() };
         let ids = names.slots();
         let index = Lookup::from_slots(&ids, &names).unwrap();
-        let mut read = Vocabulary::named(index, names);
+        let mut read = Vocabulary::Named { index, names };
         let slices: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         let mut first = vec![];
         for _ in 0..100 {

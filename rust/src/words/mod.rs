@@ -365,8 +365,8 @@ impl Words {
     /// The numbers of the words that some text has, in the order of their names' bytes.
     pub fn in_order(&self) -> Vec<u32> {
         let live = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
-        match &self.vocabulary {
-            Vocabulary::Named { names, .. } => {
+        match self.vocabulary.names() {
+            Some(names) => {
                 // The first bytes decide nearly always; the rest is looked up when they do not.
                 let head = |id: usize| {
                     let name = names.get(id);
@@ -382,7 +382,7 @@ impl Words {
                 });
                 ids.into_iter().map(|(_, id)| id).collect()
             }
-            Vocabulary::Hashed { .. } => {
+            None => {
                 let mut ids: Vec<u32> = live.map(|id| id as u32).collect();
                 ids.sort_by_cached_key(|&id| self.name(id));
                 ids

@@ -5,7 +5,7 @@
 //! words get numbers of the table's own. Where a word is met first says which number it has in the end.
 
 use super::count::Chunk;
-use super::index::{Key, MOST, Names, TOO_MANY, Table, UNKNOWN, Vocabulary, number_bucket};
+use super::index::{Key, MOST, Names, PAIRED, TOO_MANY, Table, UNKNOWN, Vocabulary, number_bucket};
 use crate::error::{Error, demand};
 use crate::text::Tokens;
 use crate::threads;
@@ -229,7 +229,8 @@ pub fn number(
         return Ok(());
     }
     let (index, names) = match vocabulary {
-        Vocabulary::Named { index, names, .. } => (index.index_mut(names), names),
+        Vocabulary::Named { index, names } => (index.index_mut(names), names),
+        Vocabulary::Paired(_) => return Err(Error::malformed(PAIRED)),
         Vocabulary::Hashed { ids, buckets } => {
             for chunk in chunks {
                 for token in chunk.unknown.tokens.iter().flatten() {

@@ -265,7 +265,7 @@ impl Stored<'_> {
         }
         let slots = self.slots.unwrap_or(&[]);
         match Lookup::from_slots(slots, &names) {
-            Some(index) => Ok(Vocabulary::named(index, names)),
+            Some(index) => Ok(Vocabulary::Named { index, names }),
             None => Err(Error::malformed(
                 "slots must be the index of the words: a power of two of them, each word in one that leads to it",
             )),
