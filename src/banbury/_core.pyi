@@ -629,8 +629,8 @@ class Rough:
 class Weights:
     """A row of numbers per class for each word id; rows of few classes are kept by their pairs. Copies are made on write."""
 
-    def __init__(self, n_classes: int, default: Real) -> None:
-        """``default`` (C,) is added to a word's ``common`` number in classes that it has no value for."""
+    def __init__(self, n_classes: int, default: Real, n_words: int = 0) -> None:
+        """``default`` (C,) is added to a word's ``common`` number in classes that it has no value for; room for ``n_words``."""
 
     def set(
         self,

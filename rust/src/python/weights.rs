@@ -20,12 +20,14 @@ pub(super) struct Weights(Shared<weights::Weights>);
 #[pymethods]
 impl Weights {
     #[new]
-    fn new(n_classes: i64, default: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (n_classes, default, n_words=0))]
+    fn new(n_classes: i64, default: &Bound<'_, PyAny>, n_words: i64) -> PyResult<Self> {
         let default = Held::<f64>::new(default, "default", 1)?;
         if default.slice().len() != size(n_classes, "n_classes")? {
             return Err(malformed("default must have one number per class"));
         }
-        Ok(Weights(Shared::new(weights::Weights::new(default.slice())?)))
+        let weights = weights::Weights::new(default.slice())?;
+        Ok(Weights(Shared::new(weights.with_room(size(n_words, "n_words")?))))
     }
 
     #[pyo3(signature = (ids, common, scale, starts, classes, values, threads=1))]

@@ -173,11 +173,33 @@ impl Jobs<'_, '_> {
     }
 }
 
-/// Cells of words in one class, all zeros when they come and go, and the words that were met for the first time.
+/// Cells of words in one class, and bits of those that were met; all zeros when they come and go.
 #[derive(Default)]
 struct Row<E> {
     cells: Vec<E>,
-    met: Vec<u32>,
+    met: Vec<u64>,
+}
+
+impl<E> Row<E> {
+    /// The cell of a word, which is met.
+    #[inline(always)]
+    fn meet(&mut self, slot: u32) -> &mut E {
+        self.met[slot as usize / 64] |= 1 << (slot % 64);
+        &mut self.cells[slot as usize]
+    }
+
+    /// The words that were met, in order.
+    fn take_met(&mut self) -> Vec<u32> {
+        let n: u32 = self.met.iter().map(|bits| bits.count_ones()).sum();
+        let mut met = Vec::with_capacity(n as usize);
+        for (bits, first) in self.met.iter_mut().zip((0..).step_by(64)) {
+            while *bits != 0 {
+                met.push(first + bits.trailing_zeros());
+                *bits &= *bits - 1;
+            }
+        }
+        met
+    }
 }
 
 /// Rows that threads use again.
@@ -189,8 +211,7 @@ impl<E: Copy + Default> Pool<E> {
         let mut row = lock().pop().unwrap_or_default();
         if row.cells.len() < len {
             row.cells.resize(len, E::default());
-            // One more word can be noted than there are: what stands behind the last one is always overwritten.
-            row.met.resize(len + 1, 0);
+            row.met.resize(len.div_ceil(64), 0);
         }
         let found = f(&mut row);
         lock().push(row);
@@ -245,18 +266,6 @@ impl Slots<'_> {
         })
     }
 
-    /// The slots that are used in order, given how many were met.
-    fn used<E: Copy>(&self, row: &Row<E>, met: usize, is_used: impl Fn(E) -> bool) -> Vec<u32> {
-        if met * 32 < self.len {
-            let mut used = row.met[..met].to_vec();
-            used.sort_unstable();
-            return used;
-        }
-        let cells = row.cells[..self.len].iter().zip(0..);
-        let used = cells.filter(|&(&cell, _)| is_used(cell));
-        used.map(|(_, slot)| slot).collect()
-    }
-
     /// The cells of these slots, which are zeros then.
     fn take<E: Copy + Default, T>(used: &[u32], row: &mut Row<E>, cell: impl Fn(E) -> T) -> Vec<T> {
         let take = |&slot: &u32| cell(std::mem::take(&mut row.cells[slot as usize]));
@@ -280,19 +289,16 @@ fn whole(batch: &Batch, texts: &[Text], ids: Vec<u32>, counts: Lane) -> Found {
 /// Texts that weigh one. A cell has, from the highest bits down, occurrences (32), documents (16), and the last text that has the word
 /// (16); texts are numbered from 1.
 fn ones_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<u64>) -> Found {
-    let mut met = 0;
     for (text, number) in slots.texts.iter().zip(1_u64..) {
         for &slot in *text {
-            let cell = &mut row.cells[slot as usize];
+            let cell = row.meet(slot);
             let last = *cell & 0xffff;
-            // Which words are met for the first time, here or in this text, cannot be guessed: no branches.
-            row.met[met] = slot;
-            met += usize::from(last == 0);
+            // Which words are met for the first time in this text cannot be guessed: no branches.
             let document = u64::from(last != number) << 16;
             *cell = (*cell ^ last | number) + (1 << 32) + document;
         }
     }
-    let used = slots.used(row, met, |cell| cell != 0);
+    let used = row.take_met();
     let counts = |cell: u64| [(cell >> 32) as u32, (cell >> 16) as u32 & 0xffff];
     let counts = Slots::take(&used, row, counts);
     whole(batch, texts, slots.ids(used), Lane::Narrow(counts))
@@ -307,21 +313,18 @@ struct Whole {
 }
 
 fn whole_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Whole>) -> Found {
-    let mut met = 0;
     let weights = texts.iter().map(|text| batch.times(text.row));
     for ((text, weight), number) in slots.texts.iter().zip(weights).zip(1_u32..) {
         for &slot in *text {
-            let cell = &mut row.cells[slot as usize];
+            let cell = row.meet(slot);
             cell.counts[0] += weight;
             if cell.last != number {
-                row.met[met] = slot;
-                met += usize::from(cell.last == 0);
                 cell.counts[1] += weight;
                 cell.last = number;
             }
         }
     }
-    let used = slots.used(row, met, |cell| cell.last != 0);
+    let used = row.take_met();
     let counts = Slots::take(&used, row, |cell| cell.counts);
     whole(batch, texts, slots.ids(used), Lane::Wide(counts))
 }
@@ -342,15 +345,13 @@ const KEPT: usize = 8;
 
 fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) -> Found {
     let damping = Damping::of(batch.tokeniser);
-    let (mut met, mut distinct, mut often) = (0, vec![], vec![]);
+    let (mut distinct, mut often) = (vec![], vec![]);
     let mut all = 0;
     for ((ids, text), number) in slots.texts.iter().zip(texts).zip(1_u32..) {
         distinct.clear();
         for &slot in *ids {
-            let cell = &mut row.cells[slot as usize];
+            let cell = row.meet(slot);
             if cell.last != number {
-                row.met[met] = slot;
-                met += usize::from(cell.last == 0);
                 distinct.push(slot);
                 (cell.last, cell.times) = (number, 0);
             }
@@ -372,7 +373,7 @@ fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) 
         }
         all += weight;
     }
-    let used = slots.used(row, met, |cell| cell.last != 0);
+    let used = row.take_met();
     let one = u128::from(PARTS);
     let counts = |cell: Parts| [cell.occurrences, times(cell.documents, one)];
     let counts = Lane::Parts(Slots::take(&used, row, counts));

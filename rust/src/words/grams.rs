@@ -91,9 +91,7 @@ impl Table {
     /// A pair's place among the table's own, marked if it is new.
     #[inline(always)]
     fn number(&mut self, pair: u64) -> u64 {
-        if !fits(self.ids.len() + 1, self.slots.len()) {
-            self.grow();
-        }
+        self.reserve(1);
         let at = self.slot(pair);
         let own = self.ids.len() as u64;
         match self.slots[at][2] {
@@ -124,9 +122,20 @@ impl Table {
         }
     }
 
+    /// Room for so many more pairs.
+    fn reserve(&mut self, more: usize) {
+        while !fits(self.ids.len() + more, self.slots.len()) {
+            self.grow(self.ids.len() + more);
+        }
+    }
+
+    /// Makes the slots more, enough for so many pairs.
     #[cold]
-    fn grow(&mut self) {
-        let size = (2 * self.slots.len()).max(Table::FEWEST);
+    fn grow(&mut self, pairs: usize) {
+        let mut size = Table::FEWEST.max(2 * self.slots.len());
+        while !fits(pairs, size) {
+            size *= 2;
+        }
         let old = std::mem::replace(&mut self.slots, vec![[0; 3]; size]);
         for own in old.into_iter().filter(|own| own[2] != 0) {
             let at = self.slot(pair(own[0], own[1]));
@@ -417,6 +426,8 @@ impl Grams {
             }
         }
         threads::each(threads, &mut work, |_, (table, chunks)| {
+            // Every other pair is new or so.
+            table.reserve(chunks.iter().map(|pairs| pairs.len()).sum::<usize>() / 2);
             let number = |pairs: &mut &mut [u64]| {
                 let before = table.ids.len();
                 pairs.iter_mut().for_each(|pair| *pair = table.number(*pair));

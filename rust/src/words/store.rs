@@ -572,6 +572,19 @@ impl Cells {
     pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
         let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
         let places = self.spans.iter().enumerate().map(room).sum();
+        if self.len == 0 {
+            // There is nothing to move.
+            self.pairs = vec![Pair::default(); places];
+            (self.upper, self.limbs) = (vec![], vec![]);
+            self.resize(places);
+            let mut start = 0;
+            for (id, span) in self.spans.iter_mut().enumerate() {
+                *span = Span { start, len: 0, room: more(id) };
+                start += more(id) as usize;
+            }
+            (self.lost, self.wide) = (0, 0);
+            return;
+        }
         let mut made = Cells::with_room(self.spans.len(), places, self.form);
         for (id, span) in self.spans.iter().enumerate() {
             let (start, room) = (made.pairs.len(), span.len + more(id));

@@ -93,6 +93,17 @@ pub struct Given<'a> {
     pub values: &'a [f64],
 }
 
+/// The room that some rows need.
+struct Need {
+    /// One more than the greatest id.
+    ids: usize,
+    /// Whether no word has a row yet.
+    new: bool,
+    /// Whole rows, and numbers of pairs, that there is no room for.
+    whole: usize,
+    pairs: usize,
+}
+
 /// One of them.
 struct Row<'a> {
     common: f64,
@@ -171,6 +182,15 @@ impl Weights {
         })
     }
 
+    /// Room for so many words; it costs no memory until they are set.
+    #[must_use]
+    pub fn with_room(mut self, words: usize) -> Self {
+        let pairs = if self.lines > 1 { Pairs::size(1).saturating_mul(words) } else { 0 };
+        // Without it room is made when rows come.
+        let _ = self.places.try_reserve(words).and_then(|()| self.pairs.try_reserve(pairs));
+        self
+    }
+
     pub fn n_classes(&self) -> usize {
         self.default.len()
     }
@@ -219,10 +239,16 @@ impl Weights {
 
     /// Gives words these rows, whatever they had before. An error leaves everything as it was.
     pub fn set(&mut self, given: &Given, threads: usize) -> Result<(), Error> {
-        given.check(self.n_classes())?;
-        self.make_room(given)?;
-        if self.free_whole.is_empty() && given.ids.iter().all(|&id| self.place(id) == UNKNOWN) {
-            self.set_new(given, threads);
+        given.check()?;
+        let threads = threads::worth(threads, given.values.len());
+        let needs = threads::try_map(threads, given.ids.len().div_ceil(PIECE), |i| {
+            let piece = given.piece(i);
+            piece.check_rows(self.n_classes())?;
+            Ok::<_, Error>(self.need(&piece))
+        })?;
+        self.make_room(&needs)?;
+        if self.free_whole.is_empty() && needs.iter().all(|need| need.new) {
+            self.set_new(given, &needs, threads);
             return Ok(());
         }
         for (i, &id) in given.ids.iter().enumerate() {
@@ -286,21 +312,32 @@ impl Weights {
         Some(from..from + Pairs::size(len))
     }
 
-    /// Room for all of these rows, so that nothing fails half-way.
-    fn make_room(&mut self, given: &Given) -> Result<(), Error> {
-        let too_many = |_| Error::malformed("the weights do not fit into memory");
-        let ids = given.ids.iter().max().map_or(0, |&id| id as usize + 1);
-        let more = ids.saturating_sub(self.places.len());
-        self.places.try_reserve(more).map_err(too_many)?;
-        let (mut whole, mut numbers) = (0, 0);
+    /// The room that rows need.
+    fn need(&self, given: &Given) -> Need {
+        let mut need = Need { ids: 0, new: true, whole: 0, pairs: 0 };
         for (&id, ends) in given.ids.iter().zip(given.starts.windows(2)) {
-            let n = (ends[1] - ends[0]) as usize;
+            let (place, n) = (self.place(id), (ends[1] - ends[0]) as usize);
+            need.ids = need.ids.max(id as usize + 1);
+            need.new &= place == UNKNOWN;
             if self.is_whole(n) {
-                whole += usize::from(self.place(id) >= MOST);
-            } else if self.room(id).is_none_or(|room| room.len() < Pairs::size(n)) {
-                numbers += Pairs::size(n);
+                need.whole += usize::from(place >= MOST);
+            } else if place == UNKNOWN
+                || self.room(id).is_none_or(|room| room.len() < Pairs::size(n))
+            {
+                need.pairs += Pairs::size(n);
             }
         }
+        need
+    }
+
+    /// Room for all of these rows, so that nothing fails half-way.
+    fn make_room(&mut self, needs: &[Need]) -> Result<(), Error> {
+        let too_many = |_| Error::malformed("the weights do not fit into memory");
+        let ids = needs.iter().map(|need| need.ids).max().unwrap_or(0);
+        let more = ids.saturating_sub(self.places.len());
+        self.places.try_reserve(more).map_err(too_many)?;
+        let whole: usize = needs.iter().map(|need| need.whole).sum();
+        let numbers: usize = needs.iter().map(|need| need.pairs).sum();
         demand(
             self.whole.len() / self.lines + whole < MOST as usize
                 && self.pairs.len() + numbers < (UNKNOWN - MOST) as usize,
@@ -316,52 +353,47 @@ impl Weights {
     }
 
     /// The same for words that have no rows yet: the new rows lie one after the other.
-    fn set_new(&mut self, given: &Given, threads: usize) {
-        let (mut whole, mut pairs) = (self.whole.len(), self.pairs.len());
-        let mut ends = vec![];
-        for (i, (&id, range)) in given.ids.iter().zip(given.starts.windows(2)).enumerate() {
-            if i % PIECE == 0 {
-                ends.push((i, whole, pairs));
-            }
-            let n = (range[1] - range[0]) as usize;
-            self.places[id as usize] = if self.is_whole(n) {
-                whole += self.lines;
-                (whole / self.lines - 1) as u32
-            } else {
-                pairs += Pairs::size(n);
-                MOST + (pairs - Pairs::size(n)) as u32
-            };
-        }
-        ends.push((given.ids.len(), whole, pairs));
+    fn set_new(&mut self, given: &Given, needs: &[Need], threads: usize) {
         let (old_whole, old_pairs) = (self.whole.len(), self.pairs.len());
-        self.whole.resize(whole, Line::default());
-        self.pairs.resize(pairs, 0);
+        let whole: usize = needs.iter().map(|need| need.whole * self.lines).sum();
+        let pairs: usize = needs.iter().map(|need| need.pairs).sum();
+        self.whole.resize(old_whole + whole, Line::default());
+        self.pairs.resize(old_pairs + pairs, 0);
         let mut rest = (&mut self.whole[old_whole..], &mut self.pairs[old_pairs..]);
-        let mut pieces = vec![];
-        for ends in ends.windows(2) {
-            let (whole, others) = rest.0.split_at_mut(ends[1].1 - ends[0].1);
-            let (pairs, more) = rest.1.split_at_mut(ends[1].2 - ends[0].2);
-            pieces.push((ends[0].0..ends[1].0, whole, pairs));
+        let (mut next, mut pieces) = ((old_whole / self.lines, old_pairs), vec![]);
+        for (i, need) in needs.iter().enumerate() {
+            let (whole, others) = rest.0.split_at_mut(need.whole * self.lines);
+            let (pairs, more) = rest.1.split_at_mut(need.pairs);
+            pieces.push((given.piece(i), next, whole, pairs));
+            next = (next.0 + need.whole, next.1 + need.pairs);
             rest = (others, more);
         }
         let (lines, default) = (self.lines, &self.default);
-        let threads = threads::worth(threads, given.values.len());
-        threads::each(threads, &mut pieces, |_, (words, whole, pairs)| {
+        let places = threads::each(threads, &mut pieces, |_, (given, next, whole, pairs)| {
             let (mut whole, mut pairs) = (whole.chunks_exact_mut(lines), &mut pairs[..]);
-            for i in words.clone() {
+            let mut places = Vec::with_capacity(given.ids.len());
+            for i in 0..given.ids.len() {
                 let row = given.row(i);
                 if is_whole(row.values.len(), default.len(), lines) {
+                    places.push(next.0 as u32);
+                    next.0 += 1;
                     if let Some(lines) = whole.next() {
                         row.write_whole(lines, default);
                     }
                 } else {
-                    let (own, rest) =
-                        std::mem::take(&mut pairs).split_at_mut(Pairs::size(row.values.len()));
+                    let size = Pairs::size(row.values.len());
+                    places.push(MOST + next.1 as u32);
+                    next.1 += size;
+                    let (own, rest) = std::mem::take(&mut pairs).split_at_mut(size);
                     row.write_pairs(own);
                     pairs = rest;
                 }
             }
+            places
         });
+        for (&id, place) in given.ids.iter().zip(places.into_iter().flatten()) {
+            self.places[id as usize] = place;
+        }
     }
 
     fn set_whole(&mut self, id: u32, own: &Row) {
@@ -461,13 +493,25 @@ impl Given<'_> {
         }
     }
 
-    fn check(&self, n_classes: usize) -> Result<(), Error> {
+    /// Some of the rows.
+    fn piece(&self, i: usize) -> Self {
+        let words = i * PIECE..self.ids.len().min((i + 1) * PIECE);
+        Given {
+            ids: &self.ids[words.clone()],
+            common: &self.common[words.clone()],
+            scale: self.scale.map(|scale| &scale[words.clone()]),
+            starts: &self.starts[words.start..=words.end],
+            ..*self
+        }
+    }
+
+    /// Whether the arrays fit each other.
+    fn check(&self) -> Result<(), Error> {
         let n = self.ids.len();
         demand(
             self.common.len() == n && self.scale.is_none_or(|scale| scale.len() == n),
             "common and scale must have one number per id",
         )?;
-        demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
         demand(
             self.starts.len() == n + 1
                 && self.starts[0] >= 0
@@ -475,8 +519,16 @@ impl Given<'_> {
                 && self.starts[n] as usize <= self.classes.len(),
             "starts must be one more than ids, ascend, and stay within the pairs",
         )?;
-        demand(self.values.len() == self.classes.len(), "values must have one number per pair")?;
-        demand(are_weights(self.values) && are_weights(self.common), NOT_A_WEIGHT)?;
+        demand(self.values.len() == self.classes.len(), "values must have one number per pair")
+    }
+
+    /// Whether the rows are some.
+    fn check_rows(&self, n_classes: usize) -> Result<(), Error> {
+        let n = self.ids.len();
+        let pairs = self.starts[0] as usize..self.starts[n] as usize;
+        let (classes, values) = (&self.classes[pairs.clone()], &self.values[pairs]);
+        demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
+        demand(are_weights(values) && are_weights(self.common), NOT_A_WEIGHT)?;
         demand(
             self.scale.is_none_or(|scale| scale.iter().all(|x| (0.0..=FARTHEST).contains(x))),
             "scale must not be negative, nor above 2**400",
@@ -484,7 +536,7 @@ impl Given<'_> {
         let inside = |class: i32| (class as u32) < n_classes as u32;
         let pairs = |ends: &[i64]| &self.classes[ends[0] as usize..ends[1] as usize];
         demand(
-            self.classes.iter().fold(true, |all, &c| all & inside(c))
+            classes.iter().fold(true, |all, &c| all & inside(c))
                 && self.starts.windows(2).map(pairs).all(ascend),
             "classes must ascend within a word, and be classes",
         )

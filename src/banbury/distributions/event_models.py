@@ -165,7 +165,7 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
         balls = np.where(total > 0, total, 1.0)  # without a word nothing is drawn
         return WordScores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
     empty = total <= 0
-    weights = _core.Weights(words.n_classes, unseen(a, total))
+    weights = _core.Weights(words.n_classes, unseen(a, total), len(words.ids))
     for pairs, counts, scale in weighed:
         if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
             counts = counts[pairs.per_pair(scale > 0)]
