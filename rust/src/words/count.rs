@@ -542,7 +542,7 @@ mod tests {
         let (texts, classes, weights) = made_up(120);
         let whole: Vec<i64> = weights.iter().map(|w| w.ceil() as i64).collect();
         let parts = in_parts(&weights);
-        for (log, longest) in [(false, 1), (true, 1), (false, 3)] {
+        for (log, longest) in [(false, 1), (true, 1), (false, 2), (false, 3)] {
             let tokeniser = tokeniser(log, longest);
             f(&tokeniser, &texts, &classes, Weights::Ones);
             f(&tokeniser, &texts, &classes, Weights::Whole(&whole));

@@ -488,3 +488,84 @@ impl Grams {
         threads::each(threads, &mut jobs, |_, job| job.number())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Batch, Texts, Words};
+    use super::*;
+    use crate::classes::{Rows, Weights};
+    use crate::text::{Pattern, Settings};
+
+    fn tokeniser(shortest: u8) -> Tokeniser {
+        Tokeniser::new(Settings {
+            pattern: Pattern::Word,
+            lowercase: true,
+            characters: false,
+            shortest,
+            longest: 2,
+            stop_words: vec![b"no".to_vec()],
+            only: vec![],
+            log: false,
+            length: false,
+        })
+        .unwrap()
+    }
+
+    /// Texts of a few words, some of them without a pair.
+    fn texts() -> Vec<String> {
+        let word = |i: usize| ["aa", "bbb", "no", "a word of", "c"][i % 5].to_string();
+        (0..200).map(|i| (0..i % 7).map(|j| word(i * i + 3 * j) + " ").collect()).collect()
+    }
+
+    fn count(words: &mut Words, tokeniser: &Tokeniser, texts: &[String], threads: usize) {
+        let classes: Vec<i32> = (0..texts.len() as i32).map(|i| i % 3 - i % 2).collect();
+        let texts = Texts::Borrowed(texts.iter().map(|text| Some(text.as_bytes())).collect());
+        let rows = Rows::new(&classes, 3, Weights::Ones).unwrap();
+        words.count(Batch { tokeniser, texts: &texts, rows, more: None }, threads).unwrap();
+    }
+
+    #[test]
+    fn words_are_those_found_by_their_names() {
+        for shortest in [1, 2] {
+            let (tokeniser, texts) = (tokeniser(shortest), texts());
+            let (mut pairs, mut names) = (Words::new(3, 0).unwrap(), Words::new(3, 0).unwrap());
+            names.add_names([&b"one of three words"[..]].into_iter()).unwrap();
+            for (texts, threads) in texts.chunks(70).zip([1, 2, 3]) {
+                count(&mut pairs, &tokeniser, texts, threads);
+                count(&mut names, &tokeniser, texts, threads);
+            }
+            assert!(matches!(pairs.vocabulary, Vocabulary::Paired(_)));
+            assert!(matches!(names.vocabulary, Vocabulary::Named { .. }));
+            assert_eq!(pairs.n_ids() + 1, names.n_ids());
+            for id in 0..pairs.n_ids() as u32 {
+                assert_eq!(pairs.name(id), names.name(id + 1));
+                assert!(pairs.cells(id).eq(names.cells(id + 1)));
+                assert_eq!(pairs.find_name(&pairs.name(id)), Some(id));
+            }
+            assert!(pairs.same(&names) && pairs.state() == names.state());
+            assert!(pairs.plus(&names).unwrap().same(&names.plus(&pairs).unwrap()));
+            assert!(Words::new(3, 0).unwrap().plus(&pairs).unwrap().same(&pairs));
+        }
+    }
+
+    #[test]
+    fn any_name_can_be_added() {
+        let mut grams = Grams::new(true);
+        let names = ["", "aa", "bb aa", " ", "  ", " aa", "aa ", "aa bb cc", "aa bb"];
+        for (id, name) in names.iter().enumerate() {
+            assert_eq!(grams.find_name(name.as_bytes()), UNKNOWN);
+            assert_eq!(grams.add_name(name.as_bytes()).unwrap(), id as u32);
+        }
+        for (id, name) in names.iter().enumerate() {
+            assert_eq!(grams.add_name(name.as_bytes()).unwrap(), id as u32);
+            grams.with_name(id, |own| assert_eq!(own, name.as_bytes()));
+            assert_eq!(grams.named().find_name(name.as_bytes()), id as u32);
+        }
+        assert_eq!(grams.find_name(b"bb"), UNKNOWN);
+        // A unit that is no word yet would be numbered where it was not met.
+        assert!(!grams.numbers(&tokeniser(1)) && grams.finds(&tokeniser(1)));
+        let mut vocabulary = Vocabulary::Paired(Box::new(grams));
+        assert!(!vocabulary.begin(&tokeniser(1)));
+        assert_eq!(vocabulary.find_name(b"aa bb"), 8);
+    }
+}
