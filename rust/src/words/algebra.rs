@@ -153,9 +153,9 @@ impl Words {
             _ => self.vocabulary.clone(),
         };
         let mut theirs = vec![UNKNOWN; self.n_ids()];
-        let mut new = vec![];
+        let (mut new, mut units) = (vec![], vec![]);
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = other.vocabulary.with_name(id, |name| vocabulary.add_name(name))?;
+            let number = vocabulary.add_from(&other.vocabulary, id, &mut units)?;
             match theirs.get_mut(number as usize) {
                 Some(their) => *their = id as u32,
                 None => new.push(id),
@@ -231,9 +231,9 @@ impl Words {
         if rounded {
             return Ok(self.minus_rounded(other));
         }
-        let mut ids = vec![];
+        let (mut ids, mut units) = (vec![], vec![]);
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = other.vocabulary.with_name(id, |name| self.vocabulary.find_name(name));
+            let number = self.vocabulary.find_from(&other.vocabulary, id, &mut units);
             if number == UNKNOWN {
                 // All of the word is to be taken away where there is nothing.
                 let first = other.cells.of(id).next().unwrap_or(Cell::nothing(0));
@@ -305,13 +305,13 @@ impl Words {
         room: usize,
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
-        let mut vocabulary = self.vocabulary.emptied();
+        let (mut vocabulary, mut units) = (self.vocabulary.emptied(), vec![]);
         let mut cells = Cells::with_room(self.n_words(), room, self.cells.form);
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
                 // A name that is there already was accepted before.
-                let added = self.vocabulary.with_name(id, |name| vocabulary.add_name(name));
+                let added = vocabulary.add_from(&self.vocabulary, id, &mut units);
                 debug_assert!(added.is_ok());
                 cells.push(these);
             }
@@ -376,8 +376,9 @@ impl Words {
             return false;
         }
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
+        let mut units = vec![];
         let word = |id: usize| {
-            let number = self.vocabulary.with_name(id, |name| other.vocabulary.find_name(name));
+            let number = other.vocabulary.find_from(&self.vocabulary, id, &mut units);
             if number == UNKNOWN || self.cells.n_cells(id) != other.cells.n_cells(number as usize) {
                 return false;
             }

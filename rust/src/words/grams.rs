@@ -15,6 +15,9 @@ use crate::threads;
 /// Tables that pairs are shared out among.
 const TABLES: usize = 64;
 
+/// Pairs that are looked up together.
+const BLOCK: usize = 64;
+
 /// Marks a pair where it is first met.
 const FIRST: u64 = 1 << 63;
 
@@ -104,10 +107,11 @@ impl Table {
         }
     }
 
-    /// Room for the number of a pair, which must be new.
-    fn add(&mut self, pair: u64) -> &mut u32 {
-        let own = (self.number(pair) & !FIRST) as usize;
-        &mut self.ids[own]
+    /// The slot where a pair should be.
+    #[inline(always)]
+    fn first(&self, pair: u64) -> [u32; 3] {
+        let at = place(pair) as usize & self.slots.len().wrapping_sub(1);
+        self.slots.get(at).copied().unwrap_or_default()
     }
 
     /// A pair's number, or [`UNKNOWN`].
@@ -336,10 +340,81 @@ impl Grams {
         }
     }
 
+    /// Another's words: the number of that unit here, if it was asked for before.
+    fn unit_of(&self, unit: u32, other: &Grams, units: &mut Vec<u32>) -> u32 {
+        units.resize(other.units.len(), UNKNOWN);
+        let number = &mut units[unit as usize];
+        if *number == UNKNOWN {
+            *number = self.units.find_name(other.unit_names().get(unit as usize));
+        }
+        *number
+    }
+
+    /// The number of another's word, or [`UNKNOWN`]. `units` has those of its units that were asked for.
+    pub fn find_from(&self, other: &Grams, id: usize, units: &mut Vec<u32>) -> u32 {
+        match other.all[id] {
+            [unit, UNKNOWN] => {
+                let unit = self.unit_of(unit, other, units);
+                self.words.get(unit as usize).copied().unwrap_or(UNKNOWN)
+            }
+            [first, second] => {
+                let first = self.unit_of(first, other, units);
+                let pair = pair(first, self.unit_of(second, other, units));
+                self.tables[table(pair)].find(pair)
+            }
+        }
+    }
+
+    /// The same, a new one if it is new.
+    pub fn add_from(
+        &mut self,
+        other: &Grams,
+        id: usize,
+        units: &mut Vec<u32>,
+    ) -> Result<u32, Error> {
+        let word = other.all[id];
+        for unit in word.into_iter().filter(|&unit| unit != UNKNOWN) {
+            if self.unit_of(unit, other, units) == UNKNOWN {
+                let name = other.unit_names().get(unit as usize);
+                units[unit as usize] = self.units.add_name(name)?;
+            }
+        }
+        self.add(word.map(|unit| units.get(unit as usize).copied().unwrap_or(UNKNOWN)))
+    }
+
+    /// The number of the word of these units, a new one if it is new.
+    fn add(&mut self, word: [u32; 2]) -> Result<u32, Error> {
+        demand(self.len() < MOST, TOO_MANY)?;
+        self.words.resize(self.units.len(), UNKNOWN);
+        let number = match word {
+            [unit, UNKNOWN] => &mut self.words[unit as usize],
+            [first, second] => {
+                let table = &mut self.tables[table(pair(first, second))];
+                let own = table.number(pair(first, second)) & !FIRST;
+                &mut table.ids[own as usize]
+            }
+        };
+        if *number == UNKNOWN {
+            *number = self.all.len() as u32;
+            self.singles += usize::from(word[1] == UNKNOWN);
+            self.all.push(word);
+        }
+        Ok(*number)
+    }
+
     /// The names of all words.
     pub fn names(&self) -> Names {
-        let mut names = Names::default();
-        (0..self.len()).for_each(|id| self.with_name(id, |name| names.push(name)));
+        let (mut names, units) = (Names::default(), self.unit_names());
+        for &[first, second] in &self.all {
+            let first = units.get(first as usize);
+            if second == UNKNOWN {
+                names.push(first);
+            } else {
+                names.bytes.extend_from_slice(first);
+                names.bytes.push(b' ');
+                names.push(units.get(second as usize));
+            }
+        }
         names
     }
 
@@ -363,26 +438,11 @@ impl Grams {
 
     /// The same, a new one if it is new.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
-        let id = self.find_name(name);
-        if id != UNKNOWN {
-            return Ok(id);
-        }
-        let next = self.len() as u32;
         let word = match halves(name) {
             Some((first, second)) => [self.units.add_name(first)?, self.units.add_name(second)?],
             None => [self.units.add_name(name)?, UNKNOWN],
         };
-        self.words.resize(self.units.len(), UNKNOWN);
-        let number = match word {
-            [unit, UNKNOWN] => {
-                self.singles += 1;
-                &mut self.words[unit as usize]
-            }
-            [first, second] => self.tables[table(pair(first, second))].add(pair(first, second)),
-        };
-        *number = next;
-        self.all.push(word);
-        Ok(next)
+        self.add(word)
     }
 
     /// Appends the number of each word of a text, then of each pair; whether one of them is [`UNKNOWN`].
@@ -393,8 +453,24 @@ impl Grams {
             let word = |&unit: &u32| self.words.get(unit as usize).copied().unwrap_or(UNKNOWN);
             ids.extend(units.iter().map(word));
         }
-        ids.extend(pairs(&units).map(|pair| self.tables[table(pair)].find(pair)));
+        let pairs: Vec<u64> = pairs(&units).collect();
+        pairs.chunks(BLOCK).for_each(|pairs| self.find_pairs(pairs, ids));
         ids[start..].contains(&UNKNOWN)
+    }
+
+    /// Appends the number of each pair. Nothing waits for the slots that are loaded first, so that all are under way together.
+    fn find_pairs(&self, pairs: &[u64], ids: &mut Vec<u32>) {
+        let mut slots = [[0; 3]; BLOCK];
+        for (slot, &pair) in slots.iter_mut().zip(pairs) {
+            *slot = self.tables[table(pair)].first(pair);
+        }
+        ids.extend(pairs.iter().zip(slots).map(|(&pair, slot)| match slot {
+            [_, _, 0] => UNKNOWN,
+            [first, second, own] if self::pair(first, second) == pair => {
+                self.tables[table(pair)].ids[own as usize - 1]
+            }
+            _ => self.tables[table(pair)].find(pair),
+        }));
     }
 
     /// Turns chunks of units into chunks of words. What is new gets the next numbers.

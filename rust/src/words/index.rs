@@ -860,6 +860,27 @@ impl Vocabulary {
         })
     }
 
+    /// The number of another's word, or [`UNKNOWN`]. `units` is empty at first, and belongs to both.
+    pub fn find_from(&self, other: &Vocabulary, id: usize, units: &mut Vec<u32>) -> u32 {
+        match (self, other) {
+            (Vocabulary::Paired(own), Vocabulary::Paired(other)) => own.find_from(other, id, units),
+            _ => other.with_name(id, |name| self.find_name(name)),
+        }
+    }
+
+    /// The same, a new one if it is new.
+    pub fn add_from(
+        &mut self,
+        other: &Vocabulary,
+        id: usize,
+        units: &mut Vec<u32>,
+    ) -> Result<u32, Error> {
+        match (&mut *self, other) {
+            (Vocabulary::Paired(own), Vocabulary::Paired(other)) => own.add_from(other, id, units),
+            _ => other.with_name(id, |name| self.add_name(name)),
+        }
+    }
+
     /// Appends the number of each token's word; whether one of them is [`UNKNOWN`].
     pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         match self {

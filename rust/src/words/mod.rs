@@ -31,7 +31,7 @@ use crate::error::{Error, demand};
 use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
-use index::Vocabulary;
+use index::{Names, Vocabulary};
 use store::{Cells, Form};
 
 /// The sums of one column of text.
@@ -364,8 +364,13 @@ impl Words {
 
     /// The numbers of the words that some text has, in the order of their names' bytes.
     pub fn in_order(&self) -> Vec<u32> {
+        self.ordered(self.vocabulary.names().as_deref())
+    }
+
+    /// The same, given the names of all.
+    fn ordered(&self, names: Option<&Names>) -> Vec<u32> {
         let live = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
-        match self.vocabulary.names() {
+        match names {
             Some(names) => {
                 // The first bytes decide nearly always; the rest is looked up when they do not.
                 let head = |id: usize| {

@@ -126,7 +126,8 @@ fn from_doubles(doubles: &[f64]) -> Count {
 
 impl Words {
     pub fn state(&self) -> State {
-        let order = self.in_order();
+        let all = self.vocabulary.names();
+        let order = self.ordered(all.as_deref());
         let (form, unit) = (self.stored_form(), self.unit());
         let stored = |count: Count| match (unit, form.unit()) {
             (Unit::Part, Unit::One) => Int([unit.whole(&count).0, 0, 0]),
@@ -151,7 +152,10 @@ impl Words {
         };
         let mut names = Names::default();
         for &id in &order {
-            self.vocabulary.with_name(id as usize, |name| names.push(name));
+            match &all {
+                Some(all) => names.push(all.get(id as usize)),
+                None => self.vocabulary.with_name(id as usize, |name| names.push(name)),
+            }
             for cell in self.cells(id) {
                 state.classes.push(cell.class);
                 state.counts.push(&cell.counts.map(stored));
