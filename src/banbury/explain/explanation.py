@@ -172,7 +172,7 @@ def lines_of(
 ) -> list[str]:
     """Names, values and decibans side by side, each with its bar, and the total; of much evidence the strongest.
 
-    Common words are then told together, and so is the rest, each for and against.
+    The common words among the rest are told together, and so are all others, each for and against.
     """
     telling, together = page.strongest(evidence, MOST)
     rows = before + [(e.feature, _shown(e), e.decibans) for e in telling]

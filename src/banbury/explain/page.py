@@ -147,20 +147,17 @@ def _bars(why: Any, most: int) -> str:
 
 
 def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[tuple[str, str, float]]]:
-    """The strongest evidence; and all other together, for and against, with some of its words. Of a long text's words those are
-    together first that many texts have."""
-    common = [e for e in evidence if e.common] if len(evidence) > most else []
-    telling = [e for e in evidence if not e.common] if common else evidence
+    """The strongest evidence; and all other together, for and against: first words that many texts have, with some of them."""
     together = []
     for side, sign in ("for", 1.0), ("against", -1.0):
-        if some := [e for e in common if sign * e.decibans > 0]:
-            said = f"{len(some):,} common word{'s' * (len(some) != 1)} {side}"
-            words = ", ".join(printable(e.value) for e in some[:3]) + ", …" * (len(some) > 3)
-            together.append((said, words, sum(e.decibans for e in some)))
-    for side, sign in ("for", 1.0), ("against", -1.0):
-        if rest := [e.decibans for e in telling[most:] if sign * e.decibans > 0]:
-            together.append((f"and {len(rest):,} more {side}", "", sum(rest)))
-    return telling[:most], together
+        rest = [e for e in evidence[most:] if sign * e.decibans > 0]
+        if common := [e for e in rest if e.common]:
+            said = f"and {len(common):,} common word{'s' * (len(common) != 1)} {side}"
+            words = ", ".join(printable(e.value) for e in common[:3]) + ", …" * (len(common) > 3)
+            together.append((said, words, sum(e.decibans for e in common)))
+        if others := [e.decibans for e in rest if not e.common]:
+            together.append((f"and {len(others):,} more {side}", "", sum(others)))
+    return evidence[:most], together
 
 
 def _value(evidence: Any) -> str:
