@@ -132,7 +132,7 @@ class WordEvidence:
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
         says = _core.left_out_bags(bags.parts, values, one_each(labels), *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
-        alone = bags.sums(self._having[bags.words] <= 1.0)
+        alone = bags.sums((self._having <= 1.0)[bags.words])
         for some in stretches(len(labels)):
             mine, others = (each - alone[some, None] for each in self._totals)
             at = np.arange(some.stop - some.start), labels[some]
