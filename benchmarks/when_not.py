@@ -123,9 +123,9 @@ def of_texts(train: Part, test: Part) -> Iterator[Learner]:
     log_odds = bb.Text(model="log_odds", damping="log", length=True)
     yield "Banbury, as it comes", bb.NaiveBayesClassifier(), train, test
     yield "Banbury, calibrated", bb.NaiveBayesClassifier(calibrate="temperature"), train, test
-    yield "Banbury, α chosen, calibrated", bb.NaiveBayesClassifier(**tuned), train, test
+    yield "Banbury, α chosen, calibrated", bb.NaiveBayesClassifier(bb.Text(), **tuned), train, test
     yield "Banbury, log-odds of damped counts, the same", bb.NaiveBayesClassifier(log_odds, **tuned), train, test
-    yield "Banbury, model and α chosen, calibrated", bb.NaiveBayesClassifier("choose", **tuned), train, test
+    yield "Banbury, model and α chosen, calibrated", bb.NaiveBayesClassifier(**tuned), train, test
     yield "Banbury, weighed", bb.EvidenceClassifier(), train, test
     yield "logistic regression", make_pipeline(tf_idf(), LogisticRegression(C=10.0, max_iter=1000)), train, test
     yield "linear support vectors", make_pipeline(tf_idf(), LinearSVC(random_state=SEED)), train, test

@@ -163,7 +163,7 @@ def test_auto_is_tune(name: str) -> None:
     np.testing.assert_array_equal(clf.tuning_.scores, found.scores)
     assert clf.tally_ == found.tally
     np.testing.assert_array_equal(clf.predict_proba(X), found.model.posterior(X))
-    plain = NB(alpha=clf.alpha_).fit(X, y)  # which adds up its rows in another order
+    plain = NB(found.features, alpha=clf.alpha_).fit(X, y)  # which adds up its rows in another order
     np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), rtol=0, atol=1e-12)
 
 

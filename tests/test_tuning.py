@@ -189,11 +189,51 @@ def test_settings_of_text_hold_for_all_columns_of_text_and_keep_the_rest_of_thei
 
 
 def test_auto_tries_thirteen_and_those_near_one_come_first() -> None:
-    found = bb.tune(TEXTS, LABELS, folds=4)
+    found = bb.tune(TEXTS, LABELS, features=bb.Text(), folds=4)
     alphas = [setting["alpha"] for setting in found.settings]
     assert len(alphas) == 13 and sorted(alphas) == sorted(AUTO) and min(alphas) == 0.001 and max(alphas) == 10.0
     assert alphas[0] == 1.0
     assert_scores(found, TEXTS, LABELS, "auto", "log_loss", folds=4)
+
+
+def test_auto_tries_every_model_of_texts_that_nobody_declared() -> None:
+    found, declared = (bb.tune(TEXTS, LABELS, folds=4, **own) for own in ({}, {"features": bb.Text()}))
+    models = [(each["text"]["model"], each["text"]["damping"]) for each in found.settings]
+    damped = [("multinomial", "log"), ("log_odds", "log")]
+    every = [("multinomial", None), ("presence", None), ("bernoulli", None), *damped]
+    assert models == [model for model in every for _ in AUTO]  # of equals the plainest is taken
+    np.testing.assert_array_equal(found.scores[: len(AUTO)], declared.scores)
+    for model, damping in every:
+        own = bb.Text(model=model, damping=damping, length=damping is not None)  # type: ignore[arg-type]
+        at = [i for i, each in enumerate(models) if each == (model, damping)]
+        np.testing.assert_array_equal(found.scores[at], bb.tune(TEXTS, LABELS, features=own, folds=4).scores)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"alpha": [0.1, 1.0]},
+        {"features": {"text": bb.Text()}},
+        {"text": {"min_count": 1}},
+        {"schema": bb.count({"text": TEXTS}, LABELS).schema},
+    ],
+    ids=str,
+)
+def test_a_model_of_texts_that_is_declared_stays(named: dict[str, Any]) -> None:
+    found = bb.tune({"text": TEXTS}, LABELS, folds=4, **named)
+    assert {setting.get("text", {}).get("model") for setting in found.settings} == {None}
+    assert found.features["text"].model == "multinomial" and found.features["text"].damping is None  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_calibrated_models_of_texts_are_judged_as_if_each_were_alone(method: Any) -> None:
+    splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    for folds in (4, splitter):
+        found = bb.tune(TEXTS, LABELS, folds=folds, calibrate=method)
+        for i in (0, 14, 30, len(found.settings) - 1):
+            own, alpha = found.settings[i]["text"], found.settings[i]["alpha"]
+            alone = bb.tune(TEXTS, LABELS, alpha=alpha, text=own, folds=folds, calibrate=method)
+            assert alone.scores[0] == found.scores[i] and alone.accuracies[0] == found.accuracies[i]
 
 
 def test_where_alpha_makes_no_difference_it_stays_one() -> None:
@@ -298,7 +338,7 @@ def test_to_dict_is_json_and_best_first(scoring: Any) -> None:
 
 
 def test_it_prints_the_best_ten() -> None:
-    found = bb.tune(TEXTS, LABELS, folds=3)
+    found = bb.tune(TEXTS, LABELS, features=bb.Text(), folds=3)
     lines = str(found).splitlines()
     assert lines[0] == "13 settings tried on 48 rows, best first:"
     assert lines[1].split() == ["settings", "log", "loss", "accuracy"]

@@ -29,7 +29,7 @@ from banbury.calibration import reliability
 
 WIDTH = 80
 MANY = 8  # mistakes of one sort that catch the eye
-FAMILIES = {"parameters": "poisson", "lines": "histogram"}
+FAMILIES = {"text": "text", "parameters": "poisson", "lines": "histogram"}
 EXPLAINED = "urllib.robotparser.RobotFileParser.read"
 FORGOTTEN = "tarfile"
 ASKED = "tarfile.is_tarfile"

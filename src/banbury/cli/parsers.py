@@ -225,7 +225,7 @@ ESTIMATED, TUNED = (
 SEARCHED = ESTIMATING.format(
     hows=", or several: mean,predictive",
     alpha="auto",
-    tuned=" | smoothing: a number, several such as 0.1,1,10, or auto (the default): thirteen from 0.001 to 10",
+    tuned=" | smoothing: a number, several such as 0.1,1,10, or auto (the default): 0.001 to 10, and models of texts",
 )
 FOLDS = "--folds K =10 | cross-validate with so many folds (10)"
 CALIBRATE = "--calibrate METHOD | make probabilities honest: temperature, platt or isotonic"

@@ -95,6 +95,11 @@ class Feature(NamedTuple):
     holds_lists: bool = False  # whether it is a block of one column, of lists of numbers
 
     @property
+    def declared(self) -> bool:
+        """Whether someone named its family; others are inferred or chosen."""
+        return self.why == "declared"
+
+    @property
     def inputs(self) -> tuple[str, ...]:
         """The columns it is counted from."""
         return self.columns or (self.name,)

@@ -309,7 +309,7 @@ def cut_by(feature: Feature) -> Histogram | None:
     """What says where a network cuts a column; None where another family was asked for, which has no cuts."""
     if isinstance(feature.family, Histogram):
         return feature.family
-    return None if feature.why == "declared" or feature.family.reads_text() else Histogram()
+    return None if feature.declared or feature.family.reads_text() else Histogram()
 
 
 def in_bins(name: str, start: float, width: float) -> Feature:

@@ -48,7 +48,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     or a mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
     ``threads`` those of ``bb.count``.
 
-    ``alpha="auto"`` and ``features="choose"`` are chosen as ``bb.tune`` does, within the rows that are given to ``fit``.
+    ``alpha="auto"`` (of texts that nobody declared their model too) and ``features="choose"`` are chosen as ``bb.tune`` does,
+    within the rows that are given to ``fit``.
     ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
     of each row; an α that is chosen is then the one that does best once it is calibrated.
 

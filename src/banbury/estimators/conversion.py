@@ -281,7 +281,7 @@ def _of_pipeline(pipeline: Any) -> Model:
     classes, kept = _classes(fitted)
     vocabulary: Mapping[str, int] = vectoriser.vocabulary_
     words = sorted(vocabulary, key=lambda word: vocabulary[word])
-    schema = Schema((Feature("text", family, why="declared"),), None, ("text",), False)
+    schema = Schema((Feature("text", family),), None, ("text",), False)
     table = _table(fitted, kept, words, 0)
     tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (Words(table),))
     return _model(tally, _alpha(fitted), _prior_of_counts(fitted, kept))

@@ -237,7 +237,7 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
     left_out = dict(schema.left_out)
     found = []
     for feature in schema.features:
-        if feature.why != "declared" and (feature.columns or feature.family.reads_text()):
+        if not feature.declared and (feature.columns or feature.family.reads_text()):
             what = feature.why if feature.holds_lists else "texts"
             left_out[feature.name] = f"{what}, which have no table"
         else:

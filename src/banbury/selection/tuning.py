@@ -65,12 +65,12 @@ def tune(
 ) -> Tuning:
     """The best of many settings, by exact cross-validation: all of them share one count.
 
-    ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10. ``how``: one or several. ``text``: settings of
-    ``bb.Text`` for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"],
-    "min_count": [1, 2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every
-    column of numbers the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees,
-    kernels, or one of the named densities, as far as its numbers allow them; and where ``text`` is left out, it tries five
-    models of texts, of plain counts and of damped ones.
+    ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10, and, of texts whose family and ``text`` are left
+    to it, each with five models: of plain counts and of damped ones. ``how``: one or several. ``text``: settings of ``bb.Text``
+    for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"], "min_count": [1,
+    2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every column of numbers
+    the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees, kernels, or one
+    of the named densities, as far as its numbers allow them; and it tries the five models of texts, whatever ``alpha`` is.
 
     ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
     setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
@@ -133,7 +133,7 @@ def tune(
     if weighings and calibrate is not None:
         raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
     if weighings and not plain:
-        check_weighing(weigh, how, 1.0 if isinstance(alpha, str) and alpha == "auto" else alpha, features)
+        check_weighing(weigh, how, 1.0 if _is_auto(alpha) else alpha, features)
         errors.require(text is None, "text", text, "left out where evidence is weighed, which chooses how words count")
     alphas, hows = _alphas(alpha), _hows(how)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
@@ -158,17 +158,16 @@ def tune(
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [
         {"alpha": a, "how": h, **({"text": t} if t else {})}
-        for t in _texts(text, rows, chosen is not None)
+        for t in _texts(text, rows, chosen is not None or (schema is None and _is_auto(alpha)))
         for h in hows
         for a in alphas
     ]
     comparison = _Comparison(rows, splits, grid, rest, scoring, calibrate)
     scores, accuracies = comparison.run()
     best = _order(scores, scoring)[0]
-    calibration = comparison.calibration(best)
     tally = comparison.totals[_counting(with_text(rows.schema, grid[best].get("text", {})))]
     tally = replace(tally, schema=with_text(tally.schema, grid[best].get("text", {})))
-    found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, calibration)
+    found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, comparison.calibrations.get(best))
     if not isinstance(data, Dataset):  # who asks from within tells it, or not
         found.warn_of_edges()
     return found if weighed_ones is None else weighed_ones.beside(found)
@@ -324,9 +323,13 @@ def _is_number(value: Any) -> bool:
 # What is tried -------------------------------------------------------------------------------------------------------
 
 
+def _is_auto(alpha: Any) -> bool:
+    return isinstance(alpha, str) and alpha == "auto"
+
+
 def _alphas(alpha: Any) -> list[float]:
     if isinstance(alpha, (str, bytes)):
-        if alpha != "auto":
+        if not _is_auto(alpha):
             raise errors.bad_setting("alpha", alpha, "a number, several of them, or 'auto'")
         return list(AUTO)
     given = list(alpha) if several(alpha) else [alpha]
@@ -348,10 +351,11 @@ def _hows(how: Any) -> list[How]:
 
 
 def _texts(text: Any, rows: Dataset, choosing: bool) -> list[dict[str, Any]]:
-    """Every combination of the settings of texts; those that their families propose, where they are chosen."""
+    """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
     if text is None:
-        proposed = (f.family.text_candidates() for f in rows.schema.features if choosing)
-        return [dict(one) for one in next(filter(None, proposed), [{}])]
+        texts = [feature for feature in rows.schema.features if feature.family.text_candidates()]
+        left = choosing and texts and not any(feature.declared for feature in texts)
+        return [dict(one) for one in texts[0].family.text_candidates()] if left else [{}]
     if not isinstance(text, Mapping):
         wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
         raise errors.bad_setting("text", text, wanted)
@@ -411,27 +415,39 @@ class _Comparison:
         size = (len(grid), n_splits, len(rows.classes), len(rows.classes)) if scoring == "macro_f1" else (0, 0, 0, 0)
         self.confusion = np.zeros(size)
         self.totals: dict[Any, Tally] = {}  # by how they were counted
-        # What each setting says of all tests, one after the other, where it is calibrated before it is judged.
-        n_tested = 0 if method is None else sum(map(len, self.tests))
-        self.scores = np.empty((len(grid), n_tested, len(rows.classes)))
+        self.calibrations: dict[int, Calibration] = {}  # where settings are calibrated before they are judged
+        self._counted: tuple[Any, Groups, Dataset] | None = None  # what was counted last
 
     def run(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting."""
-        by_count: dict[Any, list[int]] = {}
+        parts: dict[Any, list[int]] = {}  # settings that share a count; calibrated, the scores of one model's are held
         for i, settings in enumerate(self.grid):
-            by_count.setdefault(_counting(with_text(self.rows.schema, settings.get("text", {}))), []).append(i)
-        for counting, members in by_count.items():
-            schema, start = with_text(self.rows.schema, self.grid[members[0]].get("text", {})), 0
+            text = settings.get("text", {})
+            counting = _counting(with_text(self.rows.schema, text))
+            parts.setdefault((counting, None if self.method is None else repr(text)), []).append(i)
+        order = list(dict.fromkeys(counting for counting, _ in parts))
+        for (counting, _), members in sorted(parts.items(), key=lambda part: order.index(part[0][0])):
+            said, start = self._room(members), 0
             for each in self.splits:
-                groups = self._round(replace(self.rows, schema=schema), each, members, start)
-                self.totals.setdefault(counting, groups.total)
+                self._round(counting, each, members, start, said)
                 start += len(each.splits)
-        for i, scores in enumerate(self.scores if self.method is not None else ()):
-            calibration = self.calibration(i)
-            assert calibration is not None
-            for split in range(len(self.tests)):
-                self._note(i, split, calibration.log_apply(scores[self._place(split)]))
+            for i, scores in said.items():
+                self._judge(i, scores)
         return self.figures()
+
+    def _room(self, members: list[int]) -> dict[int, Real]:
+        """For what each setting says of all tests, one after the other, where it is calibrated before it is judged."""
+        size = sum(map(len, self.tests)), len(self.rows.classes)
+        return {} if self.method is None else {i: np.empty(size) for i in members}
+
+    def _judge(self, i: int, scores: Real) -> None:
+        """Calibrates a setting by all it says of tests, and notes what that is worth."""
+        rows = np.concatenate(self.tests)
+        assert self.method is not None
+        own = calibrate(self.method, scores, self.rows.labels[rows], self._weights(rows))
+        self.calibrations[i] = own
+        for split in range(len(self.tests)):
+            self._note(i, split, own.log_apply(scores[self._place(split)]))
 
     def figures(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting, of what was noted."""
@@ -447,9 +463,19 @@ class _Comparison:
             return each_f1.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1), accuracies
         return (accuracies if self.scoring == "accuracy" else self.lost.sum(axis=1) / weight), accuracies
 
-    def _round(self, rows: Dataset, each: Round, members: list[int], start: int) -> Groups:
-        groups = Groups.of(rows, each.groups, each.n_groups)
-        encoded = groups.encoded(rows)
+    def _grouped(self, counting: Any, rows: Dataset, each: Round) -> tuple[Groups, Dataset]:
+        """The rows of a round counted group by group, and encoded: once, for settings that come one after the other."""
+        key = (counting, id(each))
+        if self._counted is None or self._counted[0] != key:
+            self._counted = None  # which may be large
+            groups = Groups.of(rows, each.groups, each.n_groups)
+            self._counted = key, groups, groups.encoded(rows)
+            self.totals.setdefault(counting, groups.total)
+        return self._counted[1:]
+
+    def _round(self, counting: Any, each: Round, members: list[int], start: int, said: dict[int, Real]) -> None:
+        rows = replace(self.rows, schema=with_text(self.rows.schema, self.grid[members[0]].get("text", {})))
+        groups, encoded = self._grouped(counting, rows, each)
         workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(each.splits))
 
         def one(number: int) -> None:
@@ -464,13 +490,12 @@ class _Comparison:
                 model = estimate(known, **fitting_prior(chosen, rows.classes, known.classes))
                 model = replace(model, threads=rows.threads // workers or 1)
                 scores = answer(taken, everything, model, "log_posterior")[0]
-                if self.method is None:
-                    self._note(i, start + number, scores)
+                if i in said:
+                    said[i][self._place(start + number)] = scores
                 else:
-                    self.scores[i, self._place(start + number)] = scores
+                    self._note(i, start + number, scores)
 
         each_done(one, len(each.splits), workers)
-        return groups
 
     def _place(self, split: int) -> slice:
         """Where a test stands among all."""
@@ -479,13 +504,6 @@ class _Comparison:
 
     def _weights(self, rows: Int) -> Real:
         return np.ones(len(rows)) if self.rows.weights is None else self.rows.weights[rows]
-
-    def calibration(self, i: int) -> Calibration | None:
-        """What all tests teach of a setting; None where nothing is calibrated."""
-        if self.method is None:
-            return None
-        rows = np.concatenate(self.tests)
-        return calibrate(self.method, self.scores[i], self.rows.labels[rows], self._weights(rows))
 
     def _note(self, i: int, split: int, scores: Real) -> None:
         """What a setting's scores of one test are worth."""
