@@ -236,6 +236,7 @@ def webkb() -> Iterator[Split]:
     return split_texts(texts, labels, LeaveOneGroupOut().split(texts, labels, groups))
 
 
+FEW = {f"newsgroups-{n}": few(n) for n in (20, 100, 300, 1000)}  # if asked for: peers want more
 TEXTS = {
     "newsgroups": newsgroups,
     "lectures": lectures,
@@ -243,7 +244,7 @@ TEXTS = {
     "reviews": reviews,
     "spamassassin": spamassassin,
     "webkb": webkb,
-    **{f"newsgroups-{n}": few(n) for n in (20, 100, 300, 1000)},
+    **FEW,
 }
 DATA: dict[str, Callable[[], Iterator[Split]]] = {
     "adult": adult,
@@ -263,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     print(f"{machine.description()}; {machine.versions()}")
     for every, names in ((LEARNERS, [n for n in DATA if n not in TEXTS]), (TEXT_LEARNERS, list(TEXTS))):
-        names = [name for name in names if name in (options.names or DATA)]
+        names = [name for name in names if name in (options.names or DATA.keys() - FEW)]
         learners = [name for name in every if name in (options.learners or ",".join(every)).split(",")]
         if names:
             print("", line(["data", *learners]), line(["---"] * (len(learners) + 1)), sep="\n")
