@@ -22,6 +22,21 @@ class Weights:
                 row[classes[j]] = values[j]
             self.table[word] = (row, 1.0 if scale is None else scale[i])
 
+    def set_counted(self, pairs, ids, once, common, values):
+        """From the pairs of these words as ``Words.pairs`` gives them; the words that have a count without a value."""
+        starts, classes, occurrences, documents = (each.tolist() for each in pairs)
+        counts, left = documents if once else occurrences, []
+        for i, word in enumerate(ids.tolist()):
+            own = range(starts[i], starts[i + 1])
+            if all(counts[j] in range(len(values)) for j in own):
+                row = [common + default for default in self.default]
+                for j in own:
+                    row[classes[j]] = values[int(counts[j])]
+                self.table[word] = (row, 1.0)
+            else:
+                left.append(word)
+        return left
+
     def skip(self, ids):
         for word in ids.tolist():
             self.table.pop(word, None)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive_weights
 import naive_words as naive
-from banbury._core import Groups, Tokeniser, Words
+from banbury._core import Groups, Tokeniser, Weights, Words
 from test_words import VOCABULARY, assert_pairs, assert_sums, counted, tokeniser
 
 N_CLASSES, N_GROUPS = 3, 4
@@ -118,6 +119,34 @@ def test_pairs_without_a_group_are_those_of_the_other_texts(corpus, group, data)
     for chosen in (list(every), ids, ids[::-1]):
         found = corpus.groups.pairs_without(corpus.total, group, np.array(chosen, np.uint32))
         assert_ids(found, corpus, chosen, expected)
+
+
+@given(corpora(), st.none() | st.integers(0, N_GROUPS - 1), st.booleans(), st.integers(1, 3))
+def test_rows_of_weights_from_counts(corpus, group, once, threads):
+    """With a group left out or none; where counts are real or large, no word has a row."""
+    total, groups, ids = corpus.total, corpus.groups, np.arange(corpus.words.n_ids, dtype=np.uint32)
+    pairs = total.pairs(ids) if group is None else groups.pairs_without(total, group, ids)
+    values, default = np.log(np.arange(4) + 0.5), np.array([0.0, -1.0, 2.0])
+    found, expected = Weights(N_CLASSES, default), naive_weights.Weights(N_CLASSES, default)
+    without = None if group is None else (groups, group)
+    left = found.set_counted(total, ids, once, -3.0, values, threads, without).tolist()
+    whole = np.asarray(corpus.weights or [1.0])
+    if corpus.log or (whole % 1).any() or total.occurrences().value.sum() >= 2**32:
+        assert left == ids.tolist()
+        return
+    assert left == expected.set_counted(pairs, ids, once, -3.0, values)
+    for one, other in zip(found.rows(ids), expected.rows(ids), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_rows_of_weights_from_counts_are_made_once():
+    words, weights = counted([["yes", "no"]], [0], n_classes=1), Weights(1, np.zeros(1))
+    ids, values = np.arange(2, dtype=np.uint32), np.zeros(9)
+    assert weights.set_counted(words, ids[:1], False, 0.0, values, 1).tolist() == []
+    with pytest.raises(ValueError, match="no rows yet"):
+        weights.set_counted(words, ids, False, 0.0, values, 1)
+    with pytest.raises(ValueError, match="those of words"):
+        weights.set_counted(words, ids + 1, False, 0.0, values, 1)
 
 
 @given(corpora(), st.integers(0, N_GROUPS - 1))

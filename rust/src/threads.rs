@@ -89,3 +89,11 @@ pub fn each<T: Send, R: Send>(
     });
     found.into_iter().flatten().collect()
 }
+
+/// Makes a list longer by so many of one value; pages that are new are made by all threads.
+pub fn lengthen<T: Clone + Send + Sync>(threads: usize, all: &mut Vec<T>, more: usize, value: T) {
+    match (threads > 1 && more >= SMALL).then(|| pool(threads)).flatten() {
+        None => all.resize(all.len() + more, value),
+        Some(pool) => pool.install(|| all.par_extend(rayon::iter::repeat_n(value, more))),
+    }
+}

@@ -647,6 +647,22 @@ class Weights:
         scale[i] multiplies what a token of the word adds; 1 if None.
         """
 
+    def set_counted(
+        self,
+        words: Words,
+        ids: Ids,
+        once: bool,
+        common: float,
+        values: Real,
+        threads: int,
+        without: tuple[Groups, int] | None = None,
+    ) -> Ids:
+        """Rows of words that have none: values[n] in a class that has a word n times, in n texts if ``once``; else ``common``.
+
+        ``without`` leaves a group of the texts out. Gives the words that have a count beyond ``values``, or one that is not
+        whole: they still have no row.
+        """
+
     def skip(self, ids: Ids) -> None:
         """These words are outside the vocabulary, as are ids never set."""
 

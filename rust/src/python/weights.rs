@@ -2,9 +2,10 @@
 
 use super::arrays::{Held, Shared, at_least_one, malformed, shaped, size};
 use super::text::Tokeniser;
-use super::words::{HeldTexts, Words, optional};
+use super::words::{Groups, HeldTexts, Words, optional};
 use crate::score::rough;
 use crate::score::words::{self, Counting};
+use crate::words::Counted;
 use crate::words::weights::{self, Given};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -58,6 +59,36 @@ impl Weights {
             values: values.slice(),
         };
         Ok(py.detach(|| self.0.change(|weights| weights.set(&given, threads)))?)
+    }
+
+    #[pyo3(signature = (words, ids, once, common, values, threads, without=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn set_counted<'py>(
+        &self,
+        py: Python<'py>,
+        words: &Words,
+        ids: &Bound<'py, PyAny>,
+        once: bool,
+        common: f64,
+        values: &Bound<'py, PyAny>,
+        threads: i64,
+        without: Option<(Bound<'py, Groups>, i64)>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (threads, words) = (at_least_one(threads)?, words.get(py));
+        let (ids, values) = (Held::new(ids, "ids", 1)?, Held::new(values, "values", 1)?);
+        let without = without.as_ref();
+        let without = without
+            .map(|(groups, group)| Ok::<_, PyErr>((groups.get().get(), size(*group, "group")?)));
+        let counted = Counted {
+            words: &words,
+            without: without.transpose()?,
+            ids: ids.slice(),
+            once,
+            common,
+            values: values.slice(),
+        };
+        let left = py.detach(|| self.0.change(|weights| weights.set_counted(&counted, threads)))?;
+        Ok(left.into_pyarray(py))
     }
 
     fn skip(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<()> {

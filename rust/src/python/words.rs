@@ -266,6 +266,12 @@ fn as_arrays(py: Python<'_>, found: words::Pairs) -> Pairs<'_> {
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Groups(words::Groups);
 
+impl Groups {
+    pub(super) fn get(&self) -> &words::Groups {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl Groups {
     #[new]

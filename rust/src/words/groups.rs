@@ -61,31 +61,30 @@ impl Groups {
         Ok(Groups { parts, size, unit: words.unit(), n_groups, n_ids })
     }
 
-    /// The group in every part.
-    fn group(&self, group: usize) -> Result<impl Iterator<Item = &Group>, Error> {
-        if group >= self.n_groups {
-            return Err(Error::malformed(format!("there is no group {group}")));
-        }
-        Ok(self.parts.iter().map(move |part| &part[group]))
-    }
-
     /// The words of a group, in order.
     pub fn words(&self, group: usize) -> Result<Vec<u32>, Error> {
-        Ok(self.group(group)?.flat_map(|part| part.ids.iter().copied()).collect())
+        self.check_group(group)?;
+        Ok(self.group(group).parts.iter().flat_map(|part| part.ids.iter().copied()).collect())
     }
 
     /// The words that no other group has.
     pub fn gone(&self, total: &Words, group: usize) -> Result<Vec<u32>, Error> {
-        self.check(total)?;
+        self.check(total, group)?;
         let documents = |cell: Cell| cell.counts[1];
         let mut gone = vec![];
-        for part in self.group(group)? {
+        for part in self.group(group).parts {
             let is_gone = |&(at, &id): &(usize, &u32)| {
                 part.cells.of(at).map(documents).eq(total.cells(id).map(documents))
             };
             gone.extend(part.ids.iter().enumerate().filter(is_gone).map(|(_, &id)| id));
         }
         Ok(gone)
+    }
+
+    /// A group that is there, to be looked at.
+    pub(super) fn group(&self, group: usize) -> Reader<'_> {
+        let parts = self.parts.iter().map(|part| &part[group]).collect();
+        Reader { parts, size: self.size, next: 0 }
     }
 
     /// The cells that these words have in all texts but the group's.
@@ -95,24 +94,17 @@ impl Groups {
         group: usize,
         ids: impl Iterator<Item = u32> + Clone,
     ) -> Result<Pairs, Error> {
-        self.check(total)?;
-        let parts: Vec<&Group> = self.group(group)?.collect();
+        self.check(total, group)?;
+        let mut own = self.group(group);
         let left = match self.unit {
             Unit::One => left_of_whole,
             Unit::Part => left_of_parts,
         };
         let cells = ids.clone().map(|id| total.cells(id).len()).sum();
         let mut pairs = Pairs::with_room(ids.size_hint().0, cells);
-        let mut next = 0;
         for id in ids {
-            let part = parts[id as usize / self.size];
-            // Words mostly come one after the other.
-            let at = match part.ids.get(next) {
-                Some(&own) if own == id => Ok(next),
-                _ => part.ids.binary_search(&id),
-            };
-            next = at.map_or_else(|at| at, |at| at + 1);
-            let mut gone = at.into_iter().flat_map(|at| part.cells.of(at)).peekable();
+            let gone = own.find(id).into_iter();
+            let mut gone = gone.flat_map(|(cells, at)| cells.of(at)).peekable();
             for cell in total.cells(id) {
                 let left = match gone.next_if(|gone| gone.class == cell.class) {
                     None => Some(cell),
@@ -127,11 +119,42 @@ impl Groups {
         Ok(pairs)
     }
 
-    fn check(&self, total: &Words) -> Result<(), Error> {
+    /// Whether these words are those of all groups, and this is one of them.
+    pub(super) fn check(&self, total: &Words, group: usize) -> Result<(), Error> {
         demand(
             total.n_ids() == self.n_ids && total.unit() == self.unit,
             "the words must be those of all groups together",
-        )
+        )?;
+        self.check_group(group)
+    }
+
+    fn check_group(&self, group: usize) -> Result<(), Error> {
+        match group < self.n_groups {
+            true => Ok(()),
+            false => Err(Error::malformed(format!("there is no group {group}"))),
+        }
+    }
+}
+
+/// Finds words of a group that are asked for one after the other.
+pub(super) struct Reader<'a> {
+    parts: Vec<&'a Group>,
+    size: usize,
+    next: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Where a word's cells are, if the group has it.
+    #[inline(always)]
+    pub(super) fn find(&mut self, id: u32) -> Option<(&'a Cells, usize)> {
+        let part = self.parts[id as usize / self.size];
+        // Words mostly come one after the other.
+        let at = match part.ids.get(self.next) {
+            Some(&own) if own == id => Ok(self.next),
+            _ => part.ids.binary_search(&id),
+        };
+        self.next = at.map_or_else(|at| at, |at| at + 1);
+        at.ok().map(|at| (&part.cells, at))
     }
 }
 

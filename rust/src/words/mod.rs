@@ -7,6 +7,7 @@
 mod add_up;
 mod algebra;
 mod count;
+mod counted;
 mod grams;
 mod groups;
 mod index;
@@ -20,6 +21,7 @@ pub mod weights;
 
 pub use add_up::Damping;
 pub use count::Batch;
+pub use counted::Counted;
 pub use groups::Groups;
 pub use index::UNKNOWN;
 pub use matrix::{Each, Layout, Matrix, has_twins, plain};

@@ -443,6 +443,12 @@ impl Cells {
         self.spans[id].range().map(cell)
     }
 
+    /// A word's classes and numbers, where those are of 32 bits.
+    #[inline(always)]
+    pub fn narrow(&self, id: usize) -> impl Iterator<Item = (u32, [u32; 2])> + '_ {
+        self.pairs[self.spans[id].range()].iter().map(|pair| (pair.class, pair.lower))
+    }
+
     /// Calls `f` with each of a word's cells: its place among them, its class, and its numbers as doubles. Gives how many there are.
     #[inline(always)]
     pub fn write(&self, id: usize, mut f: impl FnMut(usize, u32, [f64; 2])) -> usize {

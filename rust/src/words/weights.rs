@@ -4,6 +4,7 @@
 //! each row with all that belongs to it in one place, so that the rows of rare words cost one load or two.
 
 use super::UNKNOWN;
+use super::counted::Counted;
 use crate::error::{Error, demand};
 use crate::scale::FARTHEST;
 use crate::threads;
@@ -93,6 +94,70 @@ pub struct Given<'a> {
     pub values: &'a [f64],
 }
 
+/// Rows of words, each by the pairs it has.
+pub trait Rows: Sync {
+    fn ids(&self) -> &[u32];
+    /// How many pairs the i-th has.
+    fn len(&self, i: usize) -> usize;
+    /// Its number in all other classes, to which the class's default is added, and what a token of the word counts.
+    fn common(&self, i: usize) -> [f64; 2];
+    /// Classes, which ascend, and values.
+    fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)>;
+
+    /// Writes it to the lines of a whole row.
+    fn write_whole(&self, i: usize, row: &mut [Line], default: &[f64]) {
+        let [common, scale] = self.common(i);
+        if self.len(i) < default.len() {
+            for (line, default) in row.iter_mut().zip(default.chunks(LANES)) {
+                let line = line.0.iter_mut().zip(default);
+                line.for_each(|(x, default)| *x = common + default);
+            }
+        }
+        for (class, value) in self.pairs(i) {
+            row[class / LANES].0[class % LANES] = value;
+        }
+        if let Some(line) = row.last_mut() {
+            line.0[LANES - 1] = scale;
+        }
+    }
+
+    /// Writes it to numbers that have its size.
+    fn write_pairs(&self, i: usize, numbers: &mut [u64]) {
+        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
+        head.copy_from_slice(&self.common(i).map(f64::to_bits));
+        let (packed, places) = rest.split_at_mut(self.len(i) / 2 + 1);
+        packed.fill(0);
+        packed[0] = self.len(i) as u64;
+        for ((i, (class, value)), place) in (1..).zip(self.pairs(i)).zip(places) {
+            packed[i / 2] |= (class as u64) << (32 * (i % 2));
+            *place = value.to_bits();
+        }
+    }
+}
+
+impl Rows for Given<'_> {
+    fn ids(&self) -> &[u32] {
+        self.ids
+    }
+
+    #[inline(always)]
+    fn len(&self, i: usize) -> usize {
+        (self.starts[i + 1] - self.starts[i]) as usize
+    }
+
+    #[inline(always)]
+    fn common(&self, i: usize) -> [f64; 2] {
+        [self.common[i], self.scale.map_or(1.0, |scale| scale[i])]
+    }
+
+    #[inline(always)]
+    fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
+        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
+        let classes = self.classes[pairs.clone()].iter().map(|&class| class as usize);
+        classes.zip(self.values[pairs].iter().copied())
+    }
+}
+
 /// The room that some rows need.
 struct Need {
     /// One more than the greatest id.
@@ -102,51 +167,6 @@ struct Need {
     /// Whole rows, and numbers of pairs, that there is no room for.
     whole: usize,
     pairs: usize,
-}
-
-/// One of them.
-struct Row<'a> {
-    common: f64,
-    scale: f64,
-    classes: &'a [i32],
-    values: &'a [f64],
-}
-
-impl Row<'_> {
-    /// Writes it to the lines of a whole row.
-    fn write_whole(&self, row: &mut [Line], default: &[f64]) {
-        if self.values.len() == default.len() {
-            for (line, values) in row.iter_mut().zip(self.values.chunks(LANES)) {
-                line.0[..values.len()].copy_from_slice(values);
-            }
-        } else {
-            for (line, default) in row.iter_mut().zip(default.chunks(LANES)) {
-                let line = line.0.iter_mut().zip(default);
-                line.for_each(|(x, default)| *x = self.common + default);
-            }
-            for (&class, &value) in self.classes.iter().zip(self.values) {
-                row[class as usize / LANES].0[class as usize % LANES] = value;
-            }
-        }
-        if let Some(line) = row.last_mut() {
-            line.0[LANES - 1] = self.scale;
-        }
-    }
-
-    /// Writes it to numbers that have its size.
-    fn write_pairs(&self, numbers: &mut [u64]) {
-        let (head, rest) = numbers.split_at_mut(Pairs::HEAD);
-        head.copy_from_slice(&[self.common.to_bits(), self.scale.to_bits()]);
-        let (packed, places) = rest.split_at_mut(self.values.len() / 2 + 1);
-        packed[0] = self.values.len() as u64;
-        packed[1..].fill(0);
-        for (i, &class) in (1..).zip(self.classes) {
-            packed[i / 2] |= (class as u64) << (32 * (i % 2));
-        }
-        for (place, value) in places.iter_mut().zip(self.values) {
-            *place = value.to_bits();
-        }
-    }
 }
 
 /// A row of numbers for each word that is set.
@@ -241,26 +261,45 @@ impl Weights {
     pub fn set(&mut self, given: &Given, threads: usize) -> Result<(), Error> {
         given.check()?;
         let threads = threads::worth(threads, given.values.len());
-        let needs = threads::try_map(threads, given.ids.len().div_ceil(PIECE), |i| {
-            let piece = given.piece(i);
-            piece.check_rows(self.n_classes())?;
-            Ok::<_, Error>(self.need(&piece))
+        let pieces: Vec<Given> =
+            (0..given.ids.len().div_ceil(PIECE)).map(|i| given.piece(i)).collect();
+        let needs = threads::try_map(threads, pieces.len(), |i| {
+            pieces[i].check_rows(self.n_classes())?;
+            Ok::<_, Error>(self.need(&pieces[i]))
         })?;
         self.make_room(&needs)?;
         if self.free_whole.is_empty() && needs.iter().all(|need| need.new) {
-            self.set_new(given, &needs, threads);
+            self.set_new(&pieces, &needs, threads);
             return Ok(());
         }
         for (i, &id) in given.ids.iter().enumerate() {
-            let row = given.row(i);
-            if self.is_whole(row.values.len()) {
-                self.set_whole(id, &row);
+            if self.is_whole(given.len(i)) {
+                self.set_whole(id, given, i);
             } else {
-                self.set_pairs(id, &row);
+                self.set_pairs(id, given, i);
             }
         }
         self.tidy();
         Ok(())
+    }
+
+    /// The same, to words without a row, by what they were counted. Gives those that `counted` has no values of: they still have none.
+    pub fn set_counted(&mut self, counted: &Counted, threads: usize) -> Result<Vec<u32>, Error> {
+        counted.check()?;
+        demand(are_weights(counted.values) && are_weights(&[counted.common]), NOT_A_WEIGHT)?;
+        let threads = threads::worth(threads, counted.ids.len());
+        let (pieces, needs): (Vec<_>, Vec<_>) =
+            threads::map(threads, counted.ids.len().div_ceil(PIECE), |i| {
+                let piece = counted.piece(i * PIECE..counted.ids.len().min((i + 1) * PIECE));
+                let need = self.need(&piece);
+                (piece, need)
+            })
+            .into_iter()
+            .unzip();
+        demand(needs.iter().all(|need| need.new), "words must have no rows yet")?;
+        self.make_room(&needs)?;
+        self.set_new(&pieces, &needs, threads);
+        Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
     }
 
     /// Puts words outside the vocabulary.
@@ -313,10 +352,10 @@ impl Weights {
     }
 
     /// The room that rows need.
-    fn need(&self, given: &Given) -> Need {
+    fn need(&self, rows: &impl Rows) -> Need {
         let mut need = Need { ids: 0, new: true, whole: 0, pairs: 0 };
-        for (&id, ends) in given.ids.iter().zip(given.starts.windows(2)) {
-            let (place, n) = (self.place(id), (ends[1] - ends[0]) as usize);
+        for (i, &id) in rows.ids().iter().enumerate() {
+            let (place, n) = (self.place(id), rows.len(i));
             need.ids = need.ids.max(id as usize + 1);
             need.new &= place == UNKNOWN;
             if self.is_whole(n) {
@@ -353,50 +392,50 @@ impl Weights {
     }
 
     /// The same for words that have no rows yet: the new rows lie one after the other.
-    fn set_new(&mut self, given: &Given, needs: &[Need], threads: usize) {
+    fn set_new<R: Rows>(&mut self, rows: &[R], needs: &[Need], threads: usize) {
         let (old_whole, old_pairs) = (self.whole.len(), self.pairs.len());
         let whole: usize = needs.iter().map(|need| need.whole * self.lines).sum();
         let pairs: usize = needs.iter().map(|need| need.pairs).sum();
-        self.whole.resize(old_whole + whole, Line::default());
-        self.pairs.resize(old_pairs + pairs, 0);
+        threads::lengthen(threads, &mut self.whole, whole, Line::default());
+        threads::lengthen(threads, &mut self.pairs, pairs, 0);
         let mut rest = (&mut self.whole[old_whole..], &mut self.pairs[old_pairs..]);
         let (mut next, mut pieces) = ((old_whole / self.lines, old_pairs), vec![]);
-        for (i, need) in needs.iter().enumerate() {
+        for (rows, need) in rows.iter().zip(needs) {
             let (whole, others) = rest.0.split_at_mut(need.whole * self.lines);
             let (pairs, more) = rest.1.split_at_mut(need.pairs);
-            pieces.push((given.piece(i), next, whole, pairs));
+            pieces.push((rows, next, whole, pairs));
             next = (next.0 + need.whole, next.1 + need.pairs);
             rest = (others, more);
         }
         let (lines, default) = (self.lines, &self.default);
-        let places = threads::each(threads, &mut pieces, |_, (given, next, whole, pairs)| {
+        let places = threads::each(threads, &mut pieces, |_, (rows, next, whole, pairs)| {
             let (mut whole, mut pairs) = (whole.chunks_exact_mut(lines), &mut pairs[..]);
-            let mut places = Vec::with_capacity(given.ids.len());
-            for i in 0..given.ids.len() {
-                let row = given.row(i);
-                if is_whole(row.values.len(), default.len(), lines) {
+            let mut places = Vec::with_capacity(rows.ids().len());
+            for i in 0..rows.ids().len() {
+                if is_whole(rows.len(i), default.len(), lines) {
                     places.push(next.0 as u32);
                     next.0 += 1;
                     if let Some(lines) = whole.next() {
-                        row.write_whole(lines, default);
+                        rows.write_whole(i, lines, default);
                     }
                 } else {
-                    let size = Pairs::size(row.values.len());
+                    let size = Pairs::size(rows.len(i));
                     places.push(MOST + next.1 as u32);
                     next.1 += size;
                     let (own, rest) = std::mem::take(&mut pairs).split_at_mut(size);
-                    row.write_pairs(own);
+                    rows.write_pairs(i, own);
                     pairs = rest;
                 }
             }
             places
         });
-        for (&id, place) in given.ids.iter().zip(places.into_iter().flatten()) {
+        let ids = rows.iter().flat_map(|rows| rows.ids());
+        for (&id, place) in ids.zip(places.into_iter().flatten()) {
             self.places[id as usize] = place;
         }
     }
 
-    fn set_whole(&mut self, id: u32, own: &Row) {
+    fn set_whole(&mut self, id: u32, rows: &impl Rows, i: usize) {
         if self.place(id) >= MOST {
             self.free(id);
             let number = self.free_whole.pop().unwrap_or_else(|| {
@@ -408,11 +447,11 @@ impl Weights {
             self.places[id as usize] = number;
         }
         let from = self.places[id as usize] as usize * self.lines;
-        own.write_whole(&mut self.whole[from..from + self.lines], &self.default);
+        rows.write_whole(i, &mut self.whole[from..from + self.lines], &self.default);
     }
 
-    fn set_pairs(&mut self, id: u32, own: &Row) {
-        let size = Pairs::size(own.values.len());
+    fn set_pairs(&mut self, id: u32, rows: &impl Rows, i: usize) {
+        let size = Pairs::size(rows.len(i));
         let room = match self.room(id) {
             Some(room) if size <= room.len() => {
                 self.lost += room.len() - size;
@@ -426,7 +465,7 @@ impl Weights {
             }
         };
         self.places[id as usize] = MOST + room.start as u32;
-        own.write_pairs(&mut self.pairs[room]);
+        rows.write_pairs(i, &mut self.pairs[room]);
     }
 
     /// Takes a word's row away.
@@ -483,16 +522,6 @@ pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Er
 }
 
 impl Given<'_> {
-    fn row(&self, i: usize) -> Row<'_> {
-        let pairs = self.starts[i] as usize..self.starts[i + 1] as usize;
-        Row {
-            common: self.common[i],
-            scale: self.scale.map_or(1.0, |scale| scale[i]),
-            classes: &self.classes[pairs.clone()],
-            values: &self.values[pairs],
-        }
-    }
-
     /// Some of the rows.
     fn piece(&self, i: usize) -> Self {
         let words = i * PIECE..self.ids.len().min((i + 1) * PIECE);

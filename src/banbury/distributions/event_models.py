@@ -7,7 +7,7 @@ x_w times adds constant[c] + Σ x_w · scale_w · (row_w[c] + base[c]) for class
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,10 +19,11 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
-from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs
+from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, whole_counts
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
+MOST_LOGS = 1 << 16  # counts whose logarithms are looked up
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
 WEIGHING = ("complement", "log_odds")  # models that weigh words and give them no probability
@@ -166,7 +167,8 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
         return WordScores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
     empty = total <= 0
     weights = _core.Weights(words.n_classes, unseen(a, total), len(words.ids))
-    for pairs, counts, scale in weighed:
+    plain = smooth and not isinstance(a, np.ndarray) and not weighed.idf
+    for pairs, counts, scale in set_whole_counts(weights, weighed, a) if plain else weighed:
         if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
             counts = counts[pairs.per_pair(scale > 0)]
             pairs, scale = pairs.only(scale > 0), scale[scale > 0]
@@ -176,6 +178,17 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
         weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values, n_threads(None))
     base = multinomial_base(total, words.n_words)
     return WordScores(weights, base, np.zeros(words.n_classes), full=not empty.any())
+
+
+def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float) -> WeighedWords:
+    """Sets the rows of words whose counts are whole and not too large for a table of logarithms; gives the other words."""
+    words = weighed.words
+    if (counted := whole_counts(words.table)) is None:
+        return weighed
+    table, without = counted
+    logs = np.log(np.arange(min(len(words.ids) + 1, MOST_LOGS), dtype=np.float64) + a)
+    left = weights.set_counted(table, words.ids, weighed.once, float(np.log(a)), logs, n_threads(None), without)
+    return replace(weighed, words=Vocabulary(words.table, left, False))
 
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:

@@ -205,6 +205,15 @@ class AllBut(Learned):
         return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[own], documents[own]
 
 
+def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | None] | None:
+    """What the kernels take for a table's counts: words, and the group that is left out of them; None where they cannot."""
+    if isinstance(table, _core.Words):
+        return table, None
+    if isinstance(table, AllBut) and table.kept is None and table.one is None:
+        return table.total, (table.groups, table.group)
+    return None
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The words kept, by their ids in a table. ``complete``: they are all that the table has.
