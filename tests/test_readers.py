@@ -25,6 +25,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import banbury as bb
 from banbury import errors
 from banbury.readers import Codes, Widened, blocks, delimited, encode, read, read_row
 
@@ -1117,6 +1118,24 @@ def test_reading_may_be_broken_off(tmp_path):
     source = iter(read(written(tmp_path, "t.csv", "a,b\n" + "1,2\n" * 5000)))
     next(source), next(source)
     source.close()
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "8"])
+def test_codes_ahead_of_what_is_read_change_nothing_before_them(tmp_path, monkeypatch, small_blocks, threads):
+    """A thread that parses a later block may find codes there before an earlier block is taken: a word, or what is infinite."""
+    monkeypatch.setenv("BANBURY_THREADS", threads)
+    rows = [f"{i}.5,{'xy'[i % 2]}" for i in range(200)]
+    for at, value in ((50, "1 2"), (70, "007")):
+        rows[at] = f"{value},x"
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["a,b", *rows]))
+    for _ in range(10):
+        with pytest.warns(errors.BanburyWarning, match="reading it as strings"):
+            assert bb.count(path, "b").n_rows == 200
+    path.write_text("\n".join(["a,b", *rows]).replace("1 2", "inf"))
+    for _ in range(10):
+        with pytest.raises(errors.BadValue, match="row 50 of column"):
+            bb.count(path, "b")
 
 
 def test_one_thread_reads_what_two_read(tmp_path, monkeypatch, small_blocks):

@@ -166,10 +166,14 @@ class _DelimitedFile(BlockFile):
 
     def parse(self, block: Block) -> Any:
         batch = self._batch(block)
-        for column in self._codes_among(block):
-            self.types[column] = arrow().string()
-            raise Widened(column, "string")
-        return batch
+        return self._codes_among(block) or batch
+
+    def finished(self, parsed: Any, block: Block) -> Any:
+        """Notes columns of codes in the order of blocks, whichever was parsed first; Widened has reading begin again."""
+        if not isinstance(parsed, list):
+            return parsed
+        self.types |= dict.fromkeys(parsed, arrow().string())
+        raise Widened(parsed[0], "string")
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
