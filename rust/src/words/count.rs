@@ -400,7 +400,7 @@ impl Words {
     fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
         reader.batch.check(self)?;
         reader.batch.check_size(self.n_texts(), self.total())?;
-        let mut touched = vec![];
+        let (before, mut touched) = (self.n_ids(), vec![]);
         reader.units = self.vocabulary.begin(reader.batch.tokeniser);
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
@@ -411,9 +411,12 @@ impl Words {
             let mut found = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
             self.add_found(&mut found, reader.threads)?;
-            gather(&mut touched, &found, self.n_ids());
+            if before > 0 {
+                gather(&mut touched, &found, self.n_ids());
+            }
         }
-        Ok(touched)
+        // Where there were no words, the texts have all that there are now.
+        Ok(if before > 0 { touched } else { (0..self.n_ids() as u32).collect() })
     }
 
     /// Takes texts away again; changes nothing if they are not there.

@@ -78,9 +78,9 @@ impl Words {
         let crowded = self.buckets() > 0 && 2 * (self.cells.len + new) >= pairs;
         let many = MANY * new >= self.cells.len;
         if crowded {
-            self.cells.lay_out_wide(self.n_classes() as u32);
+            self.cells.lay_out_wide(self.n_classes() as u32, threads);
         } else if many {
-            self.cells.lay_out(|id| more[id]);
+            self.cells.lay_out(|id| more[id], threads);
         }
         Ok(crowded || many)
     }

@@ -1,6 +1,7 @@
 //! What is counted per (word, class): only the pairs that occur are held.
 
 use crate::integers::{DIGITS, Int, PARTS, product, value36};
+use crate::threads;
 use std::ops::Range;
 
 /// A number of occurrences, documents or texts, in a [`Unit`]. All of a store add up to less than 2^63.
@@ -394,9 +395,9 @@ impl Cells {
     }
 
     /// Moves all words together, in the order of their numbers, with room for so many cells of each, those to come too.
-    pub fn lay_out_wide(&mut self, room: u32) {
+    pub fn lay_out_wide(&mut self, room: u32, threads: usize) {
         let lengths: Vec<u32> = self.spans.iter().map(|span| span.len).collect();
-        self.lay_out(|id| room - lengths[id]);
+        self.lay_out(|id| room - lengths[id], threads);
         self.wide = room;
     }
 
@@ -541,7 +542,7 @@ impl Cells {
     /// Moves a word to the end, with half as much room again.
     fn make_room(&mut self, id: usize) {
         if self.lost > self.pairs.len() / 4 + Cells::FEW {
-            self.lay_out(|_| 0);
+            self.lay_out(|_| 0, 1);
         }
         let span = self.spans[id];
         let room = span.len + span.len / 2 + 1;
@@ -575,13 +576,13 @@ impl Cells {
     }
 
     /// Moves all words together, in the order of their numbers, with room for so many more cells of each.
-    pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
+    pub fn lay_out(&mut self, more: impl Fn(usize) -> u32, threads: usize) {
         let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
         let places = self.spans.iter().enumerate().map(room).sum();
         if self.len == 0 {
             // There is nothing to move.
-            self.pairs = vec![Pair::default(); places];
-            (self.upper, self.limbs) = (vec![], vec![]);
+            (self.pairs, self.upper, self.limbs) = (vec![], vec![], vec![]);
+            threads::lengthen(threads, &mut self.pairs, places, Pair::default());
             self.resize(places);
             let mut start = 0;
             for (id, span) in self.spans.iter_mut().enumerate() {
@@ -627,9 +628,13 @@ impl Cells {
 
     /// Counts anew what there is, after parts have been added to.
     pub fn settle(&mut self) {
-        self.live = self.spans.iter().filter(|span| span.len > 0).count();
-        self.len = self.spans.iter().map(|span| span.len as usize).sum();
-        let room: usize = self.spans.iter().map(|span| span.room as usize).sum();
+        let (mut live, mut len, mut room) = (0, 0, 0);
+        for span in &self.spans {
+            live += usize::from(span.len > 0);
+            len += span.len as usize;
+            room += span.room as usize;
+        }
+        (self.live, self.len) = (live, len);
         self.lost = self.pairs.len() - room;
     }
 
@@ -741,10 +746,10 @@ mod tests {
             check(&cells);
             let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
             assert_eq!(cells.lost + places, cells.pairs.len());
-            cells.lay_out(|id| id as u32 % 3);
+            cells.lay_out(|id| id as u32 % 3, 1);
             check(&cells);
             let mut wide = cells.clone();
-            wide.lay_out_wide(40);
+            wide.lay_out_wide(40, 1);
             check(&wide);
             assert!(wide.is_wide() && !cells.is_wide());
             wide.grow(60);

@@ -208,8 +208,12 @@ class Objects(Held):
     held: list[Any]
 
     @cached_property
+    def _types(self) -> set[type]:
+        return set(map(type, self.held))
+
+    @cached_property
     def _kind(self) -> Kind:
-        return kind_of(self.held)
+        return kind_of(self.held, self._types)
 
     def kind(self) -> Kind:
         return self._kind
@@ -240,7 +244,7 @@ class Objects(Held):
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
-        types = set(map(type, self.held))
+        types = self._types
         if types <= {str, float, type(None)} and (
             float not in types or all(type(value) is not float or value != value for value in self.held)
         ):
@@ -639,11 +643,14 @@ def _kind_of_type(kind: type) -> Kind:
     return next((name for types, name in KINDS if issubclass(kind, types)), "other")
 
 
-def kind_of(values: Sequence[Any]) -> Kind:
-    """The narrowest kind that holds all the values: integers among floats are floats, numbers among texts texts."""
+def kind_of(values: Sequence[Any], types: set[type] | None = None) -> Kind:
+    """The narrowest kind that holds all the values: integers among floats are floats, numbers among texts texts.
+
+    ``types``: those of the values, if they are known.
+    """
     if isinstance(values, range):
         return "integer"
-    types = set(map(type, values))
+    types = set(map(type, values)) if types is None else types
     if not all(issubclass(each, NEVER_MISSING) for each in types):
         types = {type(value) for value in values if not missing(value)}
     kinds = {_kind_of_type(each) for each in types}
