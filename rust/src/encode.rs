@@ -123,23 +123,23 @@ pub fn too_many() -> Error {
 }
 
 /// The distinct keys of a part of the rows.
-struct Part<K> {
-    keys: Vec<K>,
+pub(crate) struct Part<K> {
+    pub keys: Vec<K>,
     index: Index,
-    first: Vec<i64>,
+    pub first: Vec<i64>,
     counts: Vec<i64>,
     /// More keys came than there are codes.
     full: bool,
 }
 
 impl<K: Key> Part<K> {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Part { keys: vec![], index: Index::default(), first: vec![], counts: vec![], full: false }
     }
 
     /// The code of a key, met `count` times, first at `row`.
     #[inline(always)]
-    fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
+    pub fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
         if self.full {
             return -1;
         }
@@ -159,7 +159,7 @@ impl<K: Key> Part<K> {
         self.counts.push(0);
     }
 
-    fn checked(self) -> Result<Self, Error> {
+    pub fn checked(self) -> Result<Self, Error> {
         if self.full { Err(too_many()) } else { Ok(self) }
     }
 }
@@ -362,7 +362,7 @@ pub fn encode_strings<O: Copy + TryInto<usize> + PartialOrd + Sync>(
 }
 
 /// The bytes without the white space (Python's notion of it in bytes) at both ends.
-fn strip_space(mut bytes: &[u8]) -> &[u8] {
+pub(crate) fn strip_space(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t'..=b'\r', rest @ ..] = bytes {
         bytes = rest;
     }

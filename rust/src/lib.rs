@@ -11,6 +11,7 @@ pub mod columns;
 pub mod encode;
 pub mod error;
 mod exponential;
+pub mod fields;
 pub mod flags;
 pub mod integers;
 pub mod leading;

@@ -56,6 +56,14 @@ def encode_strings(
     ``strip`` takes ASCII white space off both ends first.
     """
 
+def parse_fields(
+    data: NDArray[np.uint8], delimiter: int, quote: int | None, kinds: str, missing: list[bytes]
+) -> list[Real | Int | tuple[Codes, list[tuple[int, int]]]] | None:
+    """The columns of plain lines of text, whose ``kinds`` are "f", "i" (whole numbers) or "s"; None where they are not plain.
+
+    Words are numbered, with the place of each in ``data``; blanks around them do not count. ``missing`` are the texts that mean NaN.
+    """
+
 def encode_objects(values: list[Any]) -> tuple[Codes, Int, Int] | None:
     """The same for a list of str; None and float NaN get -1. Any other object in the list: the answer is None."""
 

@@ -309,7 +309,8 @@ class Model:
         warned = set[str]()
         for batch in batches(source, "scoring"):
             batch.threads = self.threads
-            yield batch, *self._kernel(*self._fitting(batch, warned), want)
+            batch.beside = lambda later: self._kernel(*self._fitting(later, warned), want)
+            yield batch, *(batch.done or batch.beside(batch))
 
     @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
@@ -652,15 +653,17 @@ class Model:
         if n_rows and want != "log_joint":
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
-    def _score(self, n_rows: int, parts: list[tuple[Any, ...]], want: str) -> tuple[NDArray[Any], int]:
-        return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
+    def _score(
+        self, n_rows: int, parts: list[tuple[Any, ...]], want: str, threads: int | None = None
+    ) -> tuple[NDArray[Any], int]:
+        return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         for group in parameters:
             group.check(batch)
         parts = [part for group in parameters for part in group.parts(batch)]
         try:
-            return self._score(batch.n_rows, parts, want)
+            return self._score(batch.n_rows, parts, want, batch.threads)
         except _core.BadValue as bad:
             raise _named(bad, parameters, batch) from None
 

@@ -831,13 +831,21 @@ def summed(table: Table) -> tuple[Tally, int]:
             n_rows += batch.n_rows
             whole, schema = growing[0], growing[0].schema
             lasts = batch.lasting and batch.n_rows >= MANY_ROWS and table.labels.threads > 1
-            for part in parts(table.aligned(batch, schema), schema, table.labels):
+            for part in batch.done or parts(table.aligned(batch, schema), schema, table.labels):
                 if lasts and whole.grows_in_place:
                     behind.start(partial(whole.add, part))
                 else:
                     whole.add(part)
+            if table.labels.by_column and not whole.grows_in_place:
+                batch.beside = partial(_parts_beside, table, whole)
         behind.wait()
     return growing[0].seen, n_rows
+
+
+def _parts_beside(table: Table, whole: Growing, batch: Batch) -> tuple[Part, ...]:
+    """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they are by now."""
+    schema = whole.schema
+    return tuple(parts(table.aligned(batch, schema), schema, replace(table.labels, threads=1)))
 
 
 def of_no_rows(schema: Schema) -> Tally:

@@ -2,6 +2,7 @@
 
 use super::arrays::{Held, Int1, at_least_one, size};
 use crate::encode::{self, Encoded, Index, Key, Strings};
+use crate::fields::{self, Column, Kind};
 use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString};
@@ -76,6 +77,39 @@ pub(super) fn encode_strings<'py>(
         py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
     };
     Ok(encoded(py, found))
+}
+
+#[pyfunction]
+pub(super) fn parse_fields<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+    delimiter: u8,
+    quote: Option<u8>,
+    kinds: &str,
+    missing: Vec<Vec<u8>>,
+) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let data = Held::<u8>::new(data, "data", 1)?;
+    let missing: Vec<&[u8]> = missing.iter().map(Vec::as_slice).collect();
+    let kinds: Vec<_> = kinds
+        .bytes()
+        .map(|kind| match kind {
+            b'f' => Kind::Real,
+            b'i' => Kind::Whole,
+            _ => Kind::Word,
+        })
+        .collect();
+    let bytes = data.slice();
+    let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing));
+    let columns = found.map(|columns| {
+        columns.into_iter().map(|column| match column {
+            Column::Real(numbers) => Ok(numbers.into_pyarray(py).into_any()),
+            Column::Whole(numbers) => Ok(numbers.into_pyarray(py).into_any()),
+            Column::Word(codes, spans) => {
+                Ok((codes.into_pyarray(py), spans).into_pyobject(py)?.into_any())
+            }
+        })
+    });
+    columns.map(Iterator::collect).transpose()
 }
 
 /// Strings are Python's own, so this one keeps the GIL.

@@ -73,6 +73,7 @@ mod _core {
     #[pymodule_export]
     use super::encode::{
         any_leading_zero, checksum, decode_records, encode_objects, encode_records, encode_strings,
+        parse_fields,
     };
     #[pymodule_export]
     use super::integers::{Integers, deviations, parts_of};

@@ -72,7 +72,8 @@ class Batch:
     row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
     are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
     or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown. ``lasting``: columns
-    stay what they are when the next batch is asked for; a list or an array may be written over then.
+    stay what they are when the next batch is asked for; a list or an array may be written over then. ``beside`` is what whoever
+    takes the first batch of a file wants done with each of the others, on the thread that parses it, and ``done`` what came of it.
     """
 
     def __init__(
@@ -89,6 +90,8 @@ class Batch:
         self.aside: frozenset[str] = frozenset()
         self.lasting = False
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
+        self.beside: Callable[[Batch], Any] | None = None
+        self.done: Any = None
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -290,23 +291,33 @@ class BlockFile(Protocol):
         return numbered(self._read(first, blocks))
 
     def _read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
-        yield self._tried(lambda: self.infer(first), first)
-        n_workers = min(n_threads(None), MOST_THREADS)
-        with ThreadPoolExecutor(n_workers + 1) as pool:  # one of them reads
+        yield (batch := self._tried(lambda: self.infer(first), first))
+        n_workers, parse = min(n_threads(batch.threads), MOST_THREADS), partial(self._parsed, batch.beside)
+        with ThreadPoolExecutor(n_workers) as pool, ThreadPoolExecutor(1) as reader:
             waiting: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
             try:
-                coming: Future[Block | None] | None = pool.submit(next, blocks, None)
+                coming: Future[Block | None] | None = reader.submit(next, blocks, None)
                 while coming is not None or waiting:
                     block = None if coming is None else coming.result()
                     if block is not None:
-                        waiting.append((pool.submit(self.parse, block), block))
-                    coming = None if block is None else pool.submit(next, blocks, None)
+                        waiting.append((pool.submit(parse, block), block))
+                    coming = None if block is None else reader.submit(next, blocks, None)
                     if waiting and (block is None or len(waiting) > n_workers):
                         future, parsed = waiting.popleft()
                         yield self._tried(future.result, parsed)
             finally:
                 for future, _ in waiting:
                     future.cancel()
+
+    def _parsed(self, beside: Callable[[Batch], Any] | None, block: Block) -> Any:
+        """The block, parsed, and what is wanted of it done; where that fails or warns, whoever takes it does it again, to say so."""
+        parsed = self.parse(block)
+        if beside is not None and isinstance(parsed, Batch):
+            parsed.threads = 1
+            with contextlib.suppress(errors.BanburyError), errors.overheard() as said:
+                done = beside(parsed)
+                parsed.done = None if said else done
+        return parsed
 
     def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:
         try:

@@ -29,7 +29,7 @@ from banbury.readers.blocks import (
     lines_before,
     reason,
 )
-from banbury.readers.columns import Coded, Column, Empty
+from banbury.readers.columns import Coded, Codes, Column, Empty, Numbers, decoded, regrouped
 from banbury.readers.options import Options, is_mark
 from banbury.readers.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.readers.tables import no_rows
@@ -38,6 +38,7 @@ DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
 
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -60,6 +61,7 @@ class _DelimitedFile(BlockFile):
         self.kinds = options.kinds or {}
         self.types: dict[str, Any] = {}
         self.warned = self.told = False
+        self.plain = ""  # a letter for each column, where blocks are likely to be plain
         self.has_header = options.columns is None if options.header is None else options.header
         mark, comment = '"' if options.quote is None else options.quote, (options.comment or "").encode()
         self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
@@ -153,6 +155,7 @@ class _DelimitedFile(BlockFile):
         return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
 
     def infer(self, block: Block) -> Any:
+        self.plain = ""
         batch = self._batch(block, types := dict[str, Any]())
         self.types = types
         if coded := self._codes_among(block):
@@ -162,9 +165,23 @@ class _DelimitedFile(BlockFile):
             self.told = True
             what = f"the first line of {self.path} is read as the header, and looks like a row: {why}"
             errors.warn(f"{what}. If the file has no header, say header=False, or give columns=[...].")
+        self.plain = self._plain_kinds(batch)
         return batch
 
+    def _plain_kinds(self, batch: Batch) -> str:
+        """A letter for each column, if all hold numbers or few words, which are most often plain; else none."""
+        pa, types = arrow(), self._column_types()
+        letters = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
+        kinds = [letters.get(types.get(name), "") for name in self.names]
+        wide, words = len(kinds) > TOGETHER, [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
+        if wide or not all(kinds) or self.layout.newline != b"\n" or {"text", "list"} & set(self.kinds.values()):
+            return ""
+        few = all(len(batch.codes(name).values) * FEW_WORDS <= batch.n_rows for name in words)
+        return "".join(kinds) if few else ""
+
     def parse(self, block: Block) -> Any:
+        if (plain := self._plain_batch(block)) is not None:
+            return plain
         batch = self._batch(block)
         return self._codes_among(block) or batch
 
@@ -174,6 +191,25 @@ class _DelimitedFile(BlockFile):
             return parsed
         self.types |= dict.fromkeys(parsed, arrow().string())
         raise Widened(parsed[0], "string")
+
+    def _plain_batch(self, block: Block) -> Batch | None:
+        """The block's columns, where all is plain; None where Arrow is needed to read it, or to say what is wrong."""
+        raw, missing = np.frombuffer(block.data, np.uint8), [text.encode() for text in self.missing_values]
+        mark, quote = ord(self.delimiter), ord(self.quote) if self.quote else None
+        found = _core.parse_fields(raw, mark, quote, self.plain, missing) if self.plain else None
+        if not found:
+            return None
+        self._tell_latin_1(block)
+        columns = {name: self._plain_column(each, block) for name, each in zip(self.names, found, strict=True)}
+        return Batch(self.names, len(columns[self.names[0]]), columns, self.named, self.path)
+
+    def _plain_column(self, found: Any, block: Block) -> Column:
+        if isinstance(found, tuple):
+            texts = (decoded(bytes(block.data[start:end])) for start, end in found[1])
+            codes = regrouped(Codes(found[0], 0, []), [None if text in self.missing_values else text for text in texts])
+            return Coded(codes, categorical=False) if codes.values else Empty(len(found[0]))
+        empty = found.dtype.kind == "f" and np.isnan(found[:1]).all() and np.isnan(found).all()
+        return Empty(len(found)) if empty else Numbers(found)
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
@@ -196,11 +232,7 @@ class _DelimitedFile(BlockFile):
 
         ``types`` is filled with the Arrow type of each. A text that is not UTF-8 is taken for Latin-1 when it is looked at.
         """
-        latin_1 = not self.warned and not is_utf8(block.data)
-        if latin_1 and not self.warned:  # another thread may have, meanwhile
-            self.warned = True
-            how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
-            errors.warn(f"{self.path} {how}")
+        self._tell_latin_1(block)
         columns, matrices, n_rows = dict[str, Column](), list[NamedMatrix](), 0
         same: dict[Any, Any] = {}  # one object for each type, however many columns have it
         for table in self._tables(block, self._column_types()):
@@ -212,6 +244,13 @@ class _DelimitedFile(BlockFile):
             columns |= few
         held = PackedColumns(matrices, columns) if matrices else columns
         return Batch(self.names, n_rows, held, self.named, self.path)
+
+    def _tell_latin_1(self, block: Block) -> None:
+        latin_1 = not self.warned and not is_utf8(block.data)
+        if latin_1 and not self.warned:  # another thread may have, meanwhile
+            self.warned = True
+            how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
+            errors.warn(f"{self.path} {how}")
 
     def _columns(self, table: Any) -> Iterator[tuple[str, Column]]:
         for name, array in zip(table.column_names, table.itercolumns(), strict=True):

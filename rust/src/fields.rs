@@ -1,0 +1,384 @@
+//! Lines of delimited text as columns, where all is plain: fields without quotation marks, as many as there are columns, each what
+//! its column holds. Whatever else there may be is left to a parser that knows it.
+
+use crate::encode::{Key, Part, SEED, STEP, mix, strip_space};
+use crate::simd::wide;
+use std::str;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Real,
+    Whole,
+    Word,
+}
+
+/// A column's fields: numbers, a missing one NaN; or the number of each word, and where each word first is in the text.
+#[derive(Debug, PartialEq)]
+pub enum Column {
+    Real(Vec<f64>),
+    Whole(Vec<i64>),
+    Word(Vec<i32>, Vec<[i64; 2]>),
+}
+
+/// The columns of lines that `delimiter` divides; none if they are not plain. A field that is one of `missing`, or is with a blank
+/// before or after it, is a missing number.
+pub fn parse(
+    data: &[u8],
+    delimiter: u8,
+    quote: Option<u8>,
+    kinds: &[Kind],
+    missing: &[&[u8]],
+) -> Option<Vec<Column>> {
+    let quote = quote.unwrap_or(b'\r');
+    let odd = |any: bool, &byte: &u8| any | (byte == b'\r') | (byte == quote);
+    if wide!(data.iter().fold(false, odd))
+        || missing.iter().any(|text| text.iter().any(u8::is_ascii_digit))
+    {
+        return None;
+    }
+    let first = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let n = data.len() / first.max(1);
+    let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, n)).collect();
+    let mut at = 0;
+    while at < data.len() {
+        if data[at] == b'\n' {
+            at += 1;
+            continue;
+        }
+        for (left, fields) in (0..kinds.len()).rev().zip(&mut columns) {
+            let end = fields.take(data, at, delimiter, missing)?;
+            let ends_line = data.get(end).is_none_or(|&byte| byte == b'\n');
+            if ends_line != (left == 0) {
+                return None;
+            }
+            at = end + 1;
+        }
+    }
+    columns.into_iter().map(Fields::finished).collect()
+}
+
+const ONES: u64 = u64::MAX / 255;
+const LOW: u64 = ONES * 127;
+
+/// The high bit of every byte that is this one.
+#[inline(always)]
+fn marks(eight: u64, byte: u8) -> u64 {
+    let differ = eight ^ (ONES * u64::from(byte));
+    !(((differ & LOW) + LOW) | differ | LOW)
+}
+
+/// Where the field that begins at `at` ends.
+#[inline(always)]
+fn end_of(data: &[u8], mut at: usize, delimiter: u8) -> usize {
+    while let Some(&eight) = data.get(at..).and_then(<[u8]>::first_chunk) {
+        let eight = u64::from_le_bytes(eight);
+        let found = marks(eight, delimiter) | marks(eight, b'\n');
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = data.get(at..).unwrap_or_default();
+    let end = rest.iter().position(|&byte| byte == delimiter || byte == b'\n');
+    end.map_or(data.len(), |end| at + end)
+}
+
+enum Fields<'a> {
+    Real(Vec<f64>),
+    Whole(Vec<i64>),
+    Word(Vec<i32>, Part<Word<'a>>),
+}
+
+impl<'a> Fields<'a> {
+    fn new(kind: Kind, n: usize) -> Self {
+        match kind {
+            Kind::Real => Fields::Real(Vec::with_capacity(n)),
+            Kind::Whole => Fields::Whole(Vec::with_capacity(n)),
+            Kind::Word => Fields::Word(Vec::with_capacity(n), Part::new()),
+        }
+    }
+
+    /// Takes the field that begins at `at`; where it ends.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        data: &'a [u8],
+        at: usize,
+        delimiter: u8,
+        missing: &[&[u8]],
+    ) -> Option<usize> {
+        if let Fields::Real(numbers) = self
+            && let Some((number, end)) = short(data, at, delimiter)
+        {
+            numbers.push(number);
+            return Some(end);
+        }
+        let end = end_of(data, at, delimiter);
+        let field = data.get(at..end)?;
+        match self {
+            Fields::Real(numbers) => numbers.push(match real(field) {
+                Some(number) => number,
+                None if is_missing(field, missing) => f64::NAN,
+                None => return None,
+            }),
+            Fields::Whole(numbers) => numbers.push(whole(field)?),
+            Fields::Word(codes, part) => {
+                let blank = |byte: &&u8| matches!(byte, b' ' | b'\t'..=b'\r');
+                let start = at + field.iter().take_while(blank).count();
+                codes.push(part.code(Word(strip_space(field)), start, 1));
+            }
+        }
+        Some(end)
+    }
+
+    fn finished(self) -> Option<Column> {
+        Some(match self {
+            Fields::Real(numbers) => Column::Real(numbers),
+            Fields::Whole(numbers) => Column::Whole(numbers),
+            Fields::Word(codes, part) => {
+                let part = part.checked().ok()?;
+                let ends = part.first.iter().zip(&part.keys);
+                Column::Word(codes, ends.map(|(&at, key)| [at, at + key.0.len() as i64]).collect())
+            }
+        })
+    }
+}
+
+/// A word; a short one is hashed and compared by its ends, which overlap.
+#[derive(Clone, Copy)]
+struct Word<'a>(&'a [u8]);
+
+impl Word<'_> {
+    /// The first and the last bytes, which are all there are; none of a word that is longer, or very short.
+    #[inline(always)]
+    fn ends(self) -> Option<(u64, u64)> {
+        let four = |four: &[u8; 4]| u64::from(u32::from_le_bytes(*four));
+        match self.0.len() {
+            8..=16 => Some((
+                u64::from_le_bytes(*self.0.first_chunk()?),
+                u64::from_le_bytes(*self.0.last_chunk()?),
+            )),
+            4..8 => Some((four(self.0.first_chunk()?), four(self.0.last_chunk()?))),
+            _ => None,
+        }
+    }
+}
+
+impl Eq for Word<'_> {}
+impl PartialEq for Word<'_> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        match (self.0.len() == other.0.len(), self.ends()) {
+            (true, Some(ends)) => other.ends() == Some(ends),
+            (alike, _) => alike && self.0 == other.0,
+        }
+    }
+}
+
+impl Key for Word<'_> {
+    #[inline(always)]
+    fn hash(self) -> u64 {
+        match self.ends() {
+            Some((first, last)) => mix(first ^ SEED, last ^ STEP ^ self.0.len() as u64),
+            None => self.0.hash(),
+        }
+    }
+}
+
+/// The sign and the digits of a number; none where it begins as a code such as 007 does, or as no number does.
+#[inline(always)]
+fn digits_of(field: &[u8]) -> Option<(bool, &[u8])> {
+    let mut field = field;
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = field {
+        field = rest;
+    }
+    let (negative, digits) = match field {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, field),
+    };
+    match digits {
+        [b'0', b'0'..=b'9' | b'x' | b'X', ..] => None,
+        [b'0'..=b'9', .., b'0'..=b'9'] | [b'0'..=b'9'] => Some((negative, digits)),
+        _ => None,
+    }
+}
+
+/// Digits that 64 bits hold whatever they are; a point takes the place of one.
+const MOST_DIGITS: usize = 19;
+/// Powers of ten that doubles hold.
+const POWERS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// The double of a number of up to eight digits and a point, without a sign, and where it ends; none if it is anything else.
+#[inline(always)]
+fn short(data: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
+    let eight = u64::from_le_bytes(*data.get(at..)?.first_chunk()?);
+    let ends = marks(eight, delimiter) | marks(eight, b'\n');
+    let length = ends.trailing_zeros() / 8;
+    let point = (marks(eight, b'.') & ends.wrapping_sub(1)).trailing_zeros() / 8;
+    if length == 0 || length > 7 || point == 0 || point + 1 == length {
+        return None;
+    }
+    let aligned = eight << (8 * (8 - length));
+    // Digits before the point move up by one into its place.
+    let (digits, n_after) = if point < length {
+        let place = 8 * (8 - length + point);
+        let before = aligned & !(u64::MAX << place);
+        (before << 8 | aligned & (u64::MAX << 8 << place), length - point - 1)
+    } else {
+        (aligned, 0)
+    };
+    let filled = 8 * (8 - length + u32::from(point < length));
+    let digits = digits ^ (ONES * u64::from(b'0') & u64::MAX << filled);
+    let beyond = ((digits & LOW) + ONES * (128 - 10) | digits) & !LOW;
+    let code = length > 1 && eight & 255 == u64::from(b'0') && point != 1;
+    if beyond != 0 || code {
+        return None;
+    }
+    let pairs = digits * 10 + (digits >> 8);
+    let fours = (pairs & 0x00ff_00ff_00ff_00ff) * 100 + ((pairs >> 16) & 0x00ff_00ff_00ff_00ff);
+    let number = (fours & 0xffff) * 10_000 + ((fours >> 32) & 0xffff);
+    Some((number as f64 / POWERS[n_after as usize], at + length as usize))
+}
+
+/// The double nearest to a decimal number. Of two that doubles hold exactly, the quotient is rounded once.
+#[inline(always)]
+fn real(field: &[u8]) -> Option<f64> {
+    let (negative, digits) = digits_of(field)?;
+    let (mut number, mut point) = (0u64, digits.len() - 1);
+    for (at, &byte) in digits.iter().take(MOST_DIGITS).enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            number = 10 * number + u64::from(digit);
+        } else if byte == b'.' && point == digits.len() - 1 {
+            point = at;
+        } else {
+            return slowly(digits, negative);
+        }
+    }
+    let n_after = digits.len() - 1 - point;
+    if digits.len() > MOST_DIGITS || number >= 1 << 53 || n_after >= POWERS.len() {
+        return slowly(digits, negative);
+    }
+    let number = number as f64 / POWERS[n_after];
+    Some(if negative { -number } else { number })
+}
+
+#[cold]
+fn slowly(digits: &[u8], negative: bool) -> Option<f64> {
+    let number: f64 = str::from_utf8(digits).ok()?.parse().ok()?;
+    number.is_normal().then_some(if negative { -number } else { number })
+}
+
+#[inline(always)]
+fn whole(field: &[u8]) -> Option<i64> {
+    let (negative, digits) = digits_of(field)?;
+    if digits.len() >= MOST_DIGITS {
+        return None;
+    }
+    let mut number = 0;
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = 10 * number + i64::from(digit);
+    }
+    Some(if negative { -number } else { number })
+}
+
+#[cold]
+fn is_missing(field: &[u8], missing: &[&[u8]]) -> bool {
+    let later = field.strip_prefix(b" ").unwrap_or(field);
+    let without = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b" "));
+    [field, later, &field[..without(field)], &later[..without(later)]]
+        .iter()
+        .any(|text| missing.contains(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Kind; 3] = [Kind::Real, Kind::Whole, Kind::Word];
+
+    fn parsed(text: &str) -> Option<Vec<Column>> {
+        parse(text.as_bytes(), b',', Some(b'"'), &ALL, &[b"", b"NA"])
+    }
+
+    #[test]
+    fn plain_lines_are_columns() {
+        let text = "1.5,2, a \n\n-0.25,-3,b\n 1e3 ,18,a";
+        let columns = vec![
+            Column::Real(vec![1.5, -0.25, 1000.0]),
+            Column::Whole(vec![2, -3, 18]),
+            Column::Word(vec![0, 1, 0], vec![[7, 8], [20, 21]]),
+        ];
+        assert_eq!(parsed(text), Some(columns));
+        let Some(columns) = parsed(" NA,1,a\n,1,a\n") else { panic!() };
+        let Column::Real(numbers) = &columns[0] else { panic!() };
+        assert!(numbers.iter().all(|number| number.is_nan()) && numbers.len() == 2);
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_alone() {
+        for line in [
+            "1,2",
+            "1,2,a,b",
+            "\"1\",2,a",
+            "1,2,a\r",
+            "007,2,a",
+            "1,07,a",
+            "0x1F,2,a",
+            ".5,2,a",
+            "5.,2,a",
+            "+5,2,a",
+            "1.5,2.5,a",
+            "1,,a",
+            "1.2.3,2,a",
+            "inf,2,a",
+            "1e999,2,a",
+            "x,2,a",
+            "-,2,a",
+            "1,2,",
+        ] {
+            assert_eq!(parsed(line).is_none(), line != "1,2,", "{line}");
+        }
+        assert_eq!(parse(b"1", b',', None, &[Kind::Real], &[b"-9"]), None);
+    }
+
+    #[test]
+    fn short_numbers_are_what_they_say() {
+        for text in
+            ["0", "7", "10", "0.5", "51.1743", "60.3", "1234567", "123.456", "0.00001", "9.99999"]
+        {
+            let line = format!("{text},abcdefgh");
+            let expected = Some((text.parse().unwrap(), text.len()));
+            assert_eq!(short(line.as_bytes(), 0, b','), expected, "{text}");
+        }
+        for text in [
+            "", ".5", "5.", "00", "01", "00.5", "1.2.3", "1a", " 1", "1 ", "-1", "1e3", "12345678",
+            "1:2", "1/2",
+        ] {
+            assert_eq!(short(format!("{text},abcdefgh").as_bytes(), 0, b','), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_rounded_once() {
+        for text in [
+            "0.1",
+            "51.1743",
+            "9007199254740993",
+            "123456789.123456789",
+            "1.7976931348623157e308",
+            "3.14159265358979323846",
+        ] {
+            let Some(columns) = parse(text.as_bytes(), b',', None, &[Kind::Real], &[]) else {
+                panic!("{text}")
+            };
+            assert_eq!(columns, [Column::Real(vec![text.parse().unwrap()])]);
+        }
+    }
+}
