@@ -102,6 +102,21 @@ def encode_strings(offsets, data, valid, valid_offset, strip):
     return encode(values)
 
 
+def parse_fields(data, delimiter, kinds, missing):
+    """Of lines that are plain."""
+    rows = [line.split(delimiter) for line in data.split(b"\n") if line]
+    columns = []
+    for kind, fields in zip(kinds, zip(*rows, strict=True), strict=True):
+        if kind == "s":
+            words = [field.strip() for field in fields]
+            columns.append((encode(words)[0], list(dict.fromkeys(words))))
+        elif kind == "i":
+            columns.append([int(field) for field in fields])
+        else:
+            columns.append([math.nan if field.strip() in missing else float(field) for field in fields])
+    return columns
+
+
 def encode_objects(values):
     if not all(isinstance(v, str) or v is None or (isinstance(v, float) and math.isnan(v)) for v in values):
         return None

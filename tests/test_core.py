@@ -161,6 +161,47 @@ def test_encode_strings(dtype, strip, valid_offset, threads):
     assert tuple(a.tolist() for a in found) == expected
 
 
+NUMBERS = [
+    b"0",
+    b"0.5",
+    b" 51.1743",
+    b"-3",
+    b"-0.001",
+    b"1e-7",
+    b"12345678.9",
+    b"0.1234567890123456789",
+    b"",
+    b"NA",
+    b"-0",
+]
+WORDS = [
+    *(text for text in STRINGS if not text.strip(b" spamhleongrtit\xc3\xa9")),
+    b"spams",
+    b"eightong",
+    b"longerthanhere",
+    b"",
+]
+
+
+@pytest.mark.parametrize("delimiter", [b",", b"\t", b" "])
+def test_parse_fields(delimiter):
+    rng = np.random.default_rng(4)
+    drawn = [[each[i] for i in rng.integers(0, len(each), 5000)] for each in (NUMBERS, WORDS)]
+    drawn += [[b"%d" % number for number in rng.integers(-(10**17), 10**17, 5000) // 10 ** rng.integers(0, 17, 5000)]]
+    places = rng.integers(1, 9, 5000).tolist()
+    drawn += [[b"%.*f" % (digits, x) for digits, x in zip(places, rng.normal(size=5000) * 99, strict=True)]]
+    columns = [[field.replace(delimiter, b"") for field in column] for column in drawn]
+    lines = [delimiter.join(row) for row in zip(*columns, strict=True)]
+    data, missing = b"\n\n".join(lines), [b"", b"NA"]
+    found = _core.parse_fields(np.frombuffer(data, np.uint8), ord(delimiter), ord('"'), "fsif", missing)
+    expected = naive.parse_fields(data, delimiter, "fsif", missing)
+    for mine, theirs in zip(found, expected, strict=True):
+        if isinstance(mine, tuple):
+            assert (mine[0].tolist(), [data[a:b] for a, b in mine[1]]) == theirs
+        else:
+            assert mine.tobytes() == np.array(theirs).tobytes()
+
+
 def test_encode_no_strings():
     found = _core.encode_strings(np.zeros(1, np.int32), np.zeros(0, np.uint8), None, 0, False, 1)
     assert [len(a) for a in found] == [0, 0, 0]

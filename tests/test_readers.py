@@ -27,6 +27,9 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import errors
+
+
+from banbury import _core, errors
 from banbury.readers import Codes, Widened, blocks, delimited, encode, read, read_row
 
 # The same rows, through every route.
@@ -1563,3 +1566,32 @@ def test_a_few_blocks_are_read_ahead_and_no_more(tmp_path, monkeypatch, threads)
         n_rows += batch.n_rows
     assert n_rows == 9000
     assert done == n_cut > 50
+
+
+ODD_ROWS = {
+    "plain": "1.5,3,a,yes",
+    "quoted": '1.5,3,"a",yes',
+    "code": "007,3,a,yes",
+    "windows": "1.5,3,a,yes\r",
+    "missing": " NA ,3, a ,no",
+    "blank": "\n",
+    "Latin-1": "1.5,3,ä,no",
+}
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS)
+@pytest.mark.filterwarnings("ignore::banbury.errors.BanburyWarning")
+def test_blocks_are_the_same_whoever_parses_and_counts_them(odd, tmp_path, monkeypatch):
+    """Our parser leaves to Arrow's what is not plain; threads that parse also count and score."""
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 12)
+    rows = [f"{i % 97 / 8 - 5},{i % 13},{'abc'[i % 3]},{'yes' if i % 7 else 'no'}" for i in range(3000)]
+    rows[2000] = ODD_ROWS[odd]
+    path = tmp_path / "rows.csv"
+    path.write_bytes("\n".join(["x,n,word,answer", *rows]).encode("latin-1"))
+    tallies = [bb.count(path, "answer", threads=threads) for threads in (1, 2, 5)]
+    answers = [bb.estimate(tally).posterior(path) for tally in tallies]
+    monkeypatch.setattr(_core, "parse_fields", lambda *_: None)
+    monkeypatch.setattr(blocks.BlockFile, "_parsed", lambda file, _, block: file.parse(block))
+    expected = bb.count(path, "answer")
+    assert all(tally == expected for tally in tallies)
+    assert all((answer == bb.estimate(expected).posterior(path)).all() for answer in answers)

@@ -61,7 +61,7 @@ def parse_fields(
 ) -> list[Real | Int | tuple[Codes, list[tuple[int, int]]]] | None:
     """The columns of plain lines of text, whose ``kinds`` are "f", "i" (whole numbers) or "s"; None where they are not plain.
 
-    Words are numbered, with the place of each in ``data``; blanks around them do not count. ``missing`` are the texts that mean NaN.
+    Words are numbered, with the place of each in ``data``; blanks around them do not count. ``missing`` texts mean NaN.
     """
 
 def encode_objects(values: list[Any]) -> tuple[Codes, Int, Int] | None:

@@ -73,7 +73,7 @@ class Batch:
     are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
     or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown. ``lasting``: columns
     stay what they are when the next batch is asked for; a list or an array may be written over then. ``beside`` is what whoever
-    takes the first batch of a file wants done with each of the others, on the thread that parses it, and ``done`` what came of it.
+    takes a file's first batch wants done with each of the others, on the thread that parses it, and ``done`` what came of it.
     """
 
     def __init__(

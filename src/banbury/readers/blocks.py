@@ -310,7 +310,7 @@ class BlockFile(Protocol):
                     future.cancel()
 
     def _parsed(self, beside: Callable[[Batch], Any] | None, block: Block) -> Any:
-        """The block, parsed, and what is wanted of it done; where that fails or warns, whoever takes it does it again, to say so."""
+        """The block, parsed, and what is wanted of it done; where that fails or warns, whoever takes it does it again."""
         parsed = self.parse(block)
         if beside is not None and isinstance(parsed, Batch):
             parsed.threads = 1
