@@ -26,9 +26,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banbury as bb
-from banbury import errors
-
-
 from banbury import _core, errors
 from banbury.readers import Codes, Widened, blocks, delimited, encode, read, read_row
 
