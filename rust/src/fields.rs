@@ -230,8 +230,8 @@ fn short(data: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
         (aligned, 0)
     };
     let filled = 8 * (8 - length + u32::from(point < length));
-    let digits = digits ^ (ONES * u64::from(b'0') & u64::MAX << filled);
-    let beyond = ((digits & LOW) + ONES * (128 - 10) | digits) & !LOW;
+    let digits = digits ^ ((ONES * u64::from(b'0')) & (u64::MAX << filled));
+    let beyond = (((digits & LOW) + ONES * (128 - 10)) | digits) & !LOW;
     let code = length > 1 && eight & 255 == u64::from(b'0') && point != 1;
     if beyond != 0 || code {
         return None;
