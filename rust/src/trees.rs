@@ -5,6 +5,7 @@
 use crate::error::{Error, demand};
 use crate::logarithm::ln;
 use crate::simd::wide;
+use crate::threads;
 
 /// Levels of halves; what is left then is split into its cells.
 const DEPTH: usize = 9;
@@ -152,6 +153,134 @@ pub fn shares(
         shares.push(share);
     }
     Ok(shares)
+}
+
+/// Trees of columns, and the rows of their cells: `[level][cell]` of one column after that of another, and `[cell][class]`.
+#[derive(Debug)]
+pub struct Forest<'a> {
+    trees: Vec<(Vec<&'a [i64]>, Cells<'a>)>,
+    classes: usize,
+}
+
+impl<'a> Forest<'a> {
+    pub fn new(
+        levels: &'a [i64],
+        depths: &[i64],
+        sizes: &[i64],
+        cells: Cells<'a>,
+    ) -> Result<Self, Error> {
+        let (mut levels, mut rows, classes) = (levels, cells.rows, cells.n_classes);
+        let mut trees = vec![];
+        demand(depths.len() == sizes.len(), "each tree must have levels and cells")?;
+        for (&depth, &size) in depths.iter().zip(sizes) {
+            let (depth, size) = (depth.max(0) as usize, size.max(0) as usize);
+            let fits = levels.len() >= depth * size && rows.len() >= size * classes;
+            demand(fits, "trees have more cells than there are")?;
+            let (own, others) = levels.split_at(depth * size);
+            let (mine, rest) = rows.split_at(size * classes);
+            let each = (0..depth).map(|level| &own[level * size..(level + 1) * size]);
+            trees.push((each.collect(), Cells { rows: mine, n_classes: classes }));
+            (levels, rows) = (others, rest);
+        }
+        demand(levels.is_empty() && rows.is_empty(), "there are more cells than trees have")?;
+        Ok(Forest { trees, classes })
+    }
+
+    /// P(class | cell), `[cell][class]`, or without one row of each class in turn, `[cell][own class][class]`; after the cells
+    /// of each tree the prior, for values that are in none. Each tree has two strengths.
+    pub fn shares(
+        &self,
+        strengths: &[f64],
+        prior: &[f64],
+        left_out: bool,
+        threads: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let (strengths, _) = strengths.as_chunks::<2>();
+        demand(strengths.len() == self.trees.len(), "each tree must have strengths")?;
+        let unknown = prior.repeat(if left_out { self.classes } else { 1 });
+        let found = threads::try_map(self.worth(threads), self.trees.len(), |t| {
+            let (levels, cells) = &self.trees[t];
+            let mut every = shares(levels, *cells, strengths[t], prior, left_out)?;
+            let mut last = every.pop().unwrap_or_default();
+            last.extend(&unknown);
+            Ok::<_, Error>(last)
+        })?;
+        Ok(found.concat())
+    }
+
+    /// How much likelier rows are under the strengths that are best for them than by the prior alone.
+    pub fn gains(
+        &self,
+        told_apart: &[bool],
+        prior: &[f64],
+        threads: usize,
+    ) -> Result<Vec<f64>, Error> {
+        demand(told_apart.len() == self.trees.len(), "each tree is told apart or not")?;
+        threads::try_map(self.worth(threads), self.trees.len(), |t| {
+            let (levels, cells) = &self.trees[t];
+            Ok(strengths(levels, *cells, prior, told_apart[t])?.1)
+        })
+    }
+
+    fn worth(&self, threads: usize) -> usize {
+        threads::worth(threads, self.trees.iter().map(|(_, cells)| cells.rows.len() * 8).sum())
+    }
+}
+
+/// A tree with the strengths of its first level and of the others.
+pub type Grown = (Vec<Vec<i64>>, [f64; 2]);
+
+/// The tree of a column of numbers by halves alone; and the one that cuts which tell the classes apart come first in, where
+/// these gain more than it costs to name them. `totals` are the rows of each leaf.
+pub fn grown(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<(Grown, Option<Grown>), Error> {
+    let chosen = |levels: &[Vec<i64>], told_apart: bool| {
+        let levels: Vec<&[i64]> = levels.iter().map(Vec::as_slice).collect();
+        strengths(&levels, cells, prior, told_apart)
+    };
+    let plain = halved(totals, None)?;
+    let (own, gain) = chosen(&plain, false)?;
+    let cuts = cuts(cells);
+    let mut told = None;
+    if !cuts.is_empty() {
+        let first: Vec<i64> =
+            (0..cells.len()).map(|cell| cuts.partition_point(|&cut| cut <= cell) as i64).collect();
+        let levels = halved(totals, Some(&first))?;
+        let (own, more) = chosen(&levels, true)?;
+        let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
+        told = (more - gain > cost).then_some((levels, own));
+    }
+    Ok(((plain, own), told))
+}
+
+/// The leaf of each bin of numbers, in order: bins as they are where they are few, or joined to leaves of equally many rows.
+pub fn quantiles(totals: &[f64], most: usize) -> Vec<i64> {
+    let n = totals.len();
+    if n <= most {
+        return (0..n as i64).collect();
+    }
+    let mut below = totals.to_vec();
+    (1..n).for_each(|bin| below[bin] += below[bin - 1]);
+    let mut begins = vec![0; n];
+    for part in 1..most {
+        let rows = below[n - 1] * part as f64 / most as f64;
+        let end = below.partition_point(|&sum| sum < rows);
+        if end < n - 1 {
+            begins[end + 1] = 1;
+        }
+    }
+    (1..n).for_each(|bin| begins[bin] += begins[bin - 1]);
+    begins
+}
+
+/// Rows of nodes, `[node][class]`, from those of cells, each of which is in one.
+pub fn grouped(cells: Cells, nodes: &[i64]) -> Vec<f64> {
+    let (k, size) = (cells.n_classes, nodes.iter().max().map_or(0, |&node| node as usize + 1));
+    let mut sums = vec![0.0; size * k];
+    for (own, &node) in cells.rows.chunks_exact(k).zip(nodes) {
+        let sums = &mut sums[node as usize * k..(node as usize + 1) * k];
+        sums.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+    }
+    sums
 }
 
 type Lanes = [f64; STRENGTHS.len()];

@@ -229,8 +229,28 @@ def cuts_of(cells: Real) -> list[int]:
     discretization of continuous-valued attributes for classification learning* (1993).
     """
 
-def tree_levels(rows: Real, first: Int | None) -> list[Int]:
-    """Of each level the node of every cell, each node halved by rows; below a first level, if there is one."""
+def leaves_of(bins: Real, totals: Real, sizes: Int, most: int, threads: int) -> list[tuple[Int, Real]]:
+    """Of each column the leaf of every bin, ``most`` at most and of equally many rows, and rows per leaf and class.
+
+    ``bins`` are rows per bin and class, of all columns one below the other; ``totals`` their sums, ``sizes`` the bins of each.
+    """
+
+def trees_of(
+    cells: Real, totals: Real, sizes: Int, priors: Real, threads: int
+) -> list[tuple[tuple[Int, tuple[float, float]], tuple[Int, tuple[float, float]] | None]]:
+    """Of each column the tree of halves, (levels, cells), and its strengths; the same of a tree whose first level tells the
+    classes apart, where that gains more than it costs. ``cells`` are rows per leaf and class, of all columns."""
+
+Trees = tuple[Int, Int, Int]
+
+def forest_shares(trees: Trees, cells: Real, strengths: Real, prior: Real, left_out: bool, threads: int) -> Real:
+    """P(class | cell) of all columns, (cells, classes), or (cells, own class, classes); after each column's cells the prior.
+
+    ``trees``: levels of all columns, one after the other, how many each has, and how many cells. ``strengths`` are two of each.
+    """
+
+def forest_gains(trees: Trees, cells: Real, told_apart: Sequence[bool], prior: Real, threads: int) -> Real:
+    """How much likelier the rows of each column, each left out, are by its tree than by the prior alone."""
 
 def tree_shares(
     levels: Sequence[Int], cells: Real, strengths: tuple[float, float], prior: Real, left_out: bool
@@ -247,14 +267,20 @@ def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDAr
 
 Lookups = tuple[NDArray[np.uint32], Int, Int, list[NDArray[np.uint32]], list[NDArray[np.uint32]], Int]
 
+def count_cells(
+    codes: NDArray[np.uint32], sizes: Int, labels: Codes, weights: Real, n_classes: int, threads: int
+) -> Real:
+    """What rows of each class weigh in the cells of all columns, (cells, C); a code that is the number of cells is in none."""
+
 def weighed_scores(
     lookups: Lookups, table: Real, weights: Real, intercepts: Real, own: Codes | None, threads: int
 ) -> Real:
     """intercepts + Σ weight · what a term's cell says, (n, C).
 
-    ``lookups``: the cells of rows (n, columns), and of each term its column, another column or -1, the cell of each code of the
-    one, what a code of the other adds to it, and the number of its cells. ``table`` has the cells of all terms, a number for
-    each class; with ``own``, the class of each row, a number for each class the row may have, and each class.
+    ``lookups``: the cells of rows (n, columns), and of each column or pair the column, another or -1, the cell of each code of
+    the one on every level, what a code of the other adds to it, and the number of cells of each level, which is a term.
+    ``table`` has the cells of all terms, a number for each class; with ``own``, the class of each row, a number for each class
+    the row may have, and each class.
     """
 
 def evidence_of_rows(
@@ -267,25 +293,22 @@ def weighed_slope(
 ) -> tuple[float, Real]:
     """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``evidence_of_rows`` has it."""
 
-def correct(
-    lookups: Lookups,
-    labels: Codes,
-    strengths: Real,
-    offsets: Real,
-    variances: Real,
-    orders: Sequence[NDArray[np.uint32]],
-    mu: Real,
-    table: Real,
-) -> float:
-    """Passes of dual coordinate ascent, in place; the mean change of μ, (n, C), in the last. ``table`` is (cells of all, C)."""
+Corrected = tuple[Codes, Real, Real, Sequence[NDArray[np.uint32]], float]
+
+def correct(lookups: Lookups, variances: Real, rows: Corrected, mu: Real, table: Real) -> None:
+    """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place.
+
+    ``rows``: labels, C times weights, offsets, the order of each pass, and the mean change of μ at which passes end.
+    """
 
 def alike_rows(lookups: Lookups, variances: Real, threads: int) -> Real:
     """Σ s² over the terms of which two rows share the cell, (n, n)."""
 
-def correct_alike(
-    alike: Real, labels: Codes, strengths: Real, offsets: Real, order: NDArray[np.uint32], mu: Real
-) -> float:
-    """A pass of ``correct`` by what rows have in common, (n, n): it improves μ, (n, C), and answers the mean change."""
+def correct_alike(alike: Real, rows: Corrected, mu: Real) -> None:
+    """The same by what rows have in common, (n, n); it improves μ."""
+
+def folded(lookups: Lookups, table: Real) -> Real:
+    """The numbers of all levels, (cells of all, C), summed up for the cells of each column's, or pair's, last level."""
 
 def spread(lookups: Lookups, variances: Real, surprise: Real) -> Real:
     """Corrections, (cells of all, C), by what rows surprised by, C (y − μ), (n, C)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,6 +48,28 @@ def each_done(work: Callable[[int], T], n: int, workers: int) -> list[T]:
         return [work(number) for number in range(n)]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(errors.led_from_here(work), range(n)))
+
+
+class OneBlasThread:
+    """Keeps NumPy's and SciPy's algebra to one thread meanwhile: its threads wait by turning round, on processors that ours use,
+    and sums would depend on how many they are. Of several that overlap the first sets the limit and the last lifts it."""
+
+    _lock, _within = Lock(), 0
+    _limit: Any = None
+
+    def __enter__(self) -> None:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it along
+
+        with self._lock:
+            if not OneBlasThread._within:
+                OneBlasThread._limit = threadpool_limits(1, "blas")
+            OneBlasThread._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            OneBlasThread._within -= 1
+            if not OneBlasThread._within:
+                OneBlasThread._limit.restore_original_limits()
 
 
 class Behind:

@@ -82,13 +82,15 @@ mod _core {
     #[pymodule_export]
     use super::text::Tokeniser;
     #[pymodule_export]
-    use super::trees::{cuts_of, tree_levels, tree_shares, tree_strengths};
+    use super::trees::{
+        cuts_of, forest_gains, forest_shares, leaves_of, tree_shares, tree_strengths, trees_of,
+    };
     #[pymodule_export]
     use super::weighing::{
-        alike_rows, correct, correct_alike, correct_bags, correct_labels, count_bags,
-        count_leading, evidence_of_rows, left_out_bags, pair_gains, pair_tables, ranked_bags,
-        score_bags, score_labels, spread, steps_of, tempered, values_of_bags, weighed_scores,
-        weighed_slope,
+        alike_rows, correct, correct_alike, correct_bags, correct_labels, count_bags, count_cells,
+        count_leading, evidence_of_rows, folded, left_out_bags, pair_gains, pair_tables,
+        ranked_bags, score_bags, score_labels, spread, steps_of, tempered, values_of_bags,
+        weighed_scores, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::{Rough, Weights};

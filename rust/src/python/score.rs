@@ -114,7 +114,7 @@ impl<'py> Room<'py> {
             }
             ("steps", [columns, cuts, table]) => {
                 let columns = self.columns(columns)?;
-                let cuts = keep(from_ref(&self.cuts), all(cuts, "cuts")?)?;
+                let cuts = keep(from_ref(&self.cuts), all(cuts, "cuts", 1)?)?;
                 let cuts: Vec<&[f64]> = cuts.iter().map(Held::slice).collect();
                 Part::Table(table::Table::of_steps(
                     columns,

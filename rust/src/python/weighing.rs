@@ -3,7 +3,7 @@
 use super::arrays::{Held, HeldColumns, HeldRows, HeldSets, at_least_one, malformed, shaped};
 use super::integers::Integers;
 use crate::leading;
-use crate::weighing::{self, Cells, Evidence, Lookups, Term, alike, ascent, labels, pairs, texts};
+use crate::weighing::{self, Cells, Evidence, Group, Lookups, alike, ascent, labels, pairs, texts};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -46,7 +46,7 @@ pub(super) fn steps_of<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let held = HeldColumns::new(columns)?;
     let (columns, threads) = (held.columns()?, at_least_one(threads)?);
-    let cuts = all::<f64>(cuts, "cuts")?;
+    let cuts = all::<f64>(cuts, "cuts", 1)?;
     let cuts: Vec<&[f64]> = cuts.iter().map(Held::slice).collect();
     let found = py.detach(|| leading::steps(&columns, &cuts, threads))?;
     shaped(py, found, &[columns.rows().unwrap_or(0), columns.features()])
@@ -55,11 +55,13 @@ pub(super) fn steps_of<'py>(
 pub(super) fn all<'py, T: numpy::Element + Copy>(
     any: &Bound<'py, PyAny>,
     name: &str,
+    axes: usize,
 ) -> PyResult<Vec<Held<'py, T>>> {
-    any.try_iter()?.map(|item| Held::new(&item?, name, 1)).collect()
+    any.try_iter()?.map(|item| Held::new(&item?, name, axes)).collect()
 }
 
-/// Rows of cells and terms: codes (rows, columns), columns, others (-1 for none), firsts, seconds, sizes.
+/// Rows of cells and groups of terms: codes (rows, columns), columns, others (-1 for none), firsts and seconds (codes, levels),
+/// and the size of every level.
 pub(super) struct HeldLookups<'py> {
     codes: Held<'py, u32>,
     columns: Held<'py, i64>,
@@ -78,8 +80,8 @@ impl<'py> HeldLookups<'py> {
             codes: Held::new(codes, "codes", 2)?,
             columns: Held::new(columns, "columns", 1)?,
             others: Held::new(others, "others", 1)?,
-            firsts: all(firsts, "firsts")?,
-            seconds: all(seconds, "seconds")?,
+            firsts: all(firsts, "firsts", 2)?,
+            seconds: all(seconds, "seconds", 2)?,
             sizes: Held::new(sizes, "sizes", 1)?,
         })
     }
@@ -91,18 +93,43 @@ impl<'py> HeldLookups<'py> {
             return Err(malformed("lookups must have as many of each"));
         }
         let place = |column: i64| usize::try_from(column).unwrap_or(usize::MAX);
-        let terms = (0..n).map(|t| Term {
-            column: place(columns[t]),
-            first: self.firsts[t].slice(),
-            other: (others[t] >= 0).then(|| (place(others[t]), self.seconds[t].slice())),
+        let groups = (0..n).map(|t| {
+            Ok(Group {
+                column: place(columns[t]),
+                levels: columns_of(&self.firsts[t])?,
+                first: self.firsts[t].slice(),
+                other: (others[t] >= 0).then(|| (place(others[t]), self.seconds[t].slice())),
+            })
         });
         let cells = Cells::new(self.codes.slice(), columns_of(&self.codes)?)?;
-        Ok(Lookups::new(cells, terms.collect(), self.sizes.slice())?)
+        Ok(Lookups::new(cells, groups.collect::<PyResult<_>>()?, self.sizes.slice())?)
     }
 }
 
 fn items<'py>(lookups: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     lookups.try_iter()?.collect()
+}
+
+/// What rows of each class weigh in the cells of every column, (cells of all, classes); the last code of each is in no cell.
+#[pyfunction]
+pub(super) fn count_cells<'py>(
+    py: Python<'py>,
+    codes: &Bound<'py, PyAny>,
+    sizes: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    n_classes: usize,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (codes, threads) = (Held::<u32>::new(codes, "codes", 2)?, at_least_one(threads)?);
+    let sizes = Held::<i64>::new(sizes, "sizes", 1)?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let weights = Held::<f64>::new(weights, "weights", 1)?;
+    let cells = Cells::new(codes.slice(), columns_of(&codes)?)?;
+    let (sizes, labels, weights) = (sizes.slice(), labels.slice(), weights.slice());
+    let found = py.detach(|| cells.counted(sizes, labels, weights, n_classes, threads))?;
+    let n = found.len() / n_classes.max(1);
+    shaped(py, found, &[n, n_classes])
 }
 
 /// The weighed scores of rows, (rows, classes).
@@ -185,45 +212,89 @@ pub(super) fn weighed_slope<'py>(
     Ok((loss, slopes.into_pyarray(py)))
 }
 
-/// One pass of corrections after another, each in an order of its own; the mean change of the last.
+/// Rows to correct: labels, strengths, offsets, orders of passes, and the mean change of μ at which passes end.
+struct HeldCorrections<'py> {
+    labels: Held<'py, i32>,
+    strengths: Held<'py, f64>,
+    offsets: Held<'py, f64>,
+    orders: Vec<Held<'py, u32>>,
+    enough: f64,
+}
+
+impl<'py> HeldCorrections<'py> {
+    fn new(rows: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let items = items(rows)?;
+        let [labels, strengths, offsets, orders, enough] = &items[..] else {
+            return Err(malformed("rows to correct are four arrays and a number"));
+        };
+        Ok(HeldCorrections {
+            labels: Held::new(labels, "labels", 1)?,
+            strengths: Held::new(strengths, "strengths", 1)?,
+            offsets: Held::new(offsets, "offsets", 2)?,
+            orders: all(orders, "orders", 1)?,
+            enough: enough.extract()?,
+        })
+    }
+
+    /// One pass after another, each in an order of its own.
+    fn passes(
+        &self,
+        py: Python<'py>,
+        mut pass: impl FnMut(&ascent::Task, &[u32]) -> Result<f64, crate::error::Error> + Send,
+    ) -> PyResult<()> {
+        let task = ascent::Task {
+            labels: self.labels.slice(),
+            strengths: self.strengths.slice(),
+            offsets: self.offsets.slice(),
+            classes: columns_of(&self.offsets)?,
+        };
+        let (orders, enough): (Vec<_>, _) =
+            (self.orders.iter().map(Held::slice).collect(), self.enough);
+        Ok(py.detach(|| {
+            for order in orders {
+                if pass(&task, order)? < enough {
+                    break;
+                }
+            }
+            Ok::<_, crate::error::Error>(())
+        })?)
+    }
+}
+
+/// Passes of corrections, which improve `mu`, (rows, classes), and `table`, (cells of all, classes).
 #[pyfunction]
 pub(super) fn correct<'py>(
     py: Python<'py>,
     lookups: &Bound<'py, PyAny>,
-    labels: &Bound<'py, PyAny>,
-    strengths: &Bound<'py, PyAny>,
-    offsets: &Bound<'py, PyAny>,
     variances: &Bound<'py, PyAny>,
-    orders: &Bound<'py, PyAny>,
+    rows: &Bound<'py, PyAny>,
     mu: &Bound<'py, PyAny>,
     table: &Bound<'py, PyAny>,
-) -> PyResult<f64> {
+) -> PyResult<()> {
     let held = HeldLookups::new(&items(lookups)?)?;
-    let lookups = held.lookups()?;
-    let labels = Held::<i32>::new(labels, "labels", 1)?;
-    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
-    let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
+    let (lookups, rows) = (held.lookups()?, HeldCorrections::new(rows)?);
     let variances = Held::<f64>::new(variances, "variances", 1)?;
-    let orders = all::<u32>(orders, "orders")?;
-    let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
-    let task = ascent::Task {
-        labels: labels.slice(),
-        strengths: strengths.slice(),
-        offsets: offsets.slice(),
-        variances: variances.slice(),
-        classes: offsets.slice().len() / lookups.rows().max(1),
-    };
     let (mut mu, mut table) = (writable::<f64>(mu, "mu")?, writable::<f64>(table, "table")?);
     let apart = || malformed("mu and table must lie in one piece");
     let mu = mu.as_slice_mut().map_err(|_| apart())?;
     let table = table.as_slice_mut().map_err(|_| apart())?;
-    Ok(py.detach(|| {
-        let mut change = 0.0;
-        for order in orders {
-            change = ascent::ascend(&lookups, &task, order, mu, table)?;
-        }
-        Ok::<_, crate::error::Error>(change)
-    })?)
+    let variances = variances.slice();
+    rows.passes(py, |task, order| ascent::ascend(&lookups, variances, task, order, mu, table))
+}
+
+/// The twin of `correct` by what rows have in common; no cells are touched.
+#[pyfunction]
+pub(super) fn correct_alike<'py>(
+    py: Python<'py>,
+    alike: &Bound<'py, PyAny>,
+    rows: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
+) -> PyResult<()> {
+    let alike = Held::<f64>::new(alike, "alike", 2)?;
+    let (rows, mut mu) = (HeldCorrections::new(rows)?, writable::<f64>(mu, "mu")?);
+    let mu = mu.as_slice_mut().map_err(|_| malformed("mu must lie in one piece"))?;
+    let alike = alike.slice();
+    rows.passes(py, |task, order| alike::ascend(alike, task, order, mu))
 }
 
 /// How much any two rows have in common, (rows, rows).
@@ -242,35 +313,6 @@ pub(super) fn alike_rows<'py>(
     shaped(py, found, &[lookups.rows(), lookups.rows()])
 }
 
-/// The twin of `correct` by what rows have in common; no cells are touched.
-#[pyfunction]
-pub(super) fn correct_alike<'py>(
-    py: Python<'py>,
-    alike: &Bound<'py, PyAny>,
-    labels: &Bound<'py, PyAny>,
-    strengths: &Bound<'py, PyAny>,
-    offsets: &Bound<'py, PyAny>,
-    order: &Bound<'py, PyAny>,
-    mu: &Bound<'py, PyAny>,
-) -> PyResult<f64> {
-    let alike = Held::<f64>::new(alike, "alike", 2)?;
-    let labels = Held::<i32>::new(labels, "labels", 1)?;
-    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
-    let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
-    let order = Held::<u32>::new(order, "order", 1)?;
-    let task = ascent::Task {
-        labels: labels.slice(),
-        strengths: strengths.slice(),
-        offsets: offsets.slice(),
-        variances: &[],
-        classes: offsets.slice().len() / labels.slice().len().max(1),
-    };
-    let mut mu = writable::<f64>(mu, "mu")?;
-    let mu = mu.as_slice_mut().map_err(|_| malformed("mu must lie in one piece"))?;
-    let (alike, order) = (alike.slice(), order.slice());
-    Ok(py.detach(|| alike::ascend(alike, &task, order, mu))?)
-}
-
 /// What rows surprised by, (rows, classes), as corrections of their cells, (cells of all, classes).
 #[pyfunction]
 pub(super) fn spread<'py>(
@@ -286,6 +328,21 @@ pub(super) fn spread<'py>(
     let (variances, surprise) = (variances.slice(), surprise.slice());
     let found = py.detach(|| alike::spread(&lookups, variances, surprise))?;
     shaped(py, found, &[lookups.size(), surprise.len() / lookups.rows().max(1)])
+}
+
+/// The numbers of all levels, (cells of all, classes), summed up for the cells of the last.
+#[pyfunction]
+pub(super) fn folded<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (held, table) = (HeldLookups::new(&items(lookups)?)?, Held::<f64>::new(table, "table", 2)?);
+    let (lookups, k) = (held.lookups()?, columns_of(&table)?);
+    let table = table.slice();
+    let found = py.detach(|| lookups.folded(table, k))?;
+    let n = found.len() / k.max(1);
+    shaped(py, found, &[n, k])
 }
 
 fn writable<'py, T: numpy::Element>(
@@ -536,7 +593,7 @@ pub(super) fn tempered<'py>(
     Ok(py.detach(|| weighing::tempered(scores, labels, weights, ridge, most))?)
 }
 
-fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
+pub(super) fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
     use numpy::PyUntypedArrayMethods;
     table.array.shape().last().copied().ok_or_else(|| malformed("a table must have axes"))
 }
@@ -561,7 +618,7 @@ pub(super) fn correct_bags<'py>(
     let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
     let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
     let own = Held::<f32>::new(own, "own", 2)?;
-    let orders = all::<u32>(orders, "orders")?;
+    let orders = all::<u32>(orders, "orders", 1)?;
     let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
     let task = texts::Task {
         strengths: strengths.slice(),

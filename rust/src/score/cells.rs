@@ -16,19 +16,18 @@ pub struct CellTables<'a> {
 impl<'a> CellTables<'a> {
     pub fn new(lookups: Lookups<'a>, table: &'a [f64], n_classes: usize) -> Result<Self, Error> {
         demand(table.len() == lookups.size() * n_classes, "the table must have all cells")?;
+        demand(lookups.terms() == lookups.groups(), "scores have no levels")?;
         Ok(CellTables { lookups, table, n_classes })
     }
 
     pub(super) fn add(&self, terms: Range<usize>, sums: &mut Sums) -> Result<(), Error> {
         for at in 0..sums.rows.len() {
-            let row = sums.rows.row(at);
-            for term in terms.clone() {
-                let from = self.lookups.cell(term, row) * self.n_classes;
-                let says = &self.table[from..from + self.n_classes];
+            self.lookups.each(terms.clone(), sums.rows.row(at), |_, cell| {
+                let says = &self.table[cell * self.n_classes..(cell + 1) * self.n_classes];
                 for (class, says) in says.iter().enumerate() {
                     sums.values[class * sums.height + at] += says;
                 }
-            }
+            });
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
 
 use super::ascent::{Room, Task, two};
-use super::{Lookups, check_labels};
+use super::{Group, Lookups};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
@@ -28,7 +28,7 @@ pub fn alike(lookups: &Lookups, variances: &[f64], threads: usize) -> Result<Vec
         if narrow(&terms[0]) {
             add::<u8>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u8)?;
         } else {
-            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell as u32)?;
+            add::<u32>(lookups, terms, variances[terms[0]], &mut out, threads, |cell| cell)?;
         }
     }
     for i in 0..n {
@@ -46,13 +46,15 @@ fn add<T: Copy + Default + Eq + Sync>(
     variance: f64,
     out: &mut [f64],
     threads: usize,
-    code: impl Fn(usize) -> T,
+    code: impl Fn(u32) -> T,
 ) -> Result<(), Error> {
     let (n, width) = (lookups.rows(), terms.len());
     let mut codes = vec![T::default(); n * width];
+    let found: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.term(term)).collect();
     for (row, codes) in codes.chunks_exact_mut(width).enumerate() {
-        for (code_of, &term) in codes.iter_mut().zip(terms) {
-            *code_of = code(lookups.cell(term, row) - lookups.starts[term]);
+        let cells = lookups.cells.row(row);
+        for (code_of, (group, level)) in codes.iter_mut().zip(&found) {
+            *code_of = code(group.cell(*level, cells));
         }
     }
     let codes = &codes[..];
@@ -89,17 +91,11 @@ fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
     each.map(|(a, b)| u32::from(a.iter().zip(b).map(|(a, b)| u8::from(a == b)).sum::<u8>())).sum()
 }
 
-/// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ. `task.variances` is not asked.
+/// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
 pub fn ascend(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> Result<f64, Error> {
-    let (n, k) = (task.labels.len(), task.classes);
-    demand(k > 0 && task.strengths.len() == n, "each row must have a strength")?;
+    let n = task.labels.len();
+    task.check(order, mu)?;
     demand(alike.len() == n * n, "alike must be rows × rows")?;
-    demand(
-        task.offsets.len() == n * k && mu.len() == n * k,
-        "offsets and mu must be rows × classes",
-    )?;
-    demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
-    check_labels(task.labels, k)?;
     Ok(wide!(pass(alike, task, order, mu)) / (n.max(1) as f64))
 }
 
@@ -168,19 +164,18 @@ pub fn spread(lookups: &Lookups, variances: &[f64], surprise: &[f64]) -> Result<
     let k = surprise.len() / n;
     let mut table = vec![0.0; lookups.size() * k];
     for (row, own) in surprise.chunks_exact(k.max(1)).enumerate() {
-        for (term, &variance) in variances.iter().enumerate() {
-            let cell = lookups.cell(term, row);
+        lookups.each(0..lookups.groups.len(), row, |term, cell| {
             let deltas = table[cell * k..(cell + 1) * k].iter_mut().zip(own);
-            deltas.for_each(|(delta, own)| *delta += variance * own);
-        }
+            deltas.for_each(|(delta, own)| *delta += variances[term] * own);
+        });
     }
     Ok(table)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Cells;
     use super::super::ascent;
-    use super::super::{Cells, Term};
     use super::*;
 
     /// Passes by cells and by rows come to the same corrections, of two classes and of three.
@@ -190,17 +185,19 @@ mod tests {
         let codes: Vec<u32> =
             (0..n * width).map(|i| (i * i * 7 + i / 3) as u32 % sizes[i % width]).collect();
         let maps: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
-        let halves: Vec<u32> = (0..sizes[1]).map(|code| code / 30).collect();
-        let mut terms: Vec<Term> =
-            (0..width).map(|column| Term { column, first: &maps[column], other: None }).collect();
-        terms.push(Term { column: 1, first: &halves, other: None });
+        let halves: Vec<u32> = (0..sizes[1]).flat_map(|code| [code / 30, code]).collect();
+        let group = |(column, first, levels)| Group { column, levels, first, other: None };
+        let groups = [(0, &maps[0][..], 1), (1, &halves, 2), (2, &maps[2], 1)].map(group);
         let cells = Cells::new(&codes, width).unwrap();
-        let lookups = Lookups::new(cells, terms, &[3, 400, 5, 14]).unwrap();
-        let variances = [1.0, 0.5, 1.0, 0.5];
+        let lookups = Lookups::new(cells, groups.to_vec(), &[3, 14, 400, 5]).unwrap();
+        let variances = [1.0, 0.5, 0.5, 1.0];
         let common = alike(&lookups, &variances, 1).unwrap();
         assert_eq!(common, alike(&lookups, &variances, 3).unwrap());
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
-            let same = |t: &usize| lookups.cell(*t, i) == lookups.cell(*t, j);
+            let mut cells = [[0; 4]; 2];
+            lookups.find(i, &mut cells[0]);
+            lookups.find(j, &mut cells[1]);
+            let same = |t: &usize| cells[0][*t] == cells[1][*t];
             let want: f64 = (0..4).filter(same).map(|t| variances[t]).sum();
             assert_eq!(common[i * n + j], want);
         }
@@ -208,20 +205,17 @@ mod tests {
             let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
             let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
             let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
-            let task = Task {
-                labels: &labels,
-                strengths: &strengths,
-                offsets: &offsets,
-                variances: &variances,
-                classes: k,
-            };
+            let task =
+                Task { labels: &labels, strengths: &strengths, offsets: &offsets, classes: k };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
             let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.size() * k]);
             let order: Vec<u32> = (0..n as u32).rev().collect();
             for _ in 0..3 {
                 let one = ascend(&common, &task, &order, &mut mu).unwrap();
-                let two = ascent::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
+                let two =
+                    ascent::ascend(&lookups, &variances, &task, &order, &mut other, &mut table);
+                let two = two.unwrap();
                 assert!((one - two).abs() < 1e-9);
             }
             assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));

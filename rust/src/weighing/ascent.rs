@@ -8,7 +8,7 @@ use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::simd::wide;
 
-/// What is corrected: rows with their classes, the scores they start from, and how much a cell of each term may vary.
+/// What is corrected: rows with their classes, and the scores they start from.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     pub labels: &'a [i32],
@@ -16,50 +16,59 @@ pub struct Task<'a> {
     pub strengths: &'a [f64],
     /// `[row][class]`.
     pub offsets: &'a [f64],
-    /// s² of each term.
-    pub variances: &'a [f64],
     pub classes: usize,
 }
 
+impl Task<'_> {
+    /// Whether rows, and `mu`, `[row][class]`, are as many as labels.
+    pub(super) fn check(&self, order: &[u32], mu: &[f64]) -> Result<(), Error> {
+        let (n, k) = (self.labels.len(), self.classes);
+        demand(k > 0 && self.strengths.len() == n, "each row must have a strength")?;
+        demand(
+            self.offsets.len() == n * k && mu.len() == n * k,
+            "offsets and mu must be rows × classes",
+        )?;
+        demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
+        check_labels(self.labels, k)
+    }
+}
+
 /// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
+/// `variances` has how much a cell of each term may vary, s².
 pub fn ascend(
     lookups: &Lookups,
+    variances: &[f64],
     task: &Task,
     order: &[u32],
     mu: &mut [f64],
     table: &mut [f64],
 ) -> Result<f64, Error> {
-    let (n, k) = (lookups.rows(), task.classes);
-    demand(
-        k > 0 && task.labels.len() == n && task.strengths.len() == n,
-        "each row must have a label",
-    )?;
-    demand(
-        task.offsets.len() == n * k && mu.len() == n * k,
-        "offsets and mu must be rows × classes",
-    )?;
-    demand(task.variances.len() == lookups.terms(), "each term must have a variance")?;
-    demand(table.len() == lookups.size() * k, "the table must have all cells")?;
-    demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
-    check_labels(task.labels, k)?;
-    Ok(if k == 2 {
-        pass_of_two(lookups, task, order, mu, table)
+    let n = lookups.rows();
+    task.check(order, mu)?;
+    demand(task.labels.len() == n, "each row must have a label")?;
+    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
+    demand(table.len() == lookups.size() * task.classes, "the table must have all cells")?;
+    Ok(if task.classes == 2 {
+        pass_of_two(lookups, variances, task, order, mu, table)
     } else {
-        wide!(pass(lookups, task, order, mu, table))
+        wide!(pass(lookups, variances, task, order, mu, table))
     } / (n.max(1) as f64))
 }
 
-/// What all cells of a row may vary; a row has one cell of each term, so that all rows have the same.
-fn variance(task: &Task) -> f64 {
-    task.variances.iter().sum()
-}
-
 #[inline(always)]
-fn pass(lookups: &Lookups, task: &Task, order: &[u32], mu: &mut [f64], table: &mut [f64]) -> f64 {
+fn pass(
+    lookups: &Lookups,
+    variances: &[f64],
+    task: &Task,
+    order: &[u32],
+    mu: &mut [f64],
+    table: &mut [f64],
+) -> f64 {
     let k = task.classes;
     let mut room = Room::new(k);
     let mut cells = vec![0; lookups.terms()];
-    let (mut change, variance) = (0.0, variance(task));
+    // A row has one cell of each term, so that what its cells may vary is the same for all rows.
+    let (mut change, variance) = (0.0, variances.iter().sum::<f64>());
     for &row in order {
         let row = row as usize;
         let strength = task.strengths[row];
@@ -80,7 +89,7 @@ fn pass(lookups: &Lookups, task: &Task, order: &[u32], mu: &mut [f64], table: &m
         for c in 0..k {
             room.steps[c] = strength * (room.old[c] - room.new[c]);
         }
-        for (&cell, &variance) in cells.iter().zip(task.variances) {
+        for (&cell, &variance) in cells.iter().zip(variances) {
             let deltas = &mut table[cell as usize * k..(cell as usize + 1) * k];
             let each = deltas.iter_mut().zip(&room.steps);
             each.for_each(|(delta, step)| *delta += variance * step);
@@ -92,23 +101,28 @@ fn pass(lookups: &Lookups, task: &Task, order: &[u32], mu: &mut [f64], table: &m
 /// The same of two classes, whose corrections are opposites: one of them is looked up, and the other follows at the end.
 fn pass_of_two(
     lookups: &Lookups,
+    variances: &[f64],
     task: &Task,
     order: &[u32],
     mu: &mut [f64],
     table: &mut [f64],
 ) -> f64 {
-    let mut cells = vec![0; lookups.terms()];
-    let (mut change, variance) = (0.0, variance(task));
-    for &row in order {
-        let row = row as usize;
-        let strength = task.strengths[row];
-        if strength <= 0.0 {
-            continue;
-        }
-        lookups.find(row, &mut cells);
-        let mut margin = 0.0;
+    let (mut cells, mut next) = (vec![0; lookups.terms()], vec![0; lookups.terms()]);
+    let (mut change, variance) = (0.0, variances.iter().sum::<f64>());
+    let mut deltas: Vec<f64> = table.as_chunks::<2>().0.iter().map(|pair| pair[0]).collect();
+    let rows = order.iter().map(|&row| row as usize);
+    let mut rows = rows.filter(|&row| task.strengths[row] > 0.0).peekable();
+    if let Some(&first) = rows.peek() {
+        lookups.find(first, &mut cells);
+    }
+    while let Some(row) = rows.next() {
+        let (mut margin, strength) = (0.0, task.strengths[row]);
         for &cell in &cells {
-            margin += table[2 * cell as usize];
+            margin += deltas[cell as usize];
+        }
+        // Cells are found ahead, while the sum is waited for.
+        if let Some(&after) = rows.peek() {
+            lookups.find(after, &mut next);
         }
         let (a, old) = (strength * variance, mu[2 * row]);
         let offset = task.offsets[2 * row] - task.offsets[2 * row + 1];
@@ -117,12 +131,13 @@ fn pass_of_two(
         mu[2 * row] = up;
         mu[2 * row + 1] = 1.0 - up;
         let step = strength * (old - up);
-        for (&cell, &variance) in cells.iter().zip(task.variances) {
-            table[2 * cell as usize] += variance * step;
+        for (&cell, &variance) in cells.iter().zip(variances) {
+            deltas[cell as usize] += variance * step;
         }
+        std::mem::swap(&mut cells, &mut next);
     }
-    for pair in table.as_chunks_mut::<2>().0 {
-        pair[1] = -pair[0];
+    for (pair, delta) in table.as_chunks_mut::<2>().0.iter_mut().zip(deltas) {
+        *pair = [delta, -delta];
     }
     change
 }
@@ -230,7 +245,7 @@ pub(super) fn two(difference: f64, a: f64) -> f64 {
         let mu = 1.0 / (1.0 + (-t).exp());
         let off = t + a * mu - difference;
         if off.abs() < 1e-10 * (1.0 + difference.abs()) {
-            break;
+            return mu;
         }
         if off > 0.0 {
             high = t
@@ -277,7 +292,7 @@ pub(super) fn yes_no<const B: usize>(own: &Lane<B>, goal: &Lane<B>) -> Lane<B> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cells, Term};
+    use super::super::{Cells, Group};
     use super::*;
 
     fn slow(z: &[f64], a: f64, old: &[f64]) -> Vec<f64> {
@@ -340,23 +355,17 @@ mod tests {
         let map = [0, 1];
         let lookups = Lookups::new(
             Cells::new(&codes, 1).unwrap(),
-            vec![Term { column: 0, first: &map, other: None }],
+            vec![Group { column: 0, levels: 1, first: &map, other: None }],
             &[2],
         )
         .unwrap();
         let labels = [0, 1, 1, 1, 0, 0];
-        let task = Task {
-            labels: &labels,
-            strengths: &[0.7; 6],
-            offsets: &[0.0; 12],
-            variances: &[1.0],
-            classes: 2,
-        };
+        let task = Task { labels: &labels, strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
         let mut mu: Vec<f64> =
             labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
         let mut table = vec![0.0; 4];
         for _ in 0..200 {
-            ascend(&lookups, &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
+            ascend(&lookups, &[1.0], &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
         }
         // Cell 0 has rows of classes 0, 1, 0: Δ = C Σ (y − μ), μ = softmax(Δ).
         let p = 1.0 / (1.0 + (table[1] - table[0]).exp());

@@ -13,10 +13,13 @@ use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::simd::wide;
 use crate::threads;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Rows of a piece.
 const PIECE: usize = 1 << 12;
+/// Columns and pairs of a block.
+const BLOCK: usize = 64;
 
 /// The cells of rows, `[row][column]`.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +43,42 @@ impl<'a> Cells<'a> {
         &self.codes[row * self.width..(row + 1) * self.width]
     }
 
+    /// What rows of each class weigh in each cell of every column, `[cell][class]`, added in the order of rows; the code that is
+    /// a column's number of cells is in none.
+    pub fn counted(
+        &self,
+        sizes: &[i64],
+        labels: &[i32],
+        weights: &[f64],
+        classes: usize,
+        threads: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let n = self.rows();
+        demand(sizes.len() == self.width, "each column must have a size")?;
+        demand(labels.len() == n && weights.len() == n, "each row must have a label")?;
+        check_labels(labels, classes)?;
+        let codes = self.sizes();
+        let fits = codes.iter().zip(sizes).all(|(&codes, &size)| codes as i64 <= size + 1);
+        demand(fits && sizes.iter().all(|&size| size >= 0), "a column has more cells than that")?;
+        let threads = threads::worth(threads, n * self.width);
+        let found = threads::map(threads, self.width.div_ceil(BLOCK), |block| {
+            let columns = block * BLOCK..self.width.min((block + 1) * BLOCK);
+            let mut starts = vec![0];
+            for &size in &sizes[columns.clone()] {
+                starts.push(starts[starts.len() - 1] + (size as usize + 1) * classes);
+            }
+            let mut sums = vec![0.0; starts[columns.len()]];
+            for (row, (&label, &weight)) in labels.iter().zip(weights).enumerate() {
+                for (&code, &start) in self.row(row)[columns.clone()].iter().zip(&starts) {
+                    sums[start + code as usize * classes + label as usize] += weight;
+                }
+            }
+            let known = starts.windows(2).flat_map(|ends| &sums[ends[0]..ends[1] - classes]);
+            known.copied().collect::<Vec<f64>>()
+        });
+        Ok(found.concat())
+    }
+
     /// One more than the highest code of each column.
     fn sizes(&self) -> Vec<usize> {
         let mut sizes = vec![0; self.width];
@@ -52,21 +91,49 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Where a term finds its cell: `first` of one column's code, plus `second` of another's.
+/// Where rows find their cells in one column, or in a pair of them: a term for each level of its tree.
 #[derive(Clone, Copy, Debug)]
-pub struct Term<'a> {
+pub struct Group<'a> {
     pub column: usize,
+    pub levels: usize,
+    /// `[code][level]`.
     pub first: &'a [u32],
+    /// Another column, and what its codes add.
     pub other: Option<(usize, &'a [u32])>,
 }
 
-impl Term<'_> {
+impl Group<'_> {
+    /// The cell of one level, among those of the level.
     #[inline(always)]
-    fn cell(&self, codes: &[u32]) -> u32 {
-        let cell = self.first[codes[self.column] as usize];
+    fn cell(&self, level: usize, codes: &[u32]) -> u32 {
+        let of = |map: &[u32], column: usize| map[codes[column] as usize * self.levels + level];
+        of(self.first, self.column) + self.other.map_or(0, |(column, second)| of(second, column))
+    }
+
+    /// The cells of codes, or pairs of them, that differ on the last level.
+    fn different(&self) -> Vec<(&[u32], Option<&[u32]>)> {
+        let firsts = of_last(self.first, self.levels);
         match self.other {
-            Some((column, map)) => cell + map[codes[column] as usize],
-            None => cell,
+            None => firsts.into_iter().map(|first| (first, None)).collect(),
+            Some((_, map)) => {
+                let seconds = of_last(map, self.levels);
+                let pairs = firsts.iter().flat_map(|&a| seconds.iter().map(move |&b| (a, Some(b))));
+                pairs.collect()
+            }
+        }
+    }
+
+    /// Calls `f` with the cell of each level, among those of the level.
+    #[inline(always)]
+    fn each(&self, codes: &[u32], mut f: impl FnMut(usize, u32)) {
+        let of = |map: &[u32], column: usize| codes[column] as usize * self.levels..map.len();
+        let first = &self.first[of(self.first, self.column)][..self.levels];
+        match self.other {
+            Some((column, second)) => {
+                let second = &second[of(second, column)][..self.levels];
+                (0..self.levels).for_each(|level| f(level, first[level] + second[level]));
+            }
+            None => (0..self.levels).for_each(|level| f(level, first[level])),
         }
     }
 }
@@ -75,31 +142,39 @@ impl Term<'_> {
 #[derive(Debug)]
 pub struct Lookups<'a> {
     cells: Cells<'a>,
-    terms: Vec<Term<'a>>,
+    groups: Vec<Group<'a>>,
+    /// The first term of each group, then their number.
+    firsts: Vec<usize>,
     /// The first cell of each term among those of all, then their number.
     starts: Vec<usize>,
 }
 
 impl<'a> Lookups<'a> {
-    pub fn new(cells: Cells<'a>, terms: Vec<Term<'a>>, sizes: &[i64]) -> Result<Self, Error> {
-        let highest = |map: &[u32]| map.iter().max().map_or(0, |&cell| cell as usize);
+    pub fn new(cells: Cells<'a>, groups: Vec<Group<'a>>, sizes: &[i64]) -> Result<Self, Error> {
         let known = cells.sizes();
-        let covers =
-            |column: usize, map: &[u32]| column < cells.width && map.len() >= known[column];
-        demand(terms.len() == sizes.len(), "sizes must have one entry per term")?;
-        let mut starts = vec![0];
-        for (term, &size) in terms.iter().zip(sizes) {
-            let mut fits = covers(term.column, term.first);
-            let mut last = highest(term.first);
-            if let Some((column, map)) = term.other {
-                fits &= covers(column, map);
-                last += highest(map);
+        let covers = |levels: usize, column: usize, map: &[u32]| {
+            column < cells.width && map.len() / levels >= known[column]
+        };
+        let (mut firsts, mut starts) = (vec![0], vec![0]);
+        for group in &groups {
+            let (levels, from) = (group.levels, starts.len() - 1);
+            demand(levels > 0 && from + levels <= sizes.len(), "each term must have a size")?;
+            let mut fits = covers(levels, group.column, group.first);
+            let mut last = highest(group.first, levels);
+            if let Some((column, map)) = group.other {
+                fits &= covers(levels, column, map);
+                last.iter_mut().zip(highest(map, levels)).for_each(|(last, more)| *last += more);
             }
             demand(fits, "a term must have a cell for every code of its columns")?;
-            demand(size > 0 && last < size as usize, "a term's cells must be below its size")?;
-            starts.push(starts[starts.len() - 1] + size as usize);
+            for (&size, &last) in sizes[from..].iter().zip(&last) {
+                demand(size > 0 && last < size as usize, "a term's cells must be below its size")?;
+                starts.push(starts[starts.len() - 1] + size as usize);
+            }
+            firsts.push(starts.len() - 1);
         }
-        Ok(Lookups { cells, terms, starts })
+        demand(starts.len() - 1 == sizes.len(), "sizes must have one entry per term")?;
+        demand(u32::try_from(starts[sizes.len()]).is_ok(), "there are too many cells")?;
+        Ok(Lookups { cells, groups, firsts, starts })
     }
 
     pub fn rows(&self) -> usize {
@@ -107,28 +182,92 @@ impl<'a> Lookups<'a> {
     }
 
     pub fn terms(&self) -> usize {
-        self.terms.len()
+        self.starts.len() - 1
+    }
+
+    /// Columns and pairs.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// The cells of all terms.
     pub fn size(&self) -> usize {
-        self.starts[self.terms.len()]
+        self.starts[self.terms()]
     }
 
-    /// A row's cell of a term, among those of all.
-    #[inline(always)]
-    pub fn cell(&self, term: usize, row: usize) -> usize {
-        self.starts[term] + self.terms[term].cell(self.cells.row(row)) as usize
+    /// The group of a term, and its level there.
+    fn term(&self, term: usize) -> (&Group<'a>, usize) {
+        let group = self.firsts.partition_point(|&first| first <= term) - 1;
+        (&self.groups[group], term - self.firsts[group])
     }
 
-    /// The same of every term.
+    /// Calls `f` with each term of some groups, and a row's cell among those of all.
     #[inline(always)]
-    fn find(&self, row: usize, out: &mut [u32]) {
+    pub fn each(&self, groups: Range<usize>, row: usize, mut f: impl FnMut(usize, usize)) {
         let codes = self.cells.row(row);
-        for ((term, &start), out) in self.terms.iter().zip(&self.starts).zip(out) {
-            *out = start as u32 + term.cell(codes);
+        for (group, &first) in self.groups[groups.clone()].iter().zip(&self.firsts[groups]) {
+            let starts = &self.starts[first..first + group.levels];
+            group.each(codes, |level, cell| f(first + level, starts[level] + cell as usize));
         }
     }
+
+    /// A row's cell of every term.
+    #[inline(always)]
+    fn find(&self, row: usize, out: &mut [u32]) {
+        let out = &mut out[..self.terms()];
+        self.each(0..self.groups.len(), row, |term, cell| out[term] = cell as u32);
+    }
+
+    /// The numbers of all levels, `[cell][class]`, summed up for every cell of each group's last level.
+    pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
+        demand(table.len() == self.size() * classes, "the table must have all cells")?;
+        let mut out = vec![];
+        for (group, &term) in self.groups.iter().zip(&self.firsts) {
+            let (last, before) = (group.levels - 1, out.len());
+            out.resize(
+                before + (self.starts[term + last + 1] - self.starts[term + last]) * classes,
+                0.0,
+            );
+            let out = &mut out[before..];
+            for (first, second) in group.different() {
+                let cell =
+                    |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
+                let out = &mut out[cell(last) * classes..(cell(last) + 1) * classes];
+                for level in 0..=last {
+                    let from = (self.starts[term + level] + cell(level)) * classes;
+                    let own = &table[from..from + classes];
+                    out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Groups that are gone through together, for many rows, so that their tables stay near.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> {
+        let n = self.groups.len();
+        (0..n).step_by(BLOCK).map(move |first| first..n.min(first + BLOCK))
+    }
+
+    /// Rows of a piece, of which every row is found apart: as many for each thread.
+    fn piece(&self, threads: usize) -> usize {
+        self.rows().div_ceil(threads.max(1)).clamp(1, PIECE)
+    }
+}
+
+/// The cells of every level, of the first code of each cell of the last.
+fn of_last(map: &[u32], levels: usize) -> Vec<&[u32]> {
+    let mut seen = HashSet::new();
+    map.chunks_exact(levels).filter(|cells| seen.insert(cells[levels - 1])).collect()
+}
+
+/// The highest cell of each level.
+fn highest(map: &[u32], levels: usize) -> Vec<usize> {
+    let mut found = vec![0; levels];
+    for cells in map.chunks_exact(levels) {
+        found.iter_mut().zip(cells).for_each(|(high, &cell)| *high = (*high).max(cell as usize));
+    }
+    found
 }
 
 /// Evidence tables with the weight of each term: `[cell][class]`, or `[cell][own class][class]` where a row is left out.
@@ -156,11 +295,11 @@ impl Evidence<'_> {
     }
 
     #[inline(always)]
-    fn of(&self, cell: u32, row: usize) -> &[f64] {
+    fn of(&self, cell: usize, row: usize) -> &[f64] {
         let classes = self.intercepts.len();
         let at = match self.own {
-            Some(own) => cell as usize * classes + own[row] as usize,
-            None => cell as usize,
+            Some(own) => cell * classes + own[row] as usize,
+            None => cell,
         } * classes;
         &self.table[at..at + classes]
     }
@@ -177,18 +316,18 @@ pub fn scores(lookups: &Lookups, evidence: &Evidence, threads: usize) -> Result<
     let classes = evidence.intercepts.len();
     let mut out = vec![0.0; lookups.rows() * classes];
     let threads = threads::worth(threads, lookups.rows() * lookups.terms());
-    threads::try_pieces(threads, &mut out, PIECE * classes, |i, out| {
-        let mut cells = vec![0; lookups.terms()];
-        for (at, out) in out.chunks_exact_mut(classes).enumerate() {
-            let row = i * PIECE + at;
-            lookups.find(row, &mut cells);
-            out.copy_from_slice(evidence.intercepts);
-            for (&cell, &weight) in cells.iter().zip(evidence.weights) {
-                let says = evidence.of(cell, row);
-                out.iter_mut().zip(says).for_each(|(sum, says)| *sum += weight * says);
+    let piece = lookups.piece(threads);
+    threads::try_pieces(threads, &mut out, piece * classes, |i, out| {
+        out.chunks_exact_mut(classes).for_each(|out| out.copy_from_slice(evidence.intercepts));
+        for groups in lookups.blocks() {
+            for (row, out) in (i * piece..).zip(out.chunks_exact_mut(classes)) {
+                lookups.each(groups.clone(), row, |term, cell| {
+                    let (weight, says) = (evidence.weights[term], evidence.of(cell, row));
+                    out.iter_mut().zip(says).for_each(|(sum, says)| *sum += weight * says);
+                });
             }
         }
-        Ok(())
+        Ok::<_, Error>(())
     })?;
     Ok(out)
 }
@@ -205,16 +344,16 @@ pub fn evidence_of_rows(
     let (width, others) = (terms + given, classes - 1);
     let mut out = vec![0.0; n * others * width];
     let threads = threads::worth(threads, n * terms);
-    threads::try_pieces(threads, &mut out, (PIECE * others * width).max(1), |i, out| {
-        let mut cells = vec![0; terms];
-        for (at, out) in out.chunks_exact_mut((others * width).max(1)).enumerate() {
-            let row = i * PIECE + at;
-            lookups.find(row, &mut cells);
-            for (term, &cell) in cells.iter().enumerate() {
-                let says = evidence.of(cell, row);
-                for c in 0..others {
-                    out[c * width + term] = (says[c] - says[others]) as f32;
-                }
+    let (piece, size) = (lookups.piece(threads), (others * width).max(1));
+    threads::try_pieces(threads, &mut out, piece * size, |i, out| {
+        for groups in lookups.blocks() {
+            for (row, out) in (i * piece..).zip(out.chunks_exact_mut(size)) {
+                lookups.each(groups.clone(), row, |term, cell| {
+                    let says = evidence.of(cell, row);
+                    for c in 0..others {
+                        out[c * width + term] = (says[c] - says[others]) as f32;
+                    }
+                });
             }
         }
         Ok::<_, Error>(())
@@ -412,8 +551,8 @@ mod tests {
         let codes = [0, 1, 1, 0, 1, 1, 0, 0];
         let (ones, twos, map) = ([0, 1], [0, 2], [0, 1]);
         let terms = vec![
-            Term { column: 0, first: &ones, other: None },
-            Term { column: 0, first: &twos, other: Some((1, &map)) },
+            Group { column: 0, levels: 1, first: &ones, other: None },
+            Group { column: 0, levels: 1, first: &twos, other: Some((1, &map)) },
         ];
         let lookups = Lookups::new(Cells::new(&codes, 2).unwrap(), terms, &[2, 4]).unwrap();
         let table: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) / 5.0 - 1.0).collect();

@@ -151,8 +151,13 @@ class Categorical(KeyedFamily):
     def has_cells(self) -> bool:
         return True
 
-    def cells(self, feature: Feature, sums: Counts, missing: Real) -> NamedCells | None:
-        keys, rows = sums.keys[0], sums.cells.value
+    def cells(
+        self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int
+    ) -> Sequence[NamedCells | None]:
+        rows, at = sums.cells.value, sums.offsets
+        return [self._cells(feature, sums.keys[f], rows[at[f] : at[f + 1]]) for f, feature in enumerate(features)]
+
+    def _cells(self, feature: Feature, keys: Keys, rows: Real) -> NamedCells | None:
         if not keys:
             return None
         tree = flat(len(keys))

@@ -771,12 +771,12 @@ class Family:
         """Whether evidence of a column is weighed: it is counted by key, and ``cells`` says how."""
         return False
 
-    def cells(self, feature: Feature, sums: Any, missing: Real) -> Any:
-        """The cells of a column as its evidence is weighed (``Cells``); None where it is not counted by key.
+    def cells(self, features: tuple[Feature, ...], sums: Any, missing: Real, threads: int) -> Sequence[Any]:
+        """The cells of columns as their evidence is weighed (``Cells``); None where one is not counted by key.
 
-        ``sums`` are those of the column; ``missing``: the rows of each class without a value.
+        ``missing``: the rows of each column and class without a value.
         """
-        return None
+        return [None] * len(features)
 
     def middles(self, feature: Feature, keys: Keys) -> Real:
         """A number within each bin of a column of numbers."""

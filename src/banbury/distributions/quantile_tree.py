@@ -32,7 +32,7 @@ from banbury.distributions.family import (
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
 from banbury.distributions.leave_one_out import different_rows
-from banbury.distributions.trees import HALF_ROW, SMALLEST, Strengths, Tree, grouped, prior_of, quantiles, tree_of
+from banbury.distributions.trees import HALF_ROW, MOST_LEAVES, SMALLEST, Strengths, Tree, prior_of, trees_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Keys, WholeKeys
 
@@ -165,17 +165,16 @@ class QuantileTree(BinnedFamily):
         edges, cuts = tuple(each.edges for each in leaves), tuple(each.cuts for each in leaves)
         return QuantileTreeParameters(features, edges, tables, cuts)
 
-    def leaves(self, features: tuple[Feature, ...], sums: Counts) -> list[Leaves]:
+    def leaves(self, features: tuple[Feature, ...], sums: Counts, threads: int = 1) -> list[Leaves]:
         """The leaves of every column, and the rows of each class in them; no prior changes them."""
-        return [self._leaves(feature, sums, f) for f, feature in enumerate(features)]
-
-    def _leaves(self, feature: Feature, sums: Counts, f: int) -> Leaves:
-        made = (type(self), self.m, feature.unit)
-        if made not in sums.derived[f]:
-            keys, rows = sums.feature(f)
-            sums.derived[f][made] = Leaves.of(np.array(keys, dtype=np.int64), rows.value, feature.unit, self.m)
-        found: Leaves = sums.derived[f][made]
-        return found
+        made = [(type(self), self.m, feature.unit) for feature in features]
+        new = [f for f, how in enumerate(made) if how not in sums.derived[f]]
+        if new:
+            rows, at = sums.cells.value, sums.offsets
+            counted = [(np.array(sums.keys[f], dtype=np.int64), rows[at[f] : at[f + 1]], features[f].unit) for f in new]
+            for f, leaves in zip(new, Leaves.of(counted, self.m, threads), strict=True):
+                sums.derived[f][made[f]] = leaves
+        return [sums.derived[f][how] for f, how in enumerate(made)]
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return () if column.few else (self,)
@@ -186,7 +185,7 @@ class QuantileTree(BinnedFamily):
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         if not len(cells):
             return cells
-        return grouped(cells, quantiles(cells.sum(axis=1)))
+        return _joined([cells], 1)[0][1]
 
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         edges = _edges(np.array(keys, dtype=np.int64), feature.unit)[1:]
@@ -201,8 +200,11 @@ class QuantileTree(BinnedFamily):
     def has_cells(self) -> bool:
         return True
 
-    def cells(self, feature: Feature, sums: Counts, missing: Real) -> NumberCells:
-        leaves = self._leaves(feature, sums, 0)
+    def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
+        each = zip(features, self.leaves(features, sums, threads), missing, strict=True)
+        return [self._cells(feature, leaves, lacking) for feature, leaves, lacking in each]
+
+    def _cells(self, feature: Feature, leaves: Leaves, missing: Real) -> NumberCells:
         trees = [(leaves.tree, leaves.strengths), (leaves.plain, leaves.plain_strengths)]
         if missing.any():
             counts = np.vstack([leaves.cells, missing])
@@ -265,21 +267,25 @@ class Leaves:
     log_tails: Real
 
     @classmethod
-    def of(cls, keys: Int, rows: Real, unit: float, m: float | None) -> Leaves:
-        n_classes = rows.shape[1]
-        if not len(keys):
-            keys, rows = np.zeros(1, dtype=np.int64), np.zeros((1, n_classes))
-        leaf = quantiles(rows.sum(axis=1))
-        begins = np.flatnonzero(np.diff(leaf, prepend=-1))
-        cells = grouped(rows, leaf)
-        ends = _edges(np.concatenate([keys[begins[1:] - 1] + 1, keys[begins], keys[-1:] + 1]), unit)
-        lower, upper = ends[: len(begins) - 1], ends[len(begins) : -1]
-        cuts = _between(lower, upper)
-        (tree, strengths), (plain, plain_strengths) = tree_of(cells, prior_of(cells))
-        if m is not None:
-            strengths = plain_strengths = m, m
-        low, high = float(ends[len(begins) - 1]), float(ends[-1])
-        return cls(cells, tree, strengths, plain, plain_strengths, cuts, *_stretches(cuts, low, high))
+    def of(cls, columns: Sequence[tuple[Int, Real, float]], m: float | None, threads: int) -> list[Leaves]:
+        """Those of columns, from their keys, the rows of each and class, and units."""
+        counted = [
+            (keys, rows) if len(keys) else (np.zeros(1, dtype=np.int64), np.zeros((1, rows.shape[1])))
+            for keys, rows, _ in columns
+        ]
+        joined = _joined([rows for _, rows in counted], threads)
+        found = []
+        each = zip(columns, counted, joined, trees_of([cells for _, cells in joined], threads), strict=True)
+        for (*_, unit), (keys, _), (leaf, cells), ((tree, strengths), (plain, plain_strengths)) in each:
+            begins = np.flatnonzero(np.diff(leaf, prepend=-1))
+            ends = _edges(np.concatenate([keys[begins[1:] - 1] + 1, keys[begins], keys[-1:] + 1]), unit)
+            cuts = _between(ends[: len(begins) - 1], ends[len(begins) : -1])
+            if m is not None:
+                strengths = plain_strengths = m, m
+            low, high = float(ends[len(begins) - 1]), float(ends[-1])
+            stretches = _stretches(cuts, low, high)
+            found.append(cls(cells, tree, strengths, plain, plain_strengths, cuts, *stretches))
+        return found
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
@@ -337,6 +343,12 @@ class Leaves:
         left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
         had = left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
         return np.asarray(share * had[:, None] / overall)
+
+
+def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
+    """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
+    every, sizes = np.concatenate(columns), np.array([len(rows) for rows in columns], dtype=np.int64)
+    return _core.leaves_of(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
 
 
 def _between(low: Real, high: Real) -> Real:

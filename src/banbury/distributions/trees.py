@@ -6,6 +6,7 @@ p = (n + m · p of the wider node) / (N + m), from the share of the class among 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -105,39 +106,50 @@ def flat(n_cells: int) -> Tree:
     return Tree((np.arange(n_cells),))
 
 
-def quantiles(rows: Real, most: int = MOST_LEAVES) -> Int:
-    """The leaf of each bin of numbers, in order: bins as they are where they are few, or joined to leaves of equal size."""
-    if len(rows) <= most:
-        return np.arange(len(rows))
-    below = np.cumsum(rows)
-    ends = np.searchsorted(below, below[-1] * np.arange(1, most) / most)
-    begins = np.zeros(len(rows), dtype=np.int64)
-    begins[ends[ends < len(rows) - 1] + 1] = 1
-    return np.cumsum(begins)
-
-
-def halved(rows: Real, first: Int | None = None) -> Tree:
-    """A tree over leaves of so many rows, each node halved by count; below a first level, if there is one."""
-    return Tree(tuple(_core.tree_levels(rows, first)), first is not None)
-
-
 Strengths = tuple[float, float]  # m of the first level, and of the others
 
 
-def tree_of(cells: Real, prior: Real) -> tuple[tuple[Tree, Strengths], tuple[Tree, Strengths]]:
-    """The tree of a column of numbers, from rows per leaf and class, and its strengths; and the same of halves alone.
+@dataclass(frozen=True)
+class Forest:
+    """The trees of columns and their strengths, one after the other, so that all are gone through in one call."""
+
+    trees: tuple[Int, Int, Int]  # levels, one below the other; how many each tree has, and how many cells
+    strengths: Real
+    told_apart: list[bool]
+
+    @classmethod
+    def of(cls, trees: Sequence[tuple[Tree, Strengths]]) -> Forest:
+        levels = np.concatenate([level for tree, _ in trees for level in tree.levels])
+        sizes = np.array([(len(tree.levels), tree.n_cells) for tree, _ in trees], dtype=np.int64).T
+        strengths = np.array([strengths for _, strengths in trees], dtype=np.float64)
+        return cls((levels, *np.ascontiguousarray(sizes)), strengths, [tree.told_apart for tree, _ in trees])
+
+    @property
+    def sizes(self) -> Int:
+        """The cells of each tree."""
+        return self.trees[2]
+
+    def shares(self, cells: Real, prior: Real, left_out: bool, threads: int) -> Real:
+        """P(class | cell), (cells, classes), or without a row of each class, (cells, own class, classes).
+
+        Each tree has a cell more, of values that are in none: there it is the prior.
+        """
+        return _core.forest_shares(self.trees, cells, self.strengths, prior, left_out, threads)
+
+    def gains(self, cells: Real, prior: Real, threads: int) -> Real:
+        """How much likelier the rows of each column are than by the prior alone."""
+        return _core.forest_gains(self.trees, cells, self.told_apart, prior, threads)
+
+
+def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Strengths], tuple[Tree, Strengths]]]:
+    """The tree of each column of numbers, from rows per leaf and class, and its strengths; and the same of halves alone.
 
     Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
     """
-    rows = cells.sum(axis=1)
-    plain = halved(rows)
-    strengths, gain = plain.chosen(cells, prior)
-    cuts = _core.cuts_of(cells)
-    if cuts:
-        first = np.zeros(len(cells), dtype=np.int64)
-        first[cuts] = 1
-        told = halved(rows, np.cumsum(first))
-        own, more = told.chosen(cells, prior)
-        if more - gain > len(cuts) * np.log(max(len(cells) - 1, 2)):
-            return (told, own), (plain, strengths)
-    return (plain, strengths), (plain, strengths)
+    every, sizes = np.concatenate(cells), np.array([len(each) for each in cells], dtype=np.int64)
+    priors = np.array([prior_of(each) for each in cells])
+    found = []
+    for (levels, strengths), told in _core.trees_of(every, every.sum(axis=1), sizes, priors, threads):
+        plain = Tree(tuple(levels)), strengths
+        found.append((plain if told is None else (Tree(tuple(told[0]), True), told[1]), plain))
+    return found

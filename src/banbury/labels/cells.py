@@ -17,8 +17,9 @@ from banbury.distributions.family import ColumnReader
 from banbury.distributions.trees import HALF_ROW, SMALLEST, grouped, prior_of
 from banbury.label_sets import EVERY
 from banbury.tally import Tally
+from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
-from banbury.weighing.evidence import NONE, Terms
+from banbury.weighing.evidence import Terms, of_column
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.texts import Reals32
 
@@ -34,9 +35,8 @@ class CellWords:
         """Those of a tally of sets of labels, by the counts of all rows."""
         plain = replace(tally, schema=replace(tally.schema, labels=None))
         every = plain.of_classes([tally.classes.index(EVERY)], (True,))
-        columns = (f for f in tally.schema.features if not f.columns and f.family.has_cells())
-        found = (cells_of(every, feature) for feature in columns)
-        return cls(tuple(cells for cells in found if cells is not None))
+        found = cells_of(every, n_threads(None))
+        return cls(tuple(found[f.name] for f in tally.schema.features if f.name in found))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class CellWords:
 
     def counts(self, tally: Tally) -> list[Real]:
         """Rows of each cell of each column, (cells, classes), as they are counted now."""
-        return [cells.counted(*counted(tally, cells.feature.name)) for cells in self.cells]
+        return counted(tally, self.cells)
 
     def documents(self, counts: Sequence[Real]) -> Real:
         """Rows of each word, (words, classes), from those of cells."""
@@ -101,7 +101,7 @@ class CellWords:
     @cached_property
     def terms(self) -> Terms:
         sizes = [cells.n_cells + 1 for cells in self.cells]
-        return Terms.of([(j, np.arange(size), -1, NONE, size) for j, size in enumerate(sizes)])
+        return Terms.of([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(sizes)])
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
         """What the cells of rows add for each label, (rows, labels)."""

@@ -23,6 +23,7 @@ from banbury.selection.results import Evaluation, Mean
 from banbury.selection.scoring import PendingWarnings, answer
 from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.tally import Tally
+from banbury.threads import OneBlasThread
 
 N_SIZES = 10  # of a curve, if not given
 FEWEST_ROWS = 20  # where such a curve begins
@@ -255,13 +256,12 @@ class Peer:
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.model_selection import GridSearchCV
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it along
 
         classifier, folds = clone(self.classifier), min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
         if self.choices and folds > 1:  # every class has rows enough to choose its settings by cross-validation
             classifier = GridSearchCV(classifier, dict(self.choices), cv=folds, scoring="neg_log_loss")
         # Products of small matrices take longer with threads, many times so where the processors are busy.
-        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        with warnings.catch_warnings(), OneBlasThread():
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(learned, labels, **self._weighed(weights))
             shares = np.asarray(classifier.predict_proba(tested), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,14 +35,11 @@ class WeighedColumns:
     scored: tuple[Feature, ...]
 
     @classmethod
-    def of(cls, tally: Tally) -> WeighedColumns:
-        cells, texts, scored = list[Cells](), list[Lexicon](), list[Feature]()
+    def of(cls, tally: Tally, threads: int) -> WeighedColumns:
+        known, cells, texts, scored = cells_of(tally, threads), list[Cells](), list[Lexicon](), list[Feature]()
         for feature in tally.schema.features:
-            found = None
-            if not feature.columns and feature.family.has_cells():
-                found = cells_of(tally, feature)
-            if found is not None:
-                cells.append(found)
+            if feature.name in known:
+                cells.append(known[feature.name])
             elif feature.family.used_words(feature, tally.of(feature.name)) is not None:
                 texts.append(_lexicon(feature, tally))
             else:
@@ -94,19 +92,27 @@ def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
     return lexicon
 
 
-def cells_of(tally: Tally, feature: Feature) -> Cells | None:
-    sums = tally.of(feature.name)
-    found: Cells | None = feature.family.cells(feature, sums, _missing(tally, sums))
+def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
+    """The cells of each column that has some."""
+    found: dict[str, Cells] = {}
+    for family, features, sums in tally.groups:
+        if family.has_cells() and not features[0].columns:
+            each = family.cells(features, sums, _missing(tally, sums), threads)
+            found |= {cells.feature.name: cells for cells in each if cells is not None}
     return found
 
 
 def _missing(tally: Tally, sums: Any) -> Real:
-    """The rows of each class without a value."""
-    return np.asarray(np.maximum(tally.rows.value - sums.present.value[0], 0.0))
+    """The rows of each column and class without a value."""
+    return np.asarray(np.maximum(tally.rows.value - sums.present.value, 0.0))
 
 
-def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
-    """Of a column: what it is, its keys, the rows of each and class, and those of each class without a value."""
-    sums = tally.of(name)
-    keys, rows = sums.feature(0)
-    return tally.schema[name], keys, rows.value, _missing(tally, sums)
+def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
+    """Rows per cell and class of each column, as they are counted now."""
+    of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
+    for family, features, sums in tally.groups:
+        if family.has_cells() and not features[0].columns:
+            rows, at, missing = sums.cells.value, sums.offsets, _missing(tally, sums)
+            each = enumerate(zip(features, sums.keys, missing, strict=True))
+            of |= {f.name: (f, keys, rows[at[k] : at[k + 1]], lacking) for k, (f, keys, lacking) in each}
+    return [cells.counted(*of[cells.feature.name]) for cells in columns]

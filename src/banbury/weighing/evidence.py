@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.cells import Cells
-from banbury.distributions.trees import HALF_ROW, SMALLEST
+from banbury.distributions.trees import HALF_ROW, SMALLEST, Forest, Tree
 from banbury.weighing.rows import WeighedRows
 
 MOST_PAIR_CELLS = 1 << 16  # a pair of more is not looked at
@@ -29,89 +29,16 @@ class Pair:
     strength: float
 
 
-class Evidence:
-    """Columns and pairs under the rows of one count: their shares of the classes, plain and with a row left out."""
-
-    def __init__(
-        self,
-        columns: Sequence[Cells],
-        pairs: Sequence[Pair],
-        rows: WeighedRows,
-        counts: Sequence[Real],
-        n_classes: int,
-    ) -> None:
-        self.columns, self.pairs, self.rows, self.counts = columns, pairs, rows, counts
-        self.n_classes = n_classes
-
-    @classmethod
-    def of(cls, columns: Sequence[Cells], pairs: Sequence[Pair], rows: WeighedRows, n_classes: int) -> Evidence:
-        """From rows, and those that are not here."""
-        counts = [rows.counted(j, cells.n_cells, n_classes) for j, cells in enumerate(columns)]
-        return cls(columns, pairs, rows, counts, n_classes)
-
-    @cached_property
-    def prior(self) -> Real:
-        rows = self.rows.every_class(self.n_classes) + HALF_ROW
-        return np.asarray(rows / rows.sum())
-
-    # Columns
-
-    def _told(self, shares: Real) -> Real:
-        """log P(class | cell) / P(class); nothing of values in no cell."""
-        says = np.log(np.maximum(shares, SMALLEST) / self.prior)
-        return np.concatenate([says, np.zeros((1, *says.shape[1:]))])
-
-    @cached_property
-    def plain(self) -> list[Real]:
-        """What each cell of each column says, (cells, classes)."""
-        each = zip(self.columns, self.counts, strict=True)
-        return [self._told(cells.tree.shares(rows, cells.strengths, self.prior)[-1]) for cells, rows in each]
-
-    @cached_property
-    def left_out(self) -> list[Real]:
-        """The same without one row of each class, (cells, own class, classes)."""
-        each = zip(self.columns, self.counts, strict=True)
-        return [self._told(cells.tree.left_out(rows, cells.strengths, self.prior)[-1]) for cells, rows in each]
-
-    # Pairs
-
-    def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
-        """The rows of the columns that are in pairs, the nodes of these columns and the pairs, as the kernels take them."""
-        used = sorted({j for pair in pairs for j in pair})
-        every, place = [], {j: k for k, j in enumerate(used)}
-        for j in used:
-            cells, rows, nodes = self.columns[j], self.counts[j], self.columns[j].nodes
-            shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
-            left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
-            tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
-            every.append((nodes.fine, nodes.coarse, *tables))
-        codes = np.ascontiguousarray(self.rows.codes[:, used])
-        rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
-        return rows_of_pairs, every, [(place[a], place[b]) for a, b in pairs]
-
-    def _with_unknown(self, shares: Real) -> Real:
-        last = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
-        return np.ascontiguousarray(np.concatenate([shares, last]))
-
-    def gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real, threads: int) -> Real:
-        return _core.pair_gains(*self._paired(pairs), STRENGTHS, posteriors, threads)
-
-    def pair_tables(self, threads: int) -> list[tuple[Real, Real]]:
-        """What the cells of each pair say beyond both columns: (cells, classes), and (cells, own class, classes)."""
-        if not self.pairs:
-            return []
-        paired = self._paired([(pair.first, pair.second) for pair in self.pairs])
-        strengths, k = np.array([pair.strength for pair in self.pairs]), self.n_classes
-        tables = _core.pair_tables(*paired, strengths, threads)
-        return [(plain.reshape(-1, k), left_out.reshape(-1, k, k)) for plain, left_out in tables]
-
-
 # Terms ----------------------------------------------------------------------------------------------------------------
+
+
+NONE = np.zeros((1, 1), dtype=np.uint32)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Where rows find their cells: of each term its column, another or −1, the cells of codes, and how many there are."""
+    """Where rows find their cells: of each column, or pair, the column, another or −1, the cells of codes on each level, (codes,
+    levels), and how many cells each level has."""
 
     columns: Int
     others: Int
@@ -126,64 +53,176 @@ class Terms:
     def n_cells(self) -> int:
         return int(self.sizes.sum())
 
+    @cached_property
+    def variances(self) -> Real:
+        """What each level may vary: all of a column, or of a pair, together as much as one."""
+        levels = np.array([first.shape[1] for first in self.firsts], dtype=np.int64)
+        return np.repeat(1.0 / levels, levels)
+
     @classmethod
-    def of(cls, terms: Sequence[tuple[int, Any, int, Any, int]]) -> Terms:
+    def of(cls, terms: Sequence[Term]) -> Terms:
         columns, others = (np.array([term[k] for term in terms], dtype=np.int64) for k in (0, 2))
         firsts, seconds = ([np.ascontiguousarray(term[k], dtype=np.uint32) for term in terms] for k in (1, 3))
-        return cls(columns, others, firsts, seconds, np.array([term[4] for term in terms], dtype=np.int64))
+        sizes = np.array([size for term in terms for size in term[4]], dtype=np.int64)
+        return cls(columns, others, firsts, seconds, sizes)
+
+    def folded(self, table: Real) -> tuple[Real, ...]:
+        """Corrections of levels summed up: a number for each finest cell of every column and pair, and each class."""
+        if not self.firsts:
+            return ()
+        nothing = np.zeros((0, int(self.columns.max()) + 1), dtype=np.uint32)
+        ends = np.cumsum([first.shape[1] for first in self.firsts]) - 1
+        return tuple(np.split(_core.folded(self.lookups(nothing), table), np.cumsum(self.sizes[ends])[:-1]))
 
 
-NONE = np.zeros(1, dtype=np.uint32)
+Term = tuple[int, Any, int, Any, Sequence[int]]
 
 
-def cell_terms(evidence: Evidence) -> Terms:
-    """A term for each column, by its cells, and for each pair, by its fine ones."""
-    terms = [(j, np.arange(c.n_cells + 1), -1, NONE, c.n_cells + 1) for j, c in enumerate(evidence.columns)]
-    return Terms.of([*terms, *(_pair_term(evidence, pair, fine=True) for pair in evidence.pairs)])
+def of_column(column: int, cells: Any, sizes: Sequence[int]) -> Term:
+    """A term of one column."""
+    return column, cells, -1, NONE, sizes
 
 
-def _pair_term(evidence: Evidence, pair: Pair, fine: bool) -> tuple[int, Any, int, Any, int]:
-    a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
-    first, second = (a.fine, b.fine) if fine else (a.coarse[a.fine], b.coarse[b.fine])
-    n_first, n_second = (a.n_fine, b.n_fine) if fine else (a.n_coarse, b.n_coarse)
-    return pair.first, first * np.uint32(n_second), pair.second, second, n_first * n_second
+@dataclass(frozen=True)
+class Layout:
+    """Columns and pairs of them, as rows find their cells."""
+
+    columns: tuple[Cells, ...]
+    pairs: tuple[Pair, ...]
+
+    @cached_property
+    def forest(self) -> Forest:
+        return Forest.of([(cells.tree, cells.strengths) for cells in self.columns])
+
+    @cached_property
+    def sizes(self) -> Int:
+        """The cells of each column."""
+        return np.array([cells.n_cells for cells in self.columns], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> Int:
+        """The first cell of each column among those of all, then their number."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    @cached_property
+    def terms(self) -> Terms:
+        """A term for each column, by its cells, and for each pair, by its fine ones."""
+        sizes = enumerate((self.sizes + 1).tolist())
+        terms = [of_column(j, np.arange(size, dtype=np.uint32)[:, None], [size]) for j, size in sizes]
+        return Terms.of([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
+
+    @cached_property
+    def corrections(self) -> Terms:
+        """The same with every level of each column, and of each pair."""
+        columns = [_of_levels(j, cells.tree) for j, cells in enumerate(self.columns)]
+        return Terms.of([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
+
+    def _levels(self, pair: Pair) -> list[bool]:
+        """Whether the levels of a pair are fine: coarse ones come first, where they are others."""
+        a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
+        return [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
+
+    def _of_pair(self, pair: Pair, fine: Sequence[bool]) -> Term:
+        a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
+        widths = [b.n_fine if each else b.n_coarse for each in fine]
+        first, second = (
+            np.stack([own.fine if each else own.coarse[own.fine] for each in fine], axis=1) for own in (a, b)
+        )
+        sizes = [(a.n_fine if each else a.n_coarse) * width for each, width in zip(fine, widths, strict=True)]
+        return pair.first, first * np.array(widths, dtype=np.uint32), pair.second, second, sizes
 
 
-def correction_terms(evidence: Evidence) -> tuple[Terms, Real, list[list[int]]]:
-    """Terms for every level of each column and of each pair; what each may vary; and which of them make up each cell's term."""
-    terms, variances, owners = list[tuple[int, Any, int, Any, int]](), list[float](), list[list[int]]()
-    for j, cells in enumerate(evidence.columns):
-        owners.append(list(range(len(terms), len(terms) + len(cells.tree.levels))))
-        for level in cells.tree.levels:
-            n_nodes = int(level.max(initial=-1)) + 2
-            terms.append((j, np.append(level, n_nodes - 1), -1, NONE, n_nodes))
-            variances.append(1.0 / len(cells.tree.levels))
-    for pair in evidence.pairs:
-        a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
-        levels = [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
-        owners.append(list(range(len(terms), len(terms) + len(levels))))
-        terms += [_pair_term(evidence, pair, fine) for fine in levels]
-        variances += [1.0 / len(levels)] * len(levels)
-    return Terms.of(terms), np.array(variances), owners
+def _of_levels(column: int, tree: Tree) -> Term:
+    levels = np.stack(tree.levels, axis=1)
+    last = levels.max(axis=0, initial=-1) + 1
+    return of_column(column, np.concatenate([levels, last[None]]), (last + 1).tolist())
 
 
-def folded(evidence: Evidence, terms: Terms, owners: Sequence[Sequence[int]], table: Real) -> list[Real]:
-    """Corrections of levels summed up: a number for each finest cell of every column and pair, and each class."""
-    starts = np.concatenate([[0], np.cumsum(terms.sizes)])
-    sums = []
-    for own in owners:
-        last = own[-1]
-        total = np.zeros((int(terms.sizes[last]), table.shape[1]))
-        codes = terms.firsts[last], terms.seconds[last]
-        for t in own:
-            deltas = table[starts[t] : starts[t + 1]]
-            if terms.others[t] < 0:
-                # Every finest cell has its own code, and the last level has them all.
-                total[codes[0]] += deltas[terms.firsts[t]]
-            else:
-                fine = (codes[0][:, None] + codes[1]).ravel()
-                wide = (terms.firsts[t][:, None] + terms.seconds[t]).ravel()
-                cells, first = np.unique(fine, return_index=True)
-                total[cells] += deltas[wide[first]]
-        sums.append(total)
-    return sums
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+
+class Evidence:
+    """Columns and pairs under the rows of one count: their shares of the classes, plain and with a row left out."""
+
+    def __init__(
+        self, layout: Layout, rows: WeighedRows, n_classes: int, threads: int, counts: Real | None = None
+    ) -> None:
+        self.layout, self.rows, self.n_classes, self.threads = layout, rows, n_classes, threads
+        self.columns, self.pairs = layout.columns, layout.pairs
+        self.counts = rows.counted(layout.sizes, n_classes, threads) if counts is None else counts
+
+    def of_rows(self, rows: WeighedRows) -> Evidence:
+        """The same columns and pairs under other rows."""
+        return Evidence(self.layout, rows, self.n_classes, self.threads)
+
+    def with_pairs(self, pairs: Sequence[Pair]) -> Evidence:
+        layout = Layout(self.columns, tuple(pairs))
+        return Evidence(layout, self.rows, self.n_classes, self.threads, self.counts)
+
+    @cached_property
+    def prior(self) -> Real:
+        rows = self.rows.every_class(self.n_classes) + HALF_ROW
+        return np.asarray(rows / rows.sum())
+
+    # Columns
+
+    @cached_property
+    def plain(self) -> Real:
+        """What the cells of columns say, log P(class | cell) / P(class), (cells and one for values in none, classes)."""
+        return self._told(False)
+
+    @cached_property
+    def left_out(self) -> Real:
+        """The same without one row of each class, (cells and one, own class, classes)."""
+        return self._told(True)
+
+    def _told(self, left_out: bool) -> Real:
+        if not self.columns:
+            return np.zeros((0, self.n_classes))
+        shares = self.layout.forest.shares(self.counts, self.prior, left_out, self.threads)
+        np.maximum(shares, SMALLEST, out=shares)
+        shares /= self.prior
+        return np.log(shares, out=shares)
+
+    def gains(self) -> Real:
+        """How much likelier rows are by each column than by the shares of classes alone."""
+        return self.layout.forest.gains(self.counts, self.prior, self.threads)
+
+    def table(self, own: bool) -> Real:
+        """What all cells say, of columns and then of pairs, as numbers in a line; with a row left out, or plain."""
+        pairs = (each[1 if own else 0] for each in self.pair_tables)
+        return np.concatenate([(self.left_out if own else self.plain).ravel(), *(each.ravel() for each in pairs)])
+
+    # Pairs
+
+    def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
+        """The rows of the columns that are in pairs, the nodes of these columns and the pairs, as the kernels take them."""
+        used = sorted({j for pair in pairs for j in pair})
+        every, place = [], {j: k for k, j in enumerate(used)}
+        for j in used:
+            cells, nodes, start = self.columns[j], self.columns[j].nodes, self.layout.starts[j]
+            rows = self.counts[start : start + cells.n_cells]
+            shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
+            left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
+            tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]
+            every.append((nodes.fine, nodes.coarse, *tables))
+        codes = np.ascontiguousarray(self.rows.codes[:, used])
+        rows_of_pairs = codes, self.rows.labels, self.rows.weights, self.prior
+        return rows_of_pairs, every, [(place[a], place[b]) for a, b in pairs]
+
+    def _with_unknown(self, shares: Real) -> Real:
+        last = np.broadcast_to(self.prior, (1, *shares.shape[1:]))
+        return np.ascontiguousarray(np.concatenate([shares, last]))
+
+    def pair_gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real) -> Real:
+        return _core.pair_gains(*self._paired(pairs), STRENGTHS, posteriors, self.threads)
+
+    @cached_property
+    def pair_tables(self) -> list[tuple[Real, Real]]:
+        """What the cells of each pair say beyond both columns: (cells, classes), and (cells, own class, classes)."""
+        if not self.pairs:
+            return []
+        paired = self._paired([(pair.first, pair.second) for pair in self.pairs])
+        strengths, k = np.array([pair.strength for pair in self.pairs]), self.n_classes
+        tables = _core.pair_tables(*paired, strengths, self.threads)
+        return [(plain.reshape(-1, k), left_out.reshape(-1, k, k)) for plain, left_out in tables]

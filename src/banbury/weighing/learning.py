@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -16,11 +15,9 @@ from banbury.distributions.cells import Cells
 from banbury.weighing.evidence import (
     MOST_PAIR_CELLS,
     Evidence,
+    Layout,
     Pair,
     Terms,
-    cell_terms,
-    correction_terms,
-    folded,
 )
 from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
@@ -54,7 +51,7 @@ class Weights:
 
 
 def learned(
-    columns: Sequence[Cells],
+    columns: tuple[Cells, ...],
     rows: WeighedRows,
     n_classes: int,
     *,
@@ -62,33 +59,36 @@ def learned(
     correct: bool = True,
     seed: int = 0,
     threads: int = 1,
-) -> Weights:
-    """Weights on leave-one-out evidence; then pairs that say more than both columns; then corrections, chosen by folds."""
+) -> tuple[Weights, tuple[Real, ...]]:
+    """Weights on leave-one-out evidence; then pairs that say more than both columns; then corrections, chosen by folds.
+
+    With what the cells of each pair say beyond both columns, (cells, classes).
+    """
     texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
-    evidence = Evidence.of(columns, (), rows, n_classes)
-    weights, intercepts = _fitted(evidence, None, threads)
+    evidence = Evidence(Layout(columns, ()), rows, n_classes, threads)
+    weights, intercepts = _fitted(evidence, None)
     if pairs and len(columns) > 1:
-        chosen = _chosen_pairs(evidence, weights, intercepts, threads)
+        chosen = _chosen_pairs(evidence, weights, intercepts)
         if chosen:
-            evidence = Evidence(evidence.columns, chosen, rows, evidence.counts, n_classes)
+            evidence = evidence.with_pairs(chosen)
             begun = np.insert(weights, len(columns), np.zeros(len(chosen)))
             start = np.concatenate([begun, intercepts - np.log(evidence.prior), [1.0]])
-            weights, intercepts = _fitted(evidence, start, threads)
-    terms, variances, owners = correction_terms(evidence)
+            weights, intercepts = _fitted(evidence, start)
+    terms = evidence.layout.corrections
     strength, temperature, table = 0.0, 1.0, np.zeros((terms.n_cells, n_classes))
     losses: tuple[tuple[float, float], ...] = ()
     if correct and columns:
         wide = len(rows.labels) <= min(len(terms.sizes), MOST_ALIKE)
-        alike = _core.alike_rows(terms.lookups(rows.codes), variances, threads) if wide else None
-        corrections = _Corrections(terms, variances, alike, seed)
-        strength, temperature, losses = _chosen_strength(evidence, weights, intercepts, corrections, threads)
+        alike = _core.alike_rows(terms.lookups(rows.codes), terms.variances, threads) if wide else None
+        corrections = _Corrections(terms, alike, seed)
+        strength, temperature, losses = _chosen_strength(evidence, weights, intercepts, corrections)
         if strength:
-            offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)
+            offsets = _scores(evidence, weights, intercepts, rows, own=True)
             table, _ = corrections.of(rows, offsets, strength, LAST_PASSES)
-    folded_table = tuple(folded(evidence, terms, owners, table))
-    return Weights(
-        tuple(columns), tuple(evidence.pairs), weights, intercepts, folded_table, strength, temperature, losses, texts
+    found = Weights(
+        columns, evidence.pairs, weights, intercepts, terms.folded(table), strength, temperature, losses, texts
     )
+    return found, tuple(plain for plain, _ in evidence.pair_tables)
 
 
 def _learned_texts(
@@ -113,7 +113,7 @@ def _learned_texts(
 # Weights --------------------------------------------------------------------------------------------------------------
 
 
-def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real, Real]:
+def _fitted(evidence: Evidence, start: Real | None) -> tuple[Real, Real]:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
     from scipy.optimize import minimize
 
@@ -122,11 +122,11 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     n = n_columns + n_pairs + n_given
     shared = np.concatenate([np.ones(n_columns, bool), np.zeros(n_pairs, bool), np.ones(n_given, bool)])
     ridge = np.where(shared, RIDGE, PAIR_RIDGE)
-    prior, says = np.log(evidence.prior), _says(evidence, threads)
+    prior, says = np.log(evidence.prior), _says(evidence)
 
     def loss(z: Real) -> tuple[float, Real]:
         weights, extra, common = z[:n], z[n : n + k], z[-1]
-        value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, threads)
+        value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, evidence.threads)
         off = weights - np.where(shared, common, 0.0)
         value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * (common - 1.0) ** 2
         slope[:n] += ridge * off
@@ -143,14 +143,12 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     return found.x[:n], found.x[n : n + k] + prior
 
 
-def _says(evidence: Evidence, threads: int) -> Any:
+def _says(evidence: Evidence) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
     if evidence.columns:
-        tables = [*evidence.left_out, *(left for _, left in evidence.pair_tables(threads))]
-        table = np.concatenate([each.ravel() for each in tables])
-        lookups = cell_terms(evidence).lookups(rows.codes)
-        says = _core.evidence_of_rows(lookups, table, k, rows.labels, n_given, threads)
+        lookups = evidence.layout.terms.lookups(rows.codes)
+        says = _core.evidence_of_rows(lookups, evidence.table(own=True), k, rows.labels, n_given, evidence.threads)
     else:
         says = np.zeros((len(rows.labels), k - 1, n_given), dtype=np.float32)
     if n_given:
@@ -158,31 +156,27 @@ def _says(evidence: Evidence, threads: int) -> Any:
     return says
 
 
-def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, threads: int, own: bool) -> Real:
+def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, own: bool) -> Real:
     """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
     n_given = rows.given.shape[1]
     given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
     if not evidence.columns:
         return np.asarray(intercepts + given)
-    weights, which = weights[: len(weights) - n_given], 1 if own else 0
-    columns = evidence.left_out if own else evidence.plain
-    tables = [*columns, *(each[which] for each in evidence.pair_tables(threads))]
-    table = np.concatenate([each.ravel() for each in tables])
-    lookups = cell_terms(evidence).lookups(rows.codes)
-    scores = _core.weighed_scores(lookups, table, weights, intercepts, rows.labels if own else None, threads)
+    weights, lookups = weights[: len(weights) - n_given], evidence.layout.terms.lookups(rows.codes)
+    labels, table = rows.labels if own else None, evidence.table(own)
+    scores = _core.weighed_scores(lookups, table, weights, intercepts, labels, evidence.threads)
     return scores + given if n_given else scores
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: int) -> list[Pair]:
+def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real) -> list[Pair]:
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
     columns, n = evidence.columns, len(evidence.columns)
     usable = [j for j in range(n) if columns[j].nodes.n_fine > 2]
     if n_paired(len(usable)) < len(usable):
-        gains = [evidence.columns[j].tree.chosen(evidence.counts[j], evidence.prior)[1] for j in usable]
-        best = np.argsort(-np.array(gains), kind="stable")[: n_paired(len(usable))]
+        best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
     every = [
         (a, b)
@@ -191,8 +185,8 @@ def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: 
     ]
     if not every:
         return []
-    scores = _scores(evidence, weights, intercepts, evidence.rows, threads, own=True)
-    gain, strength, slope, curvature = evidence.gains(every, _softmax(scores), threads).T
+    scores = _scores(evidence, weights, intercepts, evidence.rows, own=True)
+    gain, strength, slope, curvature = evidence.pair_gains(every, _softmax(scores)).T
     told = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
     kept = np.flatnonzero((gain > 0) & (told > np.log(len(every))))
     kept = kept[np.argsort(-told[kept], kind="stable")][: 2 * n]
@@ -214,11 +208,10 @@ def _softmax(scores: Real) -> Real:
 
 @dataclass(frozen=True)
 class _Corrections:
-    """What is corrected: terms, and how far each may vary. ``alike`` is how much any two rows have in common, where terms are
-    more than rows: passes then go by rows, and touch no cell."""
+    """What is corrected: terms. ``alike`` is how much any two rows have in common, where terms are more than rows: passes then
+    go by rows, and touch no cell."""
 
     terms: Terms
-    variances: Real
     alike: Real | None
     seed: int
 
@@ -231,33 +224,30 @@ class _Corrections:
         begun: tuple[Real, float, Real] | None = None,
     ) -> tuple[Real, Real]:
         """Corrections of all levels, (cells, classes), and μ of each row; begun with those of another strength, if given."""
-        lookups = self.terms.lookups(rows.codes)
+        lookups, variances, k = self.terms.lookups(rows.codes), self.terms.variances, offsets.shape[1]
         if self.alike is not None:
             mu = self.by_rows(self.alike, rows, offsets, strength, passes)
-            return _core.spread(lookups, self.variances, _surprise(rows, strength, mu)), mu
-        n, k = offsets.shape
+            return _core.spread(lookups, variances, _surprise(rows, strength, mu)), mu
         if begun is None:
             table, mu = np.zeros((self.terms.n_cells, k)), _truth(rows, k)
         else:
             table, before, mu = begun
             table = table * (strength / before)
-        strengths = strength * rows.weights
-        for order in shuffled(n, passes, self.seed):
-            moved = _core.correct(lookups, rows.labels, strengths, offsets, self.variances, [order], mu, table)
-            if moved < ENOUGH:
-                break
+        _core.correct(lookups, variances, self._visited(rows, offsets, strength, passes), mu, table)
         return table, mu
 
     def by_rows(
         self, alike: Real, rows: WeighedRows, offsets: Real, strength: float, passes: int, mu: Real | None = None
     ) -> Real:
         """μ of each row, by what rows have in common; begun with that of another strength, if given."""
-        n, k = offsets.shape
-        mu = _truth(rows, k) if mu is None else mu
-        for order in shuffled(n, passes, self.seed):
-            if _core.correct_alike(alike, rows.labels, strength * rows.weights, offsets, order, mu) < ENOUGH:
-                break
+        mu = _truth(rows, offsets.shape[1]) if mu is None else mu
+        _core.correct_alike(alike, self._visited(rows, offsets, strength, passes), mu)
         return mu
+
+    def _visited(self, rows: WeighedRows, offsets: Real, strength: float, passes: int) -> Any:
+        """Rows and the orders of passes over them, until one changes next to nothing."""
+        orders = shuffled(len(offsets), passes, self.seed)
+        return rows.labels, strength * rows.weights, offsets, orders, ENOUGH
 
 
 def _truth(rows: WeighedRows, n_classes: int) -> Real:
@@ -272,12 +262,12 @@ def _surprise(rows: WeighedRows, strength: float, mu: Real) -> Real:
 class _Fold:
     """A fold: rows to count and correct, and rows held out, each with its scores so far."""
 
-    def __init__(self, evidence: Evidence, weights: Real, intercepts: Real, inside: Real, outside: Real, threads: int):
+    def __init__(self, evidence: Evidence, weights: Real, intercepts: Real, inside: Real, outside: Real):
         self.places = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
         self.rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
-        counted = Evidence.of(evidence.columns, evidence.pairs, self.rows, evidence.n_classes)
-        self.offsets = _scores(counted, weights, intercepts, self.rows, threads, own=True)
-        self.scores = _scores(counted, weights, intercepts, self.held_out, threads, own=False)
+        counted = evidence.of_rows(self.rows)
+        self.offsets = _scores(counted, weights, intercepts, self.rows, own=True)
+        self.scores = _scores(counted, weights, intercepts, self.held_out, own=False)
         self.begun: tuple[Real, float, Real] | None = None
         self.alike: tuple[Real, Real] | None = None
 
@@ -287,7 +277,7 @@ class _Fold:
             return self._corrected_by_rows(corrections, corrections.alike, strength)
         table, mu = corrections.of(self.rows, self.offsets, strength, PASSES, self.begun)
         self.begun = table, strength, mu
-        ones, none = np.ones(len(corrections.variances)), np.zeros(table.shape[1])
+        ones, none = np.ones(len(corrections.terms.sizes)), np.zeros(table.shape[1])
         lookups = corrections.terms.lookups(self.held_out.codes)
         return self.scores + _core.weighed_scores(lookups, table.ravel(), ones, none, None, 1)
 
@@ -303,14 +293,14 @@ class _Fold:
 
 
 def _chosen_strength(
-    evidence: Evidence, weights: Real, intercepts: Real, corrections: _Corrections, threads: int
+    evidence: Evidence, weights: Real, intercepts: Real, corrections: _Corrections
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
     rows = evidence.rows
     n_folds = rows.n_folds
     shares = rows.folds(n_folds)
     folds = [
-        _Fold(evidence, weights, intercepts, rows.weights - shares[:, k], shares[:, k], threads)
+        _Fold(evidence, weights, intercepts, rows.weights - shares[:, k], shares[:, k])
         for k in range(n_folds)
         if shares[:, k].any() and (rows.weights - shares[:, k]).any()
     ]
@@ -323,7 +313,7 @@ def _chosen_strength(
     best = (_loss(scores, labels, weighed), 0.0, scores)
     losses = [(0.0, best[0] / total)]
     worse = 0
-    with ThreadPoolExecutor(max(1, min(threads, len(folds)))) as pool:
+    with ThreadPoolExecutor(max(1, min(evidence.threads, len(folds)))) as pool:
         for strength in STRENGTHS:
             tried = [pool.submit(fold.corrected, corrections, strength) for fold in folds]
             scores = np.concatenate([each.result() for each in tried])

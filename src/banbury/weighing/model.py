@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,9 +20,9 @@ from banbury.naive_bayes import Model, check_seed, estimate
 from banbury.partitioned import elsewhere
 from banbury.table import Table
 from banbury.tally import Tally
-from banbury.threads import n_threads
+from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Pair, Terms, cell_terms
+from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair, Terms
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
@@ -150,25 +151,27 @@ class Weighing:
         return tuple(found)
 
     def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
-        weights, evidence = self.weights, self._evidence(tally)
-        says = [*evidence.plain, *(table[:, at] for table in self.pair_tables)]
-        each = zip(weights.weights[: len(says)], says, weights.corrections, strict=True)
-        tables = tuple(weights.temperature * (w * table + delta[:, at]) for w, table, delta in each)
+        weights, evidence, n = self.weights, self._evidence(tally), len(self.columns)
+        sizes = evidence.layout.sizes + 1
+        deltas = np.concatenate(weights.corrections[:n])[:, at]
+        scores = weights.temperature * (np.repeat(weights.weights[:n], sizes)[:, None] * evidence.plain + deltas)
+        each = zip(weights.weights[n:], self.pair_tables, weights.corrections[n:], strict=False)
+        tables = np.split(scores, np.cumsum(sizes)[:-1])
+        tables += [weights.temperature * (w * table[:, at] + delta[:, at]) for w, table, delta in each]
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
         named = zip(weights.pairs, self._pair_names(), strict=True)
         pairs = tuple(
             columns[p.first]._replace(name=name, columns=(columns[p.first].name, columns[p.second].name))
             for p, name in named
         )
-        counts = tuple(evidence.counts)
-        return WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, counts)
+        counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
+        return WeighedParameters((*columns, *pairs), self.columns, evidence.layout.terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> Evidence:
-        counts = [cells.counted(*counted(tally, cells.feature.name)) for cells in self.columns]
-        k = len(tally.classes)
+        counts, k = np.concatenate(counted(tally, self.columns)), len(tally.classes)
         codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
-        return Evidence(self.columns, self.weights.pairs, rows, counts, k)
+        return Evidence(Layout(self.columns, self.weights.pairs), rows, k, n_threads(None), counts)
 
     def kept(self, tally: Tally) -> Weighing:
         """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
@@ -229,7 +232,11 @@ class WeighedParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         codes = codes_of(self.cells, rows, n_threads(getattr(rows, "threads", None)))
-        return [("cells", *self.found_by.lookups(codes), np.concatenate(self.tables))]
+        return [("cells", *self.found_by.lookups(codes), self._table)]
+
+    @cached_property
+    def _table(self) -> Real:
+        return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
         at = np.asarray(index, dtype=np.int64)
@@ -340,7 +347,8 @@ def learn(
         raise errors.bad_setting(
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
         )
-    weighed, threads = WeighedColumns.of(tally), table.labels.threads
+    threads = table.labels.threads
+    weighed = WeighedColumns.of(tally, threads)
     rows = WeighedRows.of(table, tally, weighed)
     there = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
     if len(there) < 2:
@@ -352,9 +360,11 @@ def learn(
         raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
     rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
     rows, at = rows.without_twins()
-    columns = [weighed.cells[j] for j in at]
-    weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
-    tables = [plain for plain, _ in Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)]
+    columns = tuple(weighed.cells[j] for j in at)
+    with OneBlasThread():
+        weights, tables = learned(
+            columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads
+        )
     texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
-    return Weighing(weights, tally.classes, tally.digest(), tuple(tables), texts, scored, bool(pairs), sample)
+    return Weighing(weights, tally.classes, tally.digest(), tables, texts, scored, bool(pairs), sample)

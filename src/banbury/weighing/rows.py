@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags
 from banbury.distributions.cells import codes_of
@@ -33,8 +34,9 @@ class OtherRows:
     @classmethod
     def of(cls, tally: Tally, weighed: WeighedColumns, here: WeighedRows) -> OtherRows:
         k = len(tally.classes)
-        each = ((cells, cells.counted(*counted(tally, cells.feature.name))) for cells in weighed.cells)
-        cells = tuple(np.maximum(every - here.counted(j, len(every), k), 0.0) for j, (_, every) in enumerate(each))
+        every = counted(tally, weighed.cells)
+        own = np.split(here.counted(np.array([len(rows) for rows in every]), k, 1), np.cumsum([*map(len, every)])[:-1])
+        cells = tuple(np.maximum(rows - mine, 0.0) for rows, mine in zip(every, own, strict=True))
         sets = np.arange(len(here.labels) + 1), here.labels
         texts = zip(weighed.texts, here.bags, strict=True)
         documents = tuple(np.maximum(own.documents() - bags.count(sets, here.weights, k), 0.0) for own, bags in texts)
@@ -126,12 +128,12 @@ class WeighedRows:
         """In how many parts rows are dealt where something is chosen."""
         return 3 if len(self.labels) >= MANY_ROWS else 5
 
-    def counted(self, column: int, n_cells: int, n_classes: int) -> Real:
-        """What rows of each class weigh in each cell of a column."""
-        place = self.codes[:, column].astype(np.int64) * n_classes + self.labels
-        flat = np.bincount(place, self.weights, (n_cells + 1) * n_classes)
-        found = np.asarray(flat, dtype=np.float64).reshape(-1, n_classes)[:-1]
-        return found if self.others is None else found + self.others.cells[column]
+    def counted(self, sizes: Int, n_classes: int, threads: int) -> Real:
+        """What rows of each class weigh in the cells of all columns, which have so many, (cells, classes)."""
+        if not len(sizes):
+            return np.zeros((0, n_classes))
+        found = _core.count_cells(self.codes, sizes, self.labels, self.weights, n_classes, threads)
+        return found if self.others is None else found + np.concatenate(self.others.cells)
 
     def every_class(self, n_classes: int) -> Real:
         """What rows of each class weigh, with those that are not here."""
