@@ -20,9 +20,10 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.distributions.trees import halved, tree_of
+from banbury.distributions.quantile_tree import Leaves
+from banbury.distributions.trees import trees_of
 from banbury.weighing.columns import WeighedColumns
-from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms, correction_terms, folded
+from banbury.weighing.evidence import Evidence, Layout, Pair
 from banbury.weighing.learning import Weights
 from banbury.weighing.rows import WeighedRows
 
@@ -68,7 +69,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
     prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
-    (tree, strengths), _ = tree_of(cells, prior)
+    (tree, strengths), _ = trees_of([cells], 1)[0]
     slow = [dict(enumerate(row)) for row in cells.tolist()]
     levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
     if not tree.told_apart:
@@ -91,7 +92,7 @@ def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
 
 def test_a_row_that_is_left_out_was_never_counted() -> None:
     cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
-    prior, tree = np.array([0.4, 0.6]), halved(cells.sum(axis=1))
+    prior, (_, (tree, _)) = np.array([0.4, 0.6]), trees_of([cells], 1)[0]
     left_out = tree.left_out(cells, (2.0, 2.0), prior)[-1]
     for leaf, own in product(range(9), range(2)):
         if cells[leaf, own]:
@@ -100,22 +101,60 @@ def test_a_row_that_is_left_out_was_never_counted() -> None:
             assert np.array_equal(left_out[leaf, own], tree.shares(without, (2.0, 2.0), prior)[-1][leaf])
 
 
+def test_leaves_of_columns_together_are_those_of_each() -> None:
+    rng = np.random.default_rng(2)
+    bins = [rng.poisson(1.5, (n, 2)).astype(float) for n in (1, 7, 128, 129, 700, 0)]
+    found = Leaves.of([(np.arange(len(rows)) << 50, rows, 1.0) for rows in bins], None, 3)
+    for rows, leaves in zip(bins[:-1], found, strict=False):
+        leaf = naive_trees.leaves_of(rows.sum(axis=1).tolist())
+        expected = np.zeros((max(leaf) + 1, 2))
+        for k, own in zip(leaf, rows, strict=True):
+            expected[k] += own
+        assert np.array_equal(leaves.cells, expected)
+        ((tree, strengths), (plain, plain_strengths)) = trees_of([leaves.cells], 1)[0]
+        assert (strengths, plain_strengths) == (leaves.strengths, leaves.plain_strengths)
+        for one, other in ((tree, leaves.tree), (plain, leaves.plain)):
+            assert all(map(np.array_equal, one.levels, other.levels)) and one.told_apart == other.told_apart
+    assert found[-1].cells.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
+    evidence = evidence_of(threads=threads)
+    rows, k, start = evidence.rows, 2, 0
+    for j, cells in enumerate(evidence.columns):
+        counts = np.zeros((cells.n_cells + 1, k))
+        np.add.at(counts, (rows.codes[:, j], rows.labels), rows.weights)
+        first = int(evidence.layout.starts[j])
+        assert np.array_equal(evidence.counts[first : first + cells.n_cells], counts[:-1])
+        for fast, slow in ((evidence.plain, cells.tree.shares), (evidence.left_out, cells.tree.left_out)):
+            shares = slow(counts[:-1], cells.strengths, evidence.prior)[-1]
+            own = fast[start : start + cells.n_cells + 1]
+            assert np.array_equal(own[:-1], np.log(np.maximum(shares, 1e-300) / evidence.prior)) and not own[-1].any()
+        gain = cells.tree.chosen(counts[:-1], evidence.prior)[1]
+        assert evidence.gains()[j] == gain
+        start += cells.n_cells + 1
+    assert start == len(evidence.plain) == len(evidence.left_out)
+
+
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def evidence_of(n: int = 300) -> Evidence:
+def evidence_of(n: int = 300, threads: int = 1) -> Evidence:
     rows, labels = table(n)
     tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
-    columns = WeighedColumns.of(tally)
+    columns = WeighedColumns.of(tally, 1)
     weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
-    return Evidence.of(columns.cells, (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0)), weighed, 2)
+    pairs = (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0))
+    return Evidence(Layout(columns.cells, pairs), weighed, 2, threads)
 
 
 def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
     """δ of every fine cell, as formulas have it."""
     a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
     columns = [evidence.columns[pair.first], evidence.columns[pair.second]]
-    counts = [evidence.counts[pair.first], evidence.counts[pair.second]]
+    each = np.split(evidence.counts, evidence.layout.starts[1:-1])
+    counts = [each[pair.first], each[pair.second]]
     prior = evidence.prior
 
     def shares(side: int, level: int, node: int) -> Any:
@@ -158,7 +197,7 @@ def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int
 
 def test_pairs_are_those_of_the_slow_twin() -> None:
     evidence = evidence_of(80)
-    for pair, (plain, left_out) in zip(evidence.pairs, evidence.pair_tables(1), strict=True):
+    for pair, (plain, left_out) in zip(evidence.pairs, evidence.pair_tables, strict=True):
         width = evidence.columns[pair.second].nodes.n_fine
         for own in (None, 0, 1):
             for (u, v), delta in slow_pair(evidence, pair, own).items():
@@ -168,13 +207,13 @@ def test_pairs_are_those_of_the_slow_twin() -> None:
 
 def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     evidence = evidence_of()
-    terms, _, owners = correction_terms(evidence)
+    terms, finest = evidence.layout.corrections, evidence.layout.terms
     table_of_levels = RNG.normal(size=(terms.n_cells, 2))
-    each = folded(evidence, terms, owners, table_of_levels)
+    each = terms.folded(table_of_levels)
+    assert [len(own) for own in each] == finest.sizes.tolist()
     codes = evidence.rows.codes
     ones, none = np.ones(len(terms.sizes)), np.zeros(2)
     slow = bb._core.weighed_scores(terms.lookups(codes), table_of_levels.ravel(), ones, none, None, 1)
-    finest: Terms = cell_terms(evidence)
     fast = bb._core.weighed_scores(
         finest.lookups(codes), np.concatenate(each).ravel(), np.ones(len(finest.sizes)), none, None, 1
     )

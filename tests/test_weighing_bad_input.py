@@ -47,7 +47,7 @@ def loss(clf: bb.EvidenceClassifier, data: Any, labels: Any) -> float:
 # Interrupted ----------------------------------------------------------------------------------------------------------
 
 INSIDE: dict[str, tuple[Any, str]] = {
-    "counting cells": (Evidence, "of"),
+    "counting cells": (Evidence, "__init__"),
     "weights": (_core, "weighed_slope"),
     "pairs": (learning, "_chosen_pairs"),
     "the choice of C": (learning, "_chosen_strength"),

@@ -28,13 +28,13 @@ def fitted() -> bb.EvidenceClassifier:
 def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(N, 5)), rng.integers(0, 3, (N, 2))])
-    looked_at, gains = [], Evidence.gains
+    looked_at, gains = [], Evidence.pair_gains
 
     def counted(self: Evidence, pairs: Any, *rest: Any) -> Any:
         looked_at.append(len(pairs))
         return gains(self, pairs, *rest)
 
-    monkeypatch.setattr(Evidence, "gains", counted)
+    monkeypatch.setattr(Evidence, "pair_gains", counted)
     for module in (learning, bb.weighing.model):
         monkeypatch.setattr(module, "MOST_PAIRS", most)
         monkeypatch.setattr(module, "MOST_PAIR_CELLS", cells)

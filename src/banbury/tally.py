@@ -31,6 +31,7 @@ from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
     MOST_ROWS,
     UNCOUNTED,
+    WholeKeys,
     Words,
     in_order,
     in_parts,
@@ -375,11 +376,10 @@ class Tally:
         True
         """
         every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
-        plain = {int, str}  # which are as they should be
-        keys = [
-            list(keys) if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys] for keys in every
-        ]
-        digest = hashlib.sha256(json.dumps([self.schema.counted(), keys]).encode())
+        digest = hashlib.sha256(f"[{json.dumps(self.schema.counted())}, [".encode())
+        for k, keys in enumerate(every):
+            digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
+        digest.update(b"]]")
         arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
         arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
         for name, (digits, array) in arrays.items():
@@ -500,6 +500,13 @@ def _canonical(key: Any) -> Any:
 
 def _hidden(n: int, what: str) -> list[str]:
     return [f"  … and {many(n, 'more ' + what)}"] if n > 0 else []
+
+
+def _as_json(keys: Any) -> str:
+    if isinstance(keys, WholeKeys):  # of which Python writes lists as JSON does, and faster
+        return str(keys.numbers.tolist())
+    plain = {int, str}  # which are as they should be
+    return json.dumps(list(keys) if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys])
 
 
 def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...], Any]]:

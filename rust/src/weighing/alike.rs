@@ -40,23 +40,26 @@ pub fn alike(lookups: &Lookups, variances: &[f64], threads: usize) -> Result<Vec
 }
 
 /// Adds terms of one variance, to rows and those before them.
-fn add<T: Copy + Default + Eq + Sync>(
+fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],
     variance: f64,
     out: &mut [f64],
     threads: usize,
-    code: impl Fn(u32) -> T,
+    code: impl Fn(u32) -> T + Sync,
 ) -> Result<(), Error> {
     let (n, width) = (lookups.rows(), terms.len());
     let mut codes = vec![T::default(); n * width];
     let found: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.term(term)).collect();
-    for (row, codes) in codes.chunks_exact_mut(width).enumerate() {
-        let cells = lookups.cells.row(row);
-        for (code_of, (group, level)) in codes.iter_mut().zip(&found) {
-            *code_of = code(group.cell(*level, cells));
+    threads::try_pieces(threads, &mut codes, ROWS * width, |piece, codes| {
+        for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
+            let cells = lookups.cells.row(row);
+            for (code_of, (group, level)) in codes.iter_mut().zip(&found) {
+                *code_of = code(group.cell(*level, cells));
+            }
         }
-    }
+        Ok::<_, Error>(())
+    })?;
     let codes = &codes[..];
     threads::try_pieces(threads, out, ROWS * n.max(1), |piece, out| {
         wide!(compare(codes, width, piece * ROWS, out, |same| variance * f64::from(same)));

@@ -20,6 +20,8 @@ use std::ops::Range;
 const PIECE: usize = 1 << 12;
 /// Columns and pairs of a block.
 const BLOCK: usize = 64;
+/// Rows that are added to the slopes together.
+const TOGETHER: usize = 4;
 
 /// The cells of rows, `[row][column]`.
 #[derive(Clone, Copy, Debug)]
@@ -208,6 +210,20 @@ impl<'a> Lookups<'a> {
         for (group, &first) in self.groups[groups.clone()].iter().zip(&self.firsts[groups]) {
             let starts = &self.starts[first..first + group.levels];
             group.each(codes, |level, cell| f(first + level, starts[level] + cell as usize));
+        }
+    }
+
+    /// Calls `f` with the place of each of some rows, and its cell on the first level of a group, among those of all.
+    #[inline(always)]
+    pub fn down(
+        &self,
+        group: usize,
+        rows: impl Iterator<Item = usize>,
+        mut f: impl FnMut(usize, usize),
+    ) {
+        let (start, group) = (self.starts[self.firsts[group]], self.groups[group]);
+        for (at, row) in rows.enumerate() {
+            f(at, start + group.cell(0, self.cells.row(row)) as usize);
         }
     }
 
@@ -400,6 +416,7 @@ fn piece(told: &Told, weights: &[f64], intercepts: &[f64], rows: Range<usize>) -
     let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     let mut z = vec![0.0; classes];
+    let (mut waiting, mut n): ([(&[f32], f64); TOGETHER], usize) = ([(&[], 0.0); TOGETHER], 0);
     for row in rows {
         let size = (classes - 1) * terms;
         let says = &told.evidence[row * size..(row + 1) * size];
@@ -416,20 +433,30 @@ fn piece(told: &Told, weights: &[f64], intercepts: &[f64], rows: Range<usize>) -
             let rest = weight * z[c];
             slopes[terms + c] += rest;
             if c < classes - 1 {
-                add(&mut slopes[..terms], &says[c * terms..(c + 1) * terms], rest);
+                waiting[n] = (&says[c * terms..(c + 1) * terms], rest);
+                n += 1;
+                if n == TOGETHER {
+                    add(&mut slopes[..terms], waiting);
+                    n = 0;
+                }
             }
         }
     }
+    waiting[..n].iter().for_each(|&last| add(&mut slopes[..terms], [last]));
     (loss, slopes)
 }
 
-/// Adds `times` · says to the slopes.
+/// Adds what is said, times a number, to the slopes, one after the other.
 #[inline(always)]
-fn add(slopes: &mut [f64], says: &[f32], times: f64) {
-    let n = slopes.len().min(says.len());
-    let (slopes, says) = (&mut slopes[..n], &says[..n]);
+fn add<const N: usize>(slopes: &mut [f64], each: [(&[f32], f64); N]) {
+    let n = each.iter().map(|(says, _)| says.len()).fold(slopes.len(), usize::min);
+    let (slopes, each) = (&mut slopes[..n], each.map(|(says, times)| (&says[..n], times)));
     for t in 0..n {
-        slopes[t] += times * f64::from(says[t]);
+        let mut sum = slopes[t];
+        for (says, times) in each {
+            sum += times * f64::from(says[t]);
+        }
+        slopes[t] = sum;
     }
 }
 

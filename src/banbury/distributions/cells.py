@@ -21,13 +21,18 @@ FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 
 
+def n_nodes(level: Int) -> int:
+    """The nodes of a level, and one more for values in no cell."""
+    return int(level.max(initial=-1)) + 2
+
+
 class Nodes:
     """The nodes of a column that pairs use: few and many. The last of each is that of values in no cell."""
 
     def __init__(self, tree: Tree) -> None:
         coarse, fine = tree.levels[tree.up_to(FEW_NODES)], tree.levels[tree.up_to(MANY_NODES)]
         self.levels = tree.up_to(FEW_NODES), tree.up_to(MANY_NODES)
-        self.n_coarse, self.n_fine = int(coarse.max(initial=-1)) + 2, int(fine.max(initial=-1)) + 2
+        self.n_coarse, self.n_fine = n_nodes(coarse), n_nodes(fine)
         self.fine = np.append(fine, self.n_fine - 1).astype(np.uint32)
         self.coarse = np.full(self.n_fine, self.n_coarse - 1, dtype=np.uint32)
         self.coarse[fine] = coarse
@@ -55,12 +60,18 @@ class Cells:
     def nodes(self) -> Nodes:
         return Nodes(self.plain)
 
+    @cached_property
+    def n_fine(self) -> int:
+        """Nodes in the fine table of a pair."""
+        return n_nodes(self.plain.levels[self.plain.up_to(MANY_NODES)])
+
     def find(self, rows: ColumnReader, threads: int) -> Int:
         """The cell of each row."""
         raise NotImplementedError
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
+    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
+        """Rows per cell and class, from what is counted now; ``middles``: numbers within the bins of numbers, ``missing``: rows
+        of each class without a value."""
         raise NotImplementedError
 
     def name(self, first: int, last: int) -> Any:
@@ -89,7 +100,7 @@ class NamedCells(Cells):
         places = finder(rows)
         return np.where(places >= 0, places, self.n_cells)
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
         at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
         return np.where((at >= 0)[:, None], rows[at] if len(rows) else 0.0, 0.0)
@@ -114,11 +125,13 @@ class NumberCells(Cells):
     def find(self, rows: ColumnReader, threads: int) -> Int:
         return _steps([self], rows, threads)[:, 0].astype(np.int64)
 
-    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
-        counts = np.zeros((len(self.cuts) + 2, len(missing)))
-        np.add.at(counts, np.searchsorted(self.cuts, feature.family.middles(feature, keys), side="right"), rows)
+    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
+        assert middles is not None
+        k = len(missing)
+        places = np.searchsorted(self.cuts, middles, side="right")[:, None] * k + np.arange(k)
+        counts = np.bincount(places.ravel(), rows.ravel(), (len(self.cuts) + 2) * k).reshape(-1, k)
         counts[-1] = missing
-        return counts[: self.n_cells]
+        return np.asarray(counts[: self.n_cells], dtype=np.float64)
 
     def name(self, first: int, last: int) -> Any:
         if first > len(self.cuts):

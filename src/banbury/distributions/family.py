@@ -778,9 +778,9 @@ class Family:
         """
         return [None] * len(features)
 
-    def middles(self, feature: Feature, keys: Keys) -> Real:
-        """A number within each bin of a column of numbers."""
-        raise NotImplementedError
+    def middles(self, features: tuple[Feature, ...], sums: Any) -> Real | None:
+        """A number within each bin of columns of numbers, column after column; None where they are no numbers."""
+        return None
 
     # Leave-one-out
 

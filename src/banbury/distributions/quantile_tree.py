@@ -51,11 +51,11 @@ def number_of(keys: Int) -> Real:
     return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
 
 
-def _edges(keys: Int, unit: float) -> Real:
-    """Where the bins of these keys begin: their leading bits, the rest of them zero."""
-    shift = int(np.log2(unit))
+def _edges(keys: Int, unit: float | Real) -> Real:
+    """Where the bins of these keys begin: their leading bits, the rest of them zero; of one unit, or each of its own."""
+    shift = np.log2(unit).astype(np.int64)
     farthest = (INFINITE >> shift) + 1
-    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - 1 if shift else farthest) << shift)
+    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
 
 class LeadingBitsCounter(BinCounter):
@@ -218,9 +218,10 @@ class QuantileTree(BinnedFamily):
         tree = tree.with_missing()
         return tree, tree.chosen(counts, prior_of(counts))[0] if self.m is None else (self.m, self.m)
 
-    def middles(self, feature: Feature, keys: Keys) -> Real:
-        bins = np.array(keys, dtype=np.int64)
-        return _between(_edges(bins, feature.unit), _edges(bins + 1, feature.unit))
+    def middles(self, features: tuple[Feature, ...], sums: Counts) -> Real:
+        bins = np.concatenate([np.array(keys, dtype=np.int64) for keys in sums.keys])
+        units = np.repeat([feature.unit for feature in features], np.diff(sums.offsets))
+        return _between(_edges(bins, units), _edges(bins + 1, units))
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return choice.how != "gibbs"
@@ -274,18 +275,23 @@ class Leaves:
             for keys, rows, _ in columns
         ]
         joined = _joined([rows for _, rows in counted], threads)
-        found = []
-        each = zip(columns, counted, joined, trees_of([cells for _, cells in joined], threads), strict=True)
-        for (*_, unit), (keys, _), (leaf, cells), ((tree, strengths), (plain, plain_strengths)) in each:
-            begins = np.flatnonzero(np.diff(leaf, prepend=-1))
-            ends = _edges(np.concatenate([keys[begins[1:] - 1] + 1, keys[begins], keys[-1:] + 1]), unit)
-            cuts = _between(ends[: len(begins) - 1], ends[len(begins) : -1])
-            if m is not None:
-                strengths = plain_strengths = m, m
-            low, high = float(ends[len(begins) - 1]), float(ends[-1])
-            stretches = _stretches(cuts, low, high)
-            found.append(cls(cells, tree, strengths, plain, plain_strengths, cuts, *stretches))
-        return found
+        begins = [np.flatnonzero(np.diff(leaf, prepend=-1)) for leaf, _ in joined]
+        each = zip((keys for keys, _ in counted), begins, strict=True)
+        outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in each]
+        units = np.repeat([unit for *_, unit in columns], [len(keys) for keys in outer])
+        edges = np.split(_edges(np.concatenate(outer), units), np.cumsum([len(keys) for keys in outer])[:-1])
+        trees = trees_of([cells for _, cells in joined], threads)
+        return [cls._within(cells, *own, ends, m) for (_, cells), own, ends in zip(joined, trees, edges, strict=True)]
+
+    @classmethod
+    def _within(
+        cls, cells: Real, told: tuple[Tree, Strengths], plain: tuple[Tree, Strengths], edges: Real, m: float | None
+    ) -> Leaves:
+        """Leaves with these trees: ``edges`` are where all but the last end, where they begin, and where the last one ends."""
+        n = len(cells)
+        cuts, strengths = _between(edges[: n - 1], edges[n:-1]), None if m is None else (m, m)
+        stretches = _stretches(cuts, float(edges[n - 1]), float(edges[-1]))
+        return cls(cells, told[0], strengths or told[1], plain[0], strengths or plain[1], cuts, *stretches)
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""

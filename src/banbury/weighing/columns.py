@@ -109,10 +109,11 @@ def _missing(tally: Tally, sums: Any) -> Real:
 
 def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
     """Rows per cell and class of each column, as they are counted now."""
-    of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
+    of: dict[str, tuple[Keys, Real | None, Real, Real]] = {}
     for family, features, sums in tally.groups:
         if family.has_cells() and not features[0].columns:
-            rows, at, missing = sums.cells.value, sums.offsets, _missing(tally, sums)
-            each = enumerate(zip(features, sums.keys, missing, strict=True))
-            of |= {f.name: (f, keys, rows[at[k] : at[k + 1]], lacking) for k, (f, keys, lacking) in each}
+            rows, middles, missing = sums.cells.value, family.middles(features, sums), _missing(tally, sums)
+            for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
+                inside = None if middles is None else middles[at]
+                of[features[f].name] = sums.keys[f], inside, rows[at], missing[f]
     return [cells.counted(*of[cells.feature.name]) for cells in columns]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -174,15 +175,11 @@ def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRo
 def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real) -> list[Pair]:
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
     columns, n = evidence.columns, len(evidence.columns)
-    usable = [j for j in range(n) if columns[j].nodes.n_fine > 2]
+    usable = [j for j in range(n) if columns[j].n_fine > 2]
     if n_paired(len(usable)) < len(usable):
         best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
-    every = [
-        (a, b)
-        for a, b in combinations(usable, 2)
-        if columns[a].nodes.n_fine * columns[b].nodes.n_fine <= MOST_PAIR_CELLS
-    ]
+    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= MOST_PAIR_CELLS]
     if not every:
         return []
     scores = _scores(evidence, weights, intercepts, evidence.rows, own=True)
@@ -329,7 +326,7 @@ def _chosen_strength(
 
 
 def _loss(scores: Real, labels: Any, weights: Real) -> float:
-    highest = scores.max(axis=1)
+    highest = reduce(np.maximum, scores.T)
     total = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
     return float(weights @ (total - scores[np.arange(len(labels)), labels]))
 

@@ -78,7 +78,7 @@ class Weighing:
 
     def pairs_looked_at(self) -> tuple[int, int]:
         """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
-        nodes = [n for n in (cells.nodes.n_fine for cells in self.columns) if n > 2]
+        nodes = [n for n in (cells.n_fine for cells in self.columns) if n > 2]
         every = len(nodes) * (len(nodes) - 1) // 2
         if not self.paired or every > MOST_PAIRS:
             n = n_paired(len(nodes)) if self.paired else 0

@@ -105,8 +105,10 @@ class WeighedRows:
     def without_twins(self) -> tuple[WeighedRows, list[int]]:
         """The rows without columns that say what an earlier one says, cell by cell; and the columns that are left."""
         first: dict[bytes, int] = {}
-        for j, column in enumerate(self.codes.T):
-            first.setdefault(np.unique(column, return_inverse=True)[1].astype(np.uint32).tobytes(), j)
+        for j, column in enumerate(np.ascontiguousarray(self.codes.T)):
+            there = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
+            there[column] = 1
+            first.setdefault(np.cumsum(there, dtype=np.uint32)[column].tobytes(), j)
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
