@@ -21,20 +21,11 @@ impl<'a> CellTables<'a> {
     }
 
     pub(super) fn add(&self, terms: Range<usize>, sums: &mut Sums) -> Result<(), Error> {
-        let (k, height, rows) = (self.n_classes, sums.height, &sums.rows);
-        for term in terms {
-            let each = (0..rows.len()).map(|at| rows.row(at));
-            if k == 2 {
-                let (first, second) = sums.values.split_at_mut(height);
-                self.lookups.down(term, each, |at, cell| {
-                    first[at] += self.table[2 * cell];
-                    second[at] += self.table[2 * cell + 1];
-                });
-                continue;
-            }
-            self.lookups.down(term, each, |at, cell| {
-                for (class, says) in self.table[cell * k..(cell + 1) * k].iter().enumerate() {
-                    sums.values[class * height + at] += says;
+        for at in 0..sums.rows.len() {
+            self.lookups.each(terms.clone(), sums.rows.row(at), |_, cell| {
+                let says = &self.table[cell * self.n_classes..(cell + 1) * self.n_classes];
+                for (class, says) in says.iter().enumerate() {
+                    sums.values[class * sums.height + at] += says;
                 }
             });
         }

@@ -213,20 +213,6 @@ impl<'a> Lookups<'a> {
         }
     }
 
-    /// Calls `f` with the place of each of some rows, and its cell on the first level of a group, among those of all.
-    #[inline(always)]
-    pub fn down(
-        &self,
-        group: usize,
-        rows: impl Iterator<Item = usize>,
-        mut f: impl FnMut(usize, usize),
-    ) {
-        let (start, group) = (self.starts[self.firsts[group]], self.groups[group]);
-        for (at, row) in rows.enumerate() {
-            f(at, start + group.cell(0, self.cells.row(row)) as usize);
-        }
-    }
-
     /// A row's cell of every term.
     #[inline(always)]
     fn find(&self, row: usize, out: &mut [u32]) {
