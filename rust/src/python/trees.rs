@@ -34,7 +34,10 @@ fn parts<'a, T>(flat: &'a [T], sizes: &[i64], width: usize) -> PyResult<Vec<&'a 
     Ok(found)
 }
 
-/// Of all columns the leaf of each bin, and rows per leaf and class; `totals` are the rows of each bin.
+/// The leaf of each bin of a column, and rows per leaf and class.
+type Joined<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>);
+
+/// Leaves of all columns; `totals` are the rows of each bin.
 #[pyfunction]
 pub(super) fn leaves_of<'py>(
     py: Python<'py>,
@@ -43,7 +46,7 @@ pub(super) fn leaves_of<'py>(
     sizes: &Bound<'py, PyAny>,
     most: usize,
     threads: i64,
-) -> PyResult<Vec<(Bound<'py, PyArray1<i64>>, Bound<'py, PyAny>)>> {
+) -> PyResult<Vec<Joined<'py>>> {
     let (bins, totals) = (Held::new(bins, "bins", 2)?, Held::<f64>::new(totals, "totals", 1)?);
     let (sizes, k, threads) =
         (Held::<i64>::new(sizes, "sizes", 1)?, columns_of(&bins)?, at_least_one(threads)?);
