@@ -68,6 +68,11 @@ def estimate(
     )
 
 
+def is_auto(setting: Any) -> bool:
+    """Whether a setting is the word "auto", and no array or list of anything."""
+    return isinstance(setting, str) and setting == "auto"
+
+
 def checked_choice(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
     """What a user chose; raises where it is none."""
     if not isinstance(how, str) or how not in HOWS:

@@ -19,7 +19,7 @@ from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
-from banbury.naive_bayes import check_seed, checked_choice
+from banbury.naive_bayes import check_seed, checked_choice, is_auto
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
 from banbury.schema import Schema
@@ -361,10 +361,6 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         wide = np.zeros((len(each), len(names)), dtype=each.dtype)
         wide[:, [place[label] for label in model.labels]] = each
         return wide
-
-
-def is_auto(setting: Any) -> bool:
-    return isinstance(setting, str) and setting == "auto"
 
 
 def _can_weigh(batch: Any, features: Any) -> bool:

@@ -21,6 +21,7 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.validation import CountedFolds, HeldOut, HeldRows, enough
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
+from banbury.naive_bayes import is_auto
 from banbury.readers.columns import missing
 from banbury.schema import Schema
 from banbury.sums import in_order
@@ -360,7 +361,7 @@ def _candidates(schema: Schema, alpha: Any, how: Any, text: Any, weigh: Any) -> 
         errors.require(_several(value), name, value, "one value at least")
     for value in _several(weigh):
         errors.require(isinstance(value, (bool, np.bool_)), "weigh", value, "True, False or both")
-    alphas = MANY_ALPHAS if isinstance(alpha, str) and alpha == "auto" else _several(alpha)
+    alphas = MANY_ALPHAS if is_auto(alpha) else _several(alpha)
     names = ["alpha", "how", *(text or {})]
     values = [alphas, _several(how), *(_several(value) for value in (text or {}).values())]
     plain = [dict(zip(names, each, strict=True)) for each in product(*values)]

@@ -16,7 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.labels import tune as tune_labels
-from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
+from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, is_auto
 from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import LEAST, FamilyChoice, choose
@@ -133,7 +133,7 @@ def tune(
     if weighings and calibrate is not None:
         raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
     if weighings and not plain:
-        check_weighing(weigh, how, 1.0 if _is_auto(alpha) else alpha, features)
+        check_weighing(weigh, how, 1.0 if is_auto(alpha) else alpha, features)
         errors.require(text is None, "text", text, "left out where evidence is weighed, which chooses how words count")
     alphas, hows = _alphas(alpha), _hows(how)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
@@ -158,7 +158,7 @@ def tune(
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [
         {"alpha": a, "how": h, **({"text": t} if t else {})}
-        for t in _texts(text, rows, chosen is not None or (schema is None and _is_auto(alpha)))
+        for t in _texts(text, rows, chosen is not None or (schema is None and is_auto(alpha)))
         for h in hows
         for a in alphas
     ]
@@ -323,13 +323,9 @@ def _is_number(value: Any) -> bool:
 # What is tried -------------------------------------------------------------------------------------------------------
 
 
-def _is_auto(alpha: Any) -> bool:
-    return isinstance(alpha, str) and alpha == "auto"
-
-
 def _alphas(alpha: Any) -> list[float]:
     if isinstance(alpha, (str, bytes)):
-        if not _is_auto(alpha):
+        if not is_auto(alpha):
             raise errors.bad_setting("alpha", alpha, "a number, several of them, or 'auto'")
         return list(AUTO)
     given = list(alpha) if several(alpha) else [alpha]
@@ -420,13 +416,12 @@ class _Comparison:
 
     def run(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting."""
-        parts: dict[Any, list[int]] = {}  # settings that share a count; calibrated, the scores of one model's are held
+        by_count: dict[Any, dict[str, list[int]]] = {}  # and by model where scores, which may be large, are held
         for i, settings in enumerate(self.grid):
             text = settings.get("text", {})
-            counting = _counting(with_text(self.rows.schema, text))
-            parts.setdefault((counting, None if self.method is None else repr(text)), []).append(i)
-        order = list(dict.fromkeys(counting for counting, _ in parts))
-        for (counting, _), members in sorted(parts.items(), key=lambda part: order.index(part[0][0])):
+            models = by_count.setdefault(_counting(with_text(self.rows.schema, text)), {})
+            models.setdefault("" if self.method is None else repr(text), []).append(i)
+        for counting, members in ((counting, each) for counting, own in by_count.items() for each in own.values()):
             said, start = self._room(members), 0
             for each in self.splits:
                 self._round(counting, each, members, start, said)
