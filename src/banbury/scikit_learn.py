@@ -23,7 +23,18 @@ __all__ = [
     "clone",
 ]
 
-UNASKED = ("scipy.stats", "pandas")
+UNASKED = (
+    "asyncio",
+    "narwhals",
+    "narwhals.stable",
+    "narwhals.stable.v2",
+    "numpy.f2py",
+    "numpy.testing",
+    "pandas",
+    "psutil",
+    "scipy.special",
+    "scipy.stats",
+)
 
 
 class _Later(ModuleType):
@@ -35,15 +46,23 @@ class _Later(ModuleType):
 
 
 def _give_way(module: _Later) -> None:
+    package, _, name = module.__name__.rpartition(".")
     if sys.modules.get(module.__name__) is module:
         del sys.modules[module.__name__]
+    if package and vars(sys.modules.get(package, module)).get(name) is module:
+        delattr(sys.modules[package], name)
 
 
 @contextmanager
 def _later(names: tuple[str, ...]) -> Iterator[None]:
-    """Meanwhile, modules of these names that are there to be imported, and are not imported yet, wait to be asked."""
-    waiting = [_Later(name) for name in names if name not in sys.modules and find_spec(name) is not None]
-    sys.modules.update({module.__name__: module for module in waiting})
+    """Meanwhile, modules of packages that are there, and which are not imported yet, wait to be asked."""
+    absent = [name for name in names if name not in sys.modules and find_spec(name.partition(".")[0]) is not None]
+    waiting = [_Later(name) for name in absent]
+    for module in waiting:
+        package, _, name = module.__name__.rpartition(".")
+        sys.modules[module.__name__] = module
+        if package:
+            setattr(import_module(package), name, module)
     try:
         yield
     finally:

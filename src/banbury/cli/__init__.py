@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     _speak_any_language()
+    if "numpy" not in sys.modules:  # whose other threads would be started and stopped again: ours do the work
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = DONE
     try:
         with _ended_in_order():

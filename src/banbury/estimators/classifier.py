@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,12 @@ from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
-from banbury.selection import Tuning, held, left_out, tune
 from banbury.table import Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, Touched, count, parts
 from banbury.threads import taken
+
+if TYPE_CHECKING:
+    from banbury.selection import Tuning
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
@@ -124,6 +126,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             return self
 
     def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> NaiveBayesClassifier:
+        from banbury.selection import tune
+
         checked_choice(self.how, 1.0 if "alpha" in self._chosen else self.alpha, self.seed)
         counting = {"features": self.features, "weights": sample_weight, "missing": self.missing}
         alpha, tuning, calibration = self.alpha, None, None
@@ -309,6 +313,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any
     ) -> tuple[Growing, float, Tuning | None, Calibration | None]:
         """The sums of all rows, and what was chosen by leaving some of them out: α, the tuning, the calibration."""
+        from banbury.selection import held, left_out, tune
+
         if self.calibrate is not None and self.calibrate not in METHODS:
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
         chosen, alpha = self._chosen, self.alpha
