@@ -12,6 +12,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 import banbury as bb
 import naive_files as files
+from banbury._core import Integers
 
 FOLDER = Path(__file__).parent / "golden" / "hostile"
 UNKNOWN = 2**32 - 1
@@ -116,12 +118,31 @@ def old() -> bytes:
     return files.packed(about | {"format": 1, "tally": kept}, arrays)
 
 
+def dense(made: bb.BeliefNetwork) -> dict[str, Any]:
+    """The sums of a network in tables that have a cell for every combination, one after the other."""
+    assert made.sums is not None
+    each = {"network": (made.sums.rows,), "values": made.sums.seen, "cells": made.sums.cells}
+    return {name: Integers.join([table.arranged([prod(table.shape)]) for table in own]) for name, own in each.items()}
+
+
+def format_3_network(made: bb.BeliefNetwork | None = None) -> bytes:
+    """The file of format 3 of a network."""
+    made = network() if made is None else made
+    about, arrays = files.unpacked(saved(made))
+    calibration = {name: array for name, array in arrays.items() if name.startswith("calibration.")}
+    sums, counted = dense(made), about.pop("tally")
+    said = {"format": 3, "digits": {name: table.digits for name, table in sums.items()}, "rounded": counted["rounded"]}
+    if not calibration:
+        del about["calibration"]
+    return files.packed(about | said, {name: table.limbs() for name, table in sums.items()} | calibration)
+
+
 def old_network() -> bytes:
     """The file of format 1 of ``network``."""
-    about, new = files.unpacked(saved(network()))
-    arrays = {f"{name}.rows": array[..., 0] for name, array in files.unpacked(saved(network(None)))[1].items()}
-    arrays |= {f"{name}.weights": three(files.numbers(array).astype(float) / 1e18) for name, array in new.items()}
-    return files.packed({name: value for name, value in about.items() if name != "digits"} | {"format": 1}, arrays)
+    about, _ = files.unpacked(saved(network()))
+    arrays = {f"{name}.rows": table.limbs()[..., 0].copy() for name, table in dense(network(None)).items()}
+    arrays |= {f"{name}.weights": three(table.value) for name, table in dense(network()).items()}
+    return files.packed({name: about[name] for name in ("library", "network", "model")} | {"format": 1}, arrays)
 
 
 def tables() -> bb.BeliefNetwork:
@@ -261,6 +282,17 @@ def digits(**changes: Any) -> Change:
 def without(*names: str) -> Change:
     """The tally without some of what is said of it."""
     return text(lambda about: about | {"tally": {k: v for k, v in about["tally"].items() if k not in names}})
+
+
+def table_keys(number: int, keys: list[Any]) -> Change:
+    """Other keys of one table of a network."""
+
+    def change(about: dict[str, Any]) -> dict[str, Any]:
+        (tables,) = about["tally"]["keys"]
+        changed = [[keys if i == number else own for i, own in enumerate(tables)]]
+        return about | {"tally": about["tally"] | {"keys": changed}}
+
+    return text(change)
 
 
 def padded(n: int) -> Callable[[np.ndarray], np.ndarray]:
@@ -649,22 +681,38 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "node-cuts-not-numbers": ("BadFile", to(network, node(2, cuts=[1.5, float("nan"), 6.0]))),
     "node-cuts-infinite": ("BadFile", to(network, node(2, cuts=[1.5, 3.0, float("inf")]))),
     "node-cuts-of-texts": ("BadFile", to(network, node(2, cuts=["1", "2", "3"]))),
-    "node-cuts-too-many": ("BadFile", to(network, node(2, cuts=[float(k) for k in range(100)]))),
+    "node-cuts-too-few": ("BadFile", to(network, node(2, cuts=[]))),
     "node-ends-of-three": ("BadFile", to(network, node(2, ends=[1.0, 2.0, 3.0]))),
     "node-ends-backwards": ("BadFile", to(network, node(2, ends=[8.0, 1.0]))),
-    "network-rows-missing": ("BadFile", to(network, array("network", lambda _: None))),
-    "network-rows-negative": ("BadFile", to(network, number("network", 0, -1))),
-    "network-rows-fewer-than-values": ("BadFile", to(network, number("network", 0, 5 * 10**17))),
-    "network-rows-more-than-2-to-the-63": ("BadFile", to(network, number("network", 0, 2**63 * 10**18 + 1))),
-    "network-values-fewer-than-cells": ("BadFile", to(network, number("values", 0, 5 * 10**17))),
-    "network-values-of-another-shape": ("BadFile", to(network, array("values", lambda rows: rows[None]))),
-    "network-cells-negative": ("BadFile", to(network, number("cells", 3, -1))),
+    "network-rows-missing": ("BadFile", to(network, array("classes", lambda _: None))),
+    "network-rows-negative": ("BadFile", to(network, number("classes", 0, -1))),
+    "network-rows-fewer-than-values": ("BadFile", to(network, number("classes", 0, 5 * 10**17))),
+    "network-rows-more-than-2-to-the-63": ("BadFile", to(network, number("classes", 0, 2**63 * 10**18 + 1))),
+    "network-values-fewer-than-cells": ("BadFile", to(network, number("cells", 0, 5 * 10**17))),
+    "network-cells-of-another-shape": ("BadFile", to(network, array("cells", lambda rows: rows[None]))),
+    "network-cells-negative": ("BadFile", to(network, number("cells", -1, -1))),
     "network-cells-too-few": ("BadFile", to(network, array("cells", lambda rows: rows[:-1].copy()))),
     "network-cells-of-floats": ("BadFile", to(network, array("cells", lambda rows: rows.astype(float)))),
+    "network-cells-of-nothing": ("BadFile", to(network, number("cells", -1, 0))),
     "network-limbs-of-no-length": ("BadFile", to(network, array("cells", lambda limbs: limbs[..., :0]))),
     "network-limbs-more-than-needed": ("BadFile", to(network, array("cells", padded(1)))),
-    "network-digits-of-7": ("BadFile", to(network, text(lambda about: about | {"digits": about["digits"] | {"cells": 7}}))),
-    "network-digits-missing": ("BadFile", to(network, text(lambda about: {k: v for k, v in about.items() if k != "digits"}))),
+    "network-digits-of-7": ("BadFile", to(network, digits(**{"0.cells": 7}))),
+    "network-digits-missing": ("BadFile", to(network, without("digits"))),
+    "network-tally-missing": ("BadFile", to(network, text(lambda about: about | {"tally": None}))),
+    "network-keys-missing": ("BadFile", to(network, without("keys"))),
+    "network-keys-of-one-node-too-few": ("BadFile", to(network, table_keys(1, []))),
+    "network-keys-of-another-node": ("BadFile", to(network, table_keys(1, [["a", "b"]]))),
+    "network-keys-not-in-order": ("BadFile", to(network, table_keys(1, [["b"], ["a"]]))),
+    "network-keys-twice": ("BadFile", to(network, table_keys(1, [["a"], ["a"]]))),
+    "network-keys-of-no-value": ("BadFile", to(network, table_keys(4, [["a", False], ["a", True], ["b", False], ["c", True]]))),
+    "network-keys-of-no-parent": ("BadFile", to(network, table_keys(4, [["a", False], ["a", True], ["b", False], ["b", 7]]))),
+    "network-keys-beyond-the-bins": ("BadFile", to(network, table_keys(2, [[0], [1], [2], [9]]))),
+    "network-keys-of-lists": ("BadFile", to(network, table_keys(1, [["a"], [["b"]]]))),
+    "format-3-network-rows-missing": ("BadFile", of(format_3_network, array("network", lambda _: None))),
+    "format-3-network-cells-too-few": ("BadFile", of(format_3_network, array("cells", lambda rows: rows[:-1].copy()))),
+    "format-3-network-values-fewer-than-cells": ("BadFile", of(format_3_network, number("values", 0, 5 * 10**17))),
+    "format-3-network-with-an-unknown-array": ("BadFile", of(format_3_network, more("code", np.zeros(1)))),
+    "format-3-network-of-very-many-parents": ("BadFile", of(format_3_network, node(1, parents=["f"] * 100))),
     "format-1-network-weights-not-numbers": ("BadFile", of(old_network, cell("cells.weights", (0, 0), np.nan))),
     "format-1-network-weights-infinite": ("BadFile", of(old_network, cell("cells.weights", (0, 1), np.inf))),
     "format-1-network-weights-negative": ("BadFile", of(old_network, cell("cells.weights", (0, 0), -1.0))),

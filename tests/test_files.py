@@ -243,7 +243,7 @@ def test_a_safetensors_file_of_someone_else_is_refused(path: Path) -> None:
     refused(path, "it is not a Banbury file")
 
 
-@pytest.mark.parametrize("number", [0, 4, 99, None, "1", "3"])
+@pytest.mark.parametrize("number", [0, 5, 99, None, "1", "4"])
 def test_a_file_of_another_format_says_which_is_read(model: bb.Model, path: Path, number: Any) -> None:
     bb.save(model, path)
     path.write_bytes(naive_files.rewritten(path.read_bytes(), lambda about: about | {"format": number}))
@@ -274,6 +274,7 @@ def test_the_file_that_attacks_are_made_of_is_sound(path: Path) -> None:
     assert bb.load(path).tally == hostile.model().tally  # type: ignore[union-attr]
     assert hostile.loaded(hostile.old()) == hostile.weighed()
     assert hostile.loaded(hostile.old_network()) == hostile.network()
+    assert hostile.loaded(hostile.format_3_network()) == hostile.network()
     for made in (hostile.blocks(), hostile.fractional(), hostile.weighed(), hostile.rounded(), hostile.golden_texts()):
         assert hostile.loaded(naive_files.rewritten(hostile.saved(made))) == made
 
@@ -425,7 +426,7 @@ def test_a_file_is_the_one_described(model: bb.Model, path: Path) -> None:
         bb.save(thing, path)
         content = path.read_bytes()
         about = json.loads(naive_files.header(content)["__metadata__"]["banbury"])
-        assert (about["format"], about["library"]) == (3, bb.__version__)
+        assert (about["format"], about["library"]) == (bb.files.FORMAT, bb.__version__)
         assert naive_files.packed(*naive_files.unpacked(content)) == content
 
 
@@ -437,7 +438,7 @@ def test_safetensors_reads_it_too(path: Path) -> None:
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
     with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["banbury"])["format"] == 3
+        assert json.loads(file.metadata()["banbury"])["format"] == 4
 
 
 GOLDEN = sorted(golden_files.FOLDER.glob("format-*/*.banbury"))

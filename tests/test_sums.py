@@ -269,6 +269,9 @@ def test_keys_have_one_order_whatever_order_they_came_in() -> None:
     assert in_order([2, 1.5, -1]) == (-1, 1.5, 2)
     assert in_order([None, "a", 3, True, False]) == (False, True, 3, "a", None)
     assert in_order([True, "a", False, 3, None]) == (False, True, 3, "a", None)
+    for more in ([], ["a"], [None], ["a", None]):  # whatever else there is
+        assert in_order([True, -1, *more]) == (-1, True, *more)
+        assert in_order([(True, 1), (-1, 2), *((key, 3) for key in more)])[:2] == ((-1, 2), (True, 1))
 
 
 # Counts --------------------------------------------------------------------------------------------------------------

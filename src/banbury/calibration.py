@@ -313,6 +313,8 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
         return 1.0, 0.0
     odds, positive, weights = np.clip(odds[finite], -FARTHEST, FARTHEST), positive[finite], weights[finite]
     yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
+    if not (yes and no):  # one target for all rows, so that scores say nothing
+        return 0.0, float(np.log((yes + 1.0) / (no + 1.0)))
     targets = np.where(
         positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0)
     )  # so that separated scores have a finite slope

@@ -123,7 +123,7 @@ def is_all(places: Sequence[int], n: int) -> bool:
 
 
 def in_order(keys: Any) -> Keys:
-    """Keys in the one order that does not depend on where they were met: by type, then by value, None last."""
+    """Keys in the one order that does not depend on where they were met: flags and numbers, texts, None last."""
     keys = list(keys)
     try:
         return tuple(sorted(keys))
@@ -133,12 +133,10 @@ def in_order(keys: Any) -> Keys:
 
 def _rank(key: Any) -> tuple[int, Any]:
     if isinstance(key, tuple):
-        return 4, tuple(map(_rank, key))
+        return 3, tuple(map(_rank, key))
     if key is None:
-        return 3, 0
-    if isinstance(key, str):
-        return 2, key
-    return int(not isinstance(key, bool)), key
+        return 2, 0
+    return int(isinstance(key, str)), key
 
 
 class WholeKeys(Sequence[int]):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT = 3
+FORMAT = 4
 
 
 def save(
@@ -111,11 +111,10 @@ def _put_together(
 ) -> Model | Tally | BeliefNetwork | LabelModel:
     try:
         if about["format"] < FORMAT:
-            from banbury.files import format_1, format_2
+            from banbury.files import format_1, format_2, format_3
 
-            if about["format"] == 1:
-                about, found = format_1.brought_over(about, found)
-            about, found = format_2.brought_over(about, found)
+            for older in (format_1, format_2, format_3)[about["format"] - 1 :]:
+                about, found = older.brought_over(about, found)
         if "network" in about:
             from banbury.files import networks
 

@@ -34,16 +34,8 @@ CALIBRATION, WEIGHING = "calibration.", "weighing."  # how the names of their ar
 def about(thing: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = thing.tally if isinstance(thing, Model) else thing
-    sums = {
-        "schema": tally.schema.to_dict(),
-        "classes": [_key(label) for label in tally.classes],
-        "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
-        "skipped": tally.skipped,
-        "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
-        "rounded": tally.rounded,
-        **({"parts": sorted(tally.parts)} if tally.parts else {}),
-    }
-    model, calibration, weighed, beside = None, _calibration_of(thing), _weighing_of(thing), {}
+    of_what = {"schema": tally.schema.to_dict(), "classes": [_key(label) for label in tally.classes]}
+    model, calibration, weighed, beside = None, calibration_of(thing), _weighing_of(thing), {}
     if isinstance(thing, Model):
         prior, choice = thing.class_prior, thing.choice
         if isinstance(prior, Mapping):
@@ -55,7 +47,19 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         from banbury.files import weighing
 
         beside = {"weighing": weighing.about(weighed)}
-    return {"tally": sums, "model": model, "calibration": calibration and calibration.method, **beside}
+    counted = of_what | about_sums(tally)
+    return {"tally": counted, "model": model, "calibration": calibration and calibration.method, **beside}
+
+
+def about_sums(tally: Tally) -> dict[str, Any]:
+    """What was counted of the features and classes of a tally."""
+    return {
+        "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
+        "skipped": tally.skipped,
+        "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
+        "rounded": tally.rounded,
+        **({"parts": sorted(tally.parts)} if tally.parts else {}),
+    }
 
 
 def _key(key: Any) -> Any:
@@ -68,9 +72,7 @@ def _key(key: Any) -> Any:
 def arrays(thing: Model | Tally) -> Arrays:
     tally = thing.tally if isinstance(thing, Model) else thing
     found: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
-    calibration = _calibration_of(thing)
-    if calibration is not None:
-        found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
+    found |= arrays_of_calibration(thing)
     weighed = _weighing_of(thing)
     if weighed is not None:
         from banbury.files import weighing
@@ -79,15 +81,21 @@ def arrays(thing: Model | Tally) -> Arrays:
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
-def _calibration_of(thing: Model | Tally) -> Calibration | None:
-    if not isinstance(thing, Model) or thing.calibration is None:
+def arrays_of_calibration(thing: Any) -> Arrays:
+    calibration = calibration_of(thing)
+    state = {} if calibration is None else calibration.state()
+    return {f"{CALIBRATION}{name}": array for name, array in state.items()}
+
+
+def calibration_of(thing: Any) -> Calibration | None:
+    """Of a model or a network."""
+    if isinstance(thing, Tally) or thing.calibration is None:
         return None
     from banbury.calibration import Calibration
 
     if not isinstance(thing.calibration, Calibration):
-        raise errors.bad_setting(
-            "the model's calibration", type(thing.calibration).__name__, "one that bb.calibrate made"
-        )
+        what = f"the {'model' if isinstance(thing, Model) else 'network'}'s calibration"
+        raise errors.bad_setting(what, type(thing.calibration).__name__, "one that bb.calibrate made")
     return thing.calibration
 
 
@@ -132,12 +140,18 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
         from banbury.files import weighing
 
         model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
+    return calibrated(model, about, arrays)  # type: ignore[no-any-return]
+
+
+def calibrated(thing: Any, about: Mapping[str, Any], arrays: Arrays) -> Any:
+    """The model or network with the calibration that the file has for it, if it has one."""
     state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
     if (method := about["calibration"]) is None:
-        return model
+        check(not state, "there are arrays of a calibration, and none is named")
+        return thing
     from banbury.calibration import Calibration
 
-    return model.calibrated(Calibration.from_state(method, state))
+    return thing.calibrated(Calibration.from_state(method, state))
 
 
 def _is_state(sums: Any, names: set[str]) -> bool:
@@ -146,9 +160,13 @@ def _is_state(sums: Any, names: set[str]) -> bool:
 
 
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
-    schema = _schema(about["schema"])
     classes = names_of("classes", about["classes"])
     check(None not in classes, "a class is missing")
+    return restored(_schema(about["schema"]), classes, about, arrays)
+
+
+def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
+    """The tally of these features and classes; raises where the sums are not those of rows."""
     digits, n = about["digits"], len(classes)
     sums = tuple(
         group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys), n)

@@ -18,7 +18,7 @@ WORDS = ("text", "occurrences")
 
 
 def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
-    """The JSON text and the arrays as they are today."""
+    """The JSON text and the arrays as they are in format 3."""
     if "network" in about:
         return dict(about), arrays
     tally = about["tally"]

@@ -1,4 +1,4 @@
-"""A belief network in a file: its nodes as JSON; its sums, or the tables that were given, as arrays; and all of it checked."""
+"""A belief network in a file: its nodes as JSON; its tally, or the tables that were given; and all of it checked."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from typing import Any, get_args
 import numpy as np
 
 from banbury import errors
-from banbury._core import Integers
-from banbury.calibration import Calibration
 from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
-from banbury.files.checking import Arrays, integers_of, real, texts, under
+from banbury.files import contents
+from banbury.files.checking import Arrays, check, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import NetworkCounts
+from banbury.networks.counting import EVERY, NetworkCounts, Parents, are_known, tables_of
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import CLOSE, check_shares
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
-from banbury.sums import MOST_ROWS, in_order
+from banbury.sums import in_order
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
-COUNTED, GIVEN = ("network", "values", "cells"), "tables"
-CALIBRATION = "calibration."  # how the names of its arrays begin
+GIVEN = "tables"
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -36,7 +34,7 @@ CALIBRATION = "calibration."  # how the names of its arrays begin
 def about(network: BeliefNetwork) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
-    choice, calibration = network.choice, _calibration_of(network)
+    choice, sums, calibration = network.choice, network.sums, contents.calibration_of(network)
     return {
         "network": {
             "nodes": nodes,
@@ -45,10 +43,9 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
             "named": network.named,
             "left_out": dict(network.left_out),
         },
-        "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
-        "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
-        "rounded": network.sums is not None and network.sums.tally.rounded,
-        **({} if calibration is None else {"calibration": calibration.method}),
+        "tally": None if sums is None else contents.about_sums(sums.tally),
+        "model": None if sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
+        "calibration": calibration and calibration.method,
     }
 
 
@@ -60,28 +57,11 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """The tables of all nodes, one after the other; and what a calibration has learned."""
-    calibration = _calibration_of(network)
-    state = {} if calibration is None else calibration.state()
-    beside = {f"{CALIBRATION}{name}": np.ascontiguousarray(array) for name, array in state.items()}
-    if network.sums is None:
-        return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()]), **beside}
-    return {name: np.ascontiguousarray(numbers.limbs()) for name, numbers in sums_of(network).items()} | beside
-
-
-def _calibration_of(network: BeliefNetwork) -> Calibration | None:
-    calibration = network.calibration
-    if calibration is not None and not isinstance(calibration, Calibration):
-        raise errors.bad_setting("the network's calibration", type(calibration).__name__, "one that bb.calibrate made")
-    return calibration
-
-
-def sums_of(network: BeliefNetwork) -> dict[str, Integers]:
-    """The sums of all nodes, by name, one node after the other."""
-    if network.sums is None:
-        return {}
-    tables = zip(COUNTED, ((network.sums.rows,), network.sums.seen, network.sums.cells), strict=True)
-    return {name: Integers.join([table.arranged([prod(table.shape)]) for table in each]) for name, each in tables}
+    """The tally's, or the tables of all nodes, one after the other; and what a calibration has learned."""
+    if network.sums is not None:
+        return contents.arrays(network.sums.tally) | contents.arrays_of_calibration(network)
+    tables = np.concatenate([table.reshape(-1) for table in network.tables.values()])
+    return {GIVEN: tables, **contents.arrays_of_calibration(network)}
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
@@ -89,35 +69,22 @@ def sums_of(network: BeliefNetwork) -> dict[str, Integers]:
 
 def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     """The network; whatever does not fit raises some error or other."""
-    state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
-    rest = {name: array for name, array in arrays.items() if not name.startswith(CALIBRATION)}
-    network = _uncalibrated(about, rest)
-    if "calibration" in about:
-        return network.calibrated(Calibration.from_state(about["calibration"], state))
-    if state:
-        raise ValueError("there are arrays of a calibration, and none is named")
-    return network
-
-
-def _uncalibrated(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     found, settings = about["network"], about["model"]
     variables = tuple(_variable(node, settings is not None) for node in found["nodes"])
     parents = _parents(found["nodes"])
-    shapes = [tuple(variables[each].size for each in (v, *above)) for v, above in enumerate(parents)]
     columns, named, left_out = texts("columns", found["columns"]), found["named"], found["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
-    if not isinstance(named, bool):
-        raise TypeError("columns have names or positions")
+    check(isinstance(named, bool), "columns have names or positions")
     target = found["target"]
-    if target is not None and target not in [variable.name for variable in variables]:
-        raise ValueError("the target is none of the nodes")
+    check(target in [None, *(variable.name for variable in variables)], "the target is none of the nodes")
+    choice, sums, tables = Choice("mle"), None, ()
     if settings is None:
-        tables = _tables(variables, shapes, arrays)
-        return BeliefNetwork(variables, parents, Choice("mle"), None, tables, target, columns, named, left_out)
-    if settings.keys() != SETTINGS:
-        raise ValueError("the network has other settings")
-    sums = _sums(variables, parents, shapes, arrays, about["digits"], about["rounded"])
-    return BeliefNetwork(variables, parents, checked_choice(**settings), sums, (), target, columns, named, left_out)
+        tables = _tables(variables, parents, arrays)
+    else:
+        check(settings.keys() == SETTINGS, "the network has other settings")
+        choice, sums = checked_choice(**settings), _sums(variables, parents, about["tally"], arrays)
+    network = BeliefNetwork(variables, parents, choice, sums, tables, target, columns, named, left_out)
+    return contents.calibrated(network, about, arrays)  # type: ignore[no-any-return]
 
 
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
@@ -156,53 +123,25 @@ def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(place[each] for each in above) for above in given.values())
 
 
-def _sums(
-    variables: tuple[Variable, ...],
-    parents: tuple[tuple[int, ...], ...],
-    shapes: Sequence[tuple[int, ...]],
-    arrays: Arrays,
-    digits: Any,
-    rounded: Any,
-) -> NetworkCounts:
-    if arrays.keys() != set(COUNTED):
-        raise ValueError("there are arrays that no network has, or too few")
-    if type(rounded) is not bool:
-        raise TypeError("sums were rounded or not")
-    rows = integers_of("network", arrays, digits, (1,))
-    if not rows.value[0] < MOST_ROWS:
-        raise ValueError("there are more rows than can be counted")
-    seen, cells = (
-        tuple(_parts(name, of, arrays, digits))
-        for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
-    )
+def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str, Any], arrays: Arrays) -> NetworkCounts:
     try:
-        found = NetworkCounts.of_tables(variables, parents, rows, seen, cells, rounded)
-        if not rounded:
-            found.checked().tally.checked()
-        return found
+        tally = contents.restored(tables_of(variables, parents), EVERY, about, arrays)
+        check(all(are_known(tally.sums[0], variables, parents)), "a value that rows have is none of its node's")
+        counts = NetworkCounts.of(variables, parents, tally)
+        check(counts.variables == variables, "a node has a value that no row has")
+        return counts if tally.rounded else counts.checked()
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 
 
-def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays, digits: Any) -> list[Integers]:
-    """The tables of all nodes, each in its shape."""
-    every = integers_of(name, arrays, digits, (sum(map(prod, shapes)),))
-    places = _places(shapes)
-    return [every.take(at, 0).arranged(list(shape)) for at, shape in zip(places, shapes, strict=True)]
-
-
-def _places(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Where each table's numbers stand, one table after the other."""
-    return [np.arange(a, b) for a, b in pairwise([0, *accumulate(map(prod, shapes))])]
-
-
-def _tables(variables: Sequence[Variable], shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> tuple[Any, ...]:
-    if arrays.keys() != {GIVEN}:
-        raise ValueError("there are other arrays than tables")
+def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
+    shapes = [tuple(variables[each].size for each in (v, *above)) for v, above in enumerate(parents)]
+    known = {GIVEN, *(name for name in arrays if name.startswith(contents.CALIBRATION))}
+    check(arrays.keys() == known, "there are other arrays than tables")
     every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
-    if (every < 0).any() or (every > 1.0 + CLOSE).any():
-        raise ValueError("a share is not from 0 to 1")
-    tables = tuple(every[at].reshape(shape) for at, shape in zip(_places(shapes), shapes, strict=True))
+    check((every >= 0).all() and (every <= 1.0 + CLOSE).all(), "a share is not from 0 to 1")
+    places = pairwise([0, *accumulate(map(prod, shapes))])
+    tables = tuple(every[a:b].reshape(shape) for (a, b), shape in zip(places, shapes, strict=True))
     for variable, table in zip(variables, tables, strict=True):
         check_shares(variable.name, table)
     return tables

@@ -38,6 +38,16 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
     return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
 
 
+def are_known(counts: Any, variables: Sequence[Variable], parents: Parents) -> list[bool]:
+    """Whether each key is of values that the variables have."""
+    number, scopes = [variable.number for variable in variables], scopes_of(parents)
+    return [
+        all(part in number[v] for v, part in zip(scope, key, strict=True))
+        for scope, keys in zip(scopes, counts.keys, strict=True)
+        for key in keys
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class NetworkCounts:
     """The tally of a network, which has one class. A row counts for a table where it has a value of each of its nodes.
@@ -52,13 +62,10 @@ class NetworkCounts:
     @classmethod
     def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
         """The variables get the values that rows have, or that are declared."""
-        counts, n = tally.sums[0], len(variables)
+        counts = tally.sums[0]
         known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
         if tally.rounded:  # there may be rows of a value with its parents' that have none of the value
-            used = [True] * int(counts.offsets[n])
-            for scope, keys in zip(scopes_of(parents)[n:], counts.keys[n:], strict=True):
-                used += [all(part in known[v].number for v, part in zip(scope, key, strict=True)) for key in keys]
-            tally = tally.with_sums({0: counts.only(np.array(used, dtype=np.bool_))})
+            tally = tally.with_sums({0: counts.only(np.array(are_known(counts, known, parents), dtype=np.bool_))})
         for v, above in enumerate(parents):
             check_size(known, v, above)
         return cls(known, parents, tally.with_classes(EVERY))
