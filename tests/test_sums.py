@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive_core as naive
 from banbury import errors, sums
-from banbury._core import Integers, deviations, parts
+from banbury._core import Integers, parts
 from banbury.sums import (
     Combinations,
     Counts,
@@ -216,7 +216,7 @@ def test_cells_are_taken_merged_and_joined_along_an_axis(numbers: list[Fraction]
         lambda a: Integers.of(np.zeros((2, 0), np.int64), 0),
         lambda a: Integers.of(np.zeros((2, 1)), 0),
         lambda a: Integers.of(np.zeros((2, 1), np.int64), 7),
-        lambda a: deviations(sums.zeros(2), sums.zeros(2, 3), 1),
+        lambda a: sums.zeros(2).deviations(sums.zeros(2, 3), 1),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(call: Any) -> None:

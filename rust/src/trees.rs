@@ -208,17 +208,29 @@ impl<'a> Forest<'a> {
         Ok(found.concat())
     }
 
-    /// How much likelier rows are under the strengths that are best for them than by the prior alone.
-    pub fn gains(
+    /// P(class | node) of each level of the one tree, likewise.
+    pub fn shares_by_level(
+        &self,
+        strengths: [f64; 2],
+        prior: &[f64],
+        left_out: bool,
+    ) -> Result<Vec<Vec<f64>>, Error> {
+        demand(self.trees.len() == 1, "levels are those of one tree")?;
+        let (levels, cells) = &self.trees[0];
+        shares(levels, *cells, strengths, prior, left_out)
+    }
+
+    /// The strengths that are best for the rows of each tree, and how much likelier they are under these than by the prior alone.
+    pub fn strengths(
         &self,
         told_apart: &[bool],
         prior: &[f64],
         threads: usize,
-    ) -> Result<Vec<f64>, Error> {
+    ) -> Result<Vec<([f64; 2], f64)>, Error> {
         demand(told_apart.len() == self.trees.len(), "each tree is told apart or not")?;
         threads::try_map(self.worth(threads), self.trees.len(), |t| {
             let (levels, cells) = &self.trees[t];
-            Ok(strengths(levels, *cells, prior, told_apart[t])?.1)
+            strengths(levels, *cells, prior, told_apart[t])
         })
     }
 

@@ -105,11 +105,11 @@ class Integers:
     def arranged(self, shape: list[int], index: Int | None = None) -> Integers:
         """In another shape; with ``index``, cell i is cell index[i], both counted in C order."""
 
-def deviations(n: Integers, sums: Integers, columns: int) -> Real:
-    """(n * sum(z_i z_j) - sum(z_i) sum(z_j)) / n for every pair of columns, j <= i, exactly but for the last rounding.
+    def deviations(self, sums: Integers, columns: int) -> Real:
+        """(n * sum(z_i z_j) - sum(z_i) sum(z_j)) / n for every pair of columns, j <= i, exactly but for the last rounding.
 
-    ``sums`` has n's shape and an axis for the columns, then the pairs; z in units of 2**-57. 0 where n is.
-    """
+        These are numbers of rows; ``sums`` has an axis more, of the columns, then the pairs; z in units of 2**-57. 0 where n is.
+        """
 
 def parts(weights: Real) -> NDArray[np.uint64]:
     """Weights in parts of a row, (..., 2) limbs: the decimal number that fifteen digits write, or the nearest.
@@ -229,38 +229,37 @@ def cuts_of(cells: Real) -> list[int]:
     discretization of continuous-valued attributes for classification learning* (1993).
     """
 
-def leaves_of(bins: Real, totals: Real, sizes: Int, most: int, threads: int) -> list[tuple[Int, Real]]:
-    """Of each column the leaf of every bin, ``most`` at most and of equally many rows, and rows per leaf and class.
+Grown = tuple[Int, tuple[float, float]]
 
-    ``bins`` are rows per bin and class, of all columns one below the other; ``totals`` their sums, ``sizes`` the bins of each.
-    """
+class Trees:
+    """Levels of all columns, one after the other, how many each has, and how many cells."""
 
-def trees_of(
-    cells: Real, totals: Real, sizes: Int, priors: Real, threads: int
-) -> list[tuple[tuple[Int, tuple[float, float]], tuple[Int, tuple[float, float]] | None]]:
-    """Of each column the tree of halves, (levels, cells), and its strengths; the same of a tree whose first level tells the
-    classes apart, where that gains more than it costs. ``cells`` are rows per leaf and class, of all columns."""
+    def __init__(self, levels: Int, depths: Int, sizes: Int) -> None: ...
+    @staticmethod
+    def leaves(bins: Real, totals: Real, sizes: Int, most: int, threads: int) -> list[tuple[Int, Real]]:
+        """Of each column the leaf of every bin, ``most`` at most and of equally many rows, and rows per leaf and class.
 
-Trees = tuple[Int, Int, Int]
+        ``bins`` are rows per bin and class, of all columns; ``totals`` their sums, ``sizes`` the bins of each.
+        """
 
-def forest_shares(trees: Trees, cells: Real, strengths: Real, prior: Real, left_out: bool, threads: int) -> Real:
-    """P(class | cell) of all columns, (cells, classes), or (cells, own class, classes); after each column's cells the prior.
+    @staticmethod
+    def grown(cells: Real, totals: Real, sizes: Int, priors: Real, threads: int) -> list[tuple[Grown, Grown | None]]:
+        """Of each column the tree of halves, (levels, cells), and its strengths; the same of a tree whose first level tells the
+        classes apart, where that gains more than it costs. ``cells`` are rows per leaf and class, of all columns."""
 
-    ``trees``: levels of all columns, one after the other, how many each has, and how many cells. ``strengths`` are two of each.
-    """
+    def shares(self, cells: Real, strengths: Real, prior: Real, left_out: bool, threads: int) -> Real:
+        """P(class | cell) of all columns, (cells, classes), or (cells, own class, classes); after each column's cells the prior.
 
-def forest_gains(trees: Trees, cells: Real, told_apart: Sequence[bool], prior: Real, threads: int) -> Real:
-    """How much likelier the rows of each column, each left out, are by its tree than by the prior alone."""
+        ``strengths`` are two of each column.
+        """
 
-def tree_shares(
-    levels: Sequence[Int], cells: Real, strengths: tuple[float, float], prior: Real, left_out: bool
-) -> list[Real]:
-    """P(class | node) of each level, (nodes, classes); or without a row of each class, (nodes, own class, classes)."""
+    def shares_by_level(self, cells: Real, strengths: tuple[float, float], prior: Real, left_out: bool) -> list[Real]:
+        """Of one tree P(class | node) of each level, (nodes, classes), or (nodes, own class, classes)."""
 
-def tree_strengths(
-    levels: Sequence[Int], cells: Real, prior: Real, told_apart: bool
-) -> tuple[tuple[float, float], float]:
-    """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
+    def strengths(
+        self, cells: Real, told_apart: Sequence[bool], prior: Real, threads: int
+    ) -> tuple[list[tuple[float, float]], Real]:
+        """The strengths under which each column's rows, each left out, are likeliest; how much likelier than by the prior."""
 
 def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDArray[np.uint16]:
     """How many of its column's cuts are not above each number, (n, F); one more than there can be where it is missing."""

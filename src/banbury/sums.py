@@ -708,7 +708,7 @@ class Moments:
     @cached_property
     def spread(self) -> Real:
         """Σ(z − mean)², 0 exactly where all values are one."""
-        return _core.deviations(self.n, self.sums, 1)[..., 0]
+        return self.n.deviations(self.sums, 1)[..., 0]
 
 
 # Products ------------------------------------------------------------------------------------------------------------
@@ -802,7 +802,7 @@ class Products:
 
     @cached_property
     def _deviations(self) -> Real:
-        return _core.deviations(self.n, self.sums, self.n_columns)
+        return self.n.deviations(self.sums, self.n_columns)
 
     def pooled(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""

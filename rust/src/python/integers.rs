@@ -109,24 +109,23 @@ impl Integers {
         Ok(Integers(self.0.arranged(shape, index.as_deref())?))
     }
 
+    /// Sums of products of deviations from the mean, of each of these numbers of rows and each pair of columns.
+    fn deviations<'py>(
+        &self,
+        py: Python<'py>,
+        sums: &Integers,
+        columns: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
+        let pairs = columns * (columns + 1) / 2;
+        shaped(py, found, &[&self.0.shape[..], &[pairs]].concat())
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arrays<'py>)> {
         let this = slf.get();
         let limbs = this.limbs(slf.py())?;
         Ok((slf.get_type().getattr("of")?, (limbs, this.0.digits())))
     }
-}
-
-/// Sums of products of deviations from the mean, of each number of rows and each pair of columns.
-#[pyfunction]
-pub(super) fn deviations<'py>(
-    py: Python<'py>,
-    n: &Integers,
-    sums: &Integers,
-    columns: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    let found = py.detach(|| integers::deviations(&n.0, &sums.0, columns))?;
-    let pairs = columns * (columns + 1) / 2;
-    shaped(py, found, &[&n.0.shape[..], &[pairs]].concat())
 }
 
 /// Weights in parts of a row, limbs of unsigned 64 bits on a new last axis; those of soft labels, (rows, classes), go together.

@@ -76,15 +76,13 @@ mod _core {
         parse_fields,
     };
     #[pymodule_export]
-    use super::integers::{Integers, deviations, parts_of};
+    use super::integers::{Integers, parts_of};
     #[pymodule_export]
     use super::score::{kernels_left_out, score, score_each};
     #[pymodule_export]
     use super::text::Tokeniser;
     #[pymodule_export]
-    use super::trees::{
-        cuts_of, forest_gains, forest_shares, leaves_of, tree_shares, tree_strengths, trees_of,
-    };
+    use super::trees::{Trees, cuts_of};
     #[pymodule_export]
     use super::weighing::{
         alike_rows, correct, correct_alike, correct_bags, correct_labels, count_bags, count_cells,

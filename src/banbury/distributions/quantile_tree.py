@@ -354,7 +354,7 @@ class Leaves:
 def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
     every, sizes = np.concatenate(columns), np.array([len(rows) for rows in columns], dtype=np.int64)
-    return _core.leaves_of(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
+    return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
 
 
 def _between(low: Real, high: Real) -> Real:

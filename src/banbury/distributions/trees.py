@@ -40,11 +40,11 @@ class Tree:
 
     def shares(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
         """P(class | node) of each level, (nodes, classes)."""
-        return _core.tree_shares(self.levels, cells, strengths, prior, False)
+        return self._alone().shares_by_level(cells, strengths, prior, False)
 
     def left_out(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
         """The same without one row of each class in turn, (nodes, own class, classes)."""
-        return _core.tree_shares(self.levels, cells, strengths, prior, True)
+        return self._alone().shares_by_level(cells, strengths, prior, True)
 
     def of_rows(
         self, cells: Real, strengths: tuple[float, float], prior: Real, at: Int, own: Int, weights: Real
@@ -60,7 +60,11 @@ class Tree:
 
     def chosen(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
         """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
-        return _core.tree_strengths(self.levels, cells, prior, self.told_apart)
+        ((first, others),), (gain,) = self._alone().strengths(cells, [self.told_apart], prior, 1)
+        return (first, others), float(gain)
+
+    def _alone(self) -> _core.Trees:
+        return trees_together([self])
 
     def _parents(self) -> list[Int]:
         """Of each level's nodes the node of the level above."""
@@ -113,32 +117,34 @@ Strengths = tuple[float, float]  # m of the first level, and of the others
 class Forest:
     """The trees of columns and their strengths, one after the other, so that all are gone through in one call."""
 
-    trees: tuple[Int, Int, Int]  # levels, one below the other; how many each tree has, and how many cells
+    trees: _core.Trees
+    sizes: Int  # the cells of each
     strengths: Real
     told_apart: list[bool]
 
     @classmethod
     def of(cls, trees: Sequence[tuple[Tree, Strengths]]) -> Forest:
-        levels = np.concatenate([level for tree, _ in trees for level in tree.levels])
-        sizes = np.array([(len(tree.levels), tree.n_cells) for tree, _ in trees], dtype=np.int64).T
+        alone = [tree for tree, _ in trees]
+        sizes = np.array([tree.n_cells for tree in alone], dtype=np.int64)
         strengths = np.array([strengths for _, strengths in trees], dtype=np.float64)
-        return cls((levels, *np.ascontiguousarray(sizes)), strengths, [tree.told_apart for tree, _ in trees])
-
-    @property
-    def sizes(self) -> Int:
-        """The cells of each tree."""
-        return self.trees[2]
+        return cls(trees_together(alone), sizes, strengths, [tree.told_apart for tree in alone])
 
     def shares(self, cells: Real, prior: Real, left_out: bool, threads: int) -> Real:
         """P(class | cell), (cells, classes), or without a row of each class, (cells, own class, classes).
 
         Each tree has a cell more, of values that are in none: there it is the prior.
         """
-        return _core.forest_shares(self.trees, cells, self.strengths, prior, left_out, threads)
+        return self.trees.shares(cells, self.strengths, prior, left_out, threads)
 
     def gains(self, cells: Real, prior: Real, threads: int) -> Real:
         """How much likelier the rows of each column are than by the prior alone."""
-        return _core.forest_gains(self.trees, cells, self.told_apart, prior, threads)
+        return self.trees.strengths(cells, self.told_apart, prior, threads)[1]
+
+
+def trees_together(trees: Sequence[Tree]) -> _core.Trees:
+    levels = np.concatenate([level for tree in trees for level in tree.levels])
+    sizes = np.array([(len(tree.levels), tree.n_cells) for tree in trees], dtype=np.int64).T
+    return _core.Trees(levels, *np.ascontiguousarray(sizes))
 
 
 def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Strengths], tuple[Tree, Strengths]]]:
@@ -149,7 +155,7 @@ def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Stre
     every, sizes = np.concatenate(cells), np.array([len(each) for each in cells], dtype=np.int64)
     priors = np.array([prior_of(each) for each in cells])
     found = []
-    for (levels, strengths), told in _core.trees_of(every, every.sum(axis=1), sizes, priors, threads):
+    for (levels, strengths), told in _core.Trees.grown(every, every.sum(axis=1), sizes, priors, threads):
         plain = Tree(tuple(levels)), strengths
         found.append((plain if told is None else (Tree(tuple(told[0]), True), told[1]), plain))
     return found
