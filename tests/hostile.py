@@ -9,9 +9,8 @@ import io
 import json
 import pickle
 import re
-import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import banbury as bb
 import naive_files as files
 from banbury._core import Integers
+from banbury.files import from_bytes, to_bytes
 
 FOLDER = Path(__file__).parent / "golden" / "hostile"
 UNKNOWN = 2**32 - 1
@@ -28,18 +28,24 @@ ESTIMATED = {"how": "mean", "alpha": 1.0, "seed": 0}
 DEEP = "[" * 1500 + "]" * 1500
 
 
-def saved(thing: bb.Model | bb.Tally | bb.BeliefNetwork) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "it.banbury"
-        bb.save(thing, path)
-        return path.read_bytes()
+def saved(thing: bb.Model | bb.Tally | bb.BeliefNetwork | bb.LabelModel) -> bytes:
+    return to_bytes(thing)  # type: ignore[arg-type]
 
 
 def loaded(content: bytes) -> bb.Model | bb.Tally | bb.BeliefNetwork:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "it.banbury"
-        path.write_bytes(content)
-        return bb.load(path)
+    return from_bytes(content, "it.banbury")  # type: ignore[return-value]
+
+
+def flipped(content: bytes, bits: Iterable[int], path: Path) -> Iterator[int]:
+    """One bit after the other is another in the file, which is written in place: to make it anew takes most of the time."""
+    path.write_bytes(content)
+    with path.open("r+b", buffering=0) as file:
+        for bit in bits:
+            for byte in (content[bit // 8] ^ 1 << bit % 8, content[bit // 8]):
+                file.seek(bit // 8)
+                file.write(bytes([byte]))
+                if byte != content[bit // 8]:
+                    yield bit
 
 
 def model() -> bb.Model:
