@@ -165,7 +165,7 @@ def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
 def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
     feature = tally.schema[about["name"]]
     strengths = [float(m) for m in about["strengths"]]
-    if len(strengths) != 4 or not all(m >= 0 for m in strengths):
+    if len(strengths) != 4 or not all(0 <= m <= LARGEST for m in strengths):
         raise ValueError("a column has four strengths")
     trees = _tree(arrays[f"{j}.tree"], bool(about["told_apart"])), _tree(arrays[f"{j}.plain"], False)
     common = feature, trees[0], (strengths[0], strengths[1]), trees[1], (strengths[2], strengths[3])
