@@ -37,6 +37,14 @@ class Weights:
                 left.append(word)
         return left
 
+    def follow(self, pairs, ids, once, common, values):
+        """The same to words that may have a row; those without a pair have none."""
+        starts = pairs[0]
+        self.skip(gone := ids[starts[1:] == starts[:-1]])
+        left = self.set_counted(pairs, ids, once, common, values)
+        self.skip(gone)
+        return left
+
     def skip(self, ids):
         for word in ids.tolist():
             self.table.pop(word, None)

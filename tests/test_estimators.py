@@ -416,6 +416,20 @@ def test_partial_fit_after_fit_goes_on_from_it(wine):
     assert clf.tally_ == bb.count(X, target=y, schema=clf.tally_.schema)
 
 
+@given(st.lists(st.tuples(st.sampled_from(["a b", "b c c", "", "d"]), st.sampled_from("xyz")), max_size=6))
+def test_texts_learned_as_a_list_are_those_of_an_array(rows):
+    """A list of texts of known classes is counted without a batch; all else goes the long way."""
+    first = ["a", "b b", "c"], ["x", "y", "y"]
+    short, long = (NaiveBayesClassifier().fit(*first) for _ in range(2))
+    for text, label in rows:
+        short.partial_fit([text], [label])
+        long.partial_fit(np.array([text], dtype=object), np.array([label]))
+        assert np.array_equal(short.predict_proba(["a b c d", "d"]), long.predict_proba(["a b c d", "d"]))
+        assert np.array_equal(short.classes_, long.classes_)
+    assert short.tally_ == long.tally_
+    assert short.model_.log_joint(["a b c d"]).tolist() == long.model_.log_joint(["a b c d"]).tolist()
+
+
 def test_fit_forgets_all_that_was_learned_before(wine):
     X, y = wine
     frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_weights
 import naive_words as naive
 from banbury._core import Groups, Tokeniser, Weights, Words
-from test_words import VOCABULARY, assert_pairs, assert_sums, counted, tokeniser
+from test_words import VOCABULARY, arguments, assert_pairs, assert_sums, counted, tokeniser
 
 N_CLASSES, N_GROUPS = 3, 4
 PARTS = N_CLASSES * N_GROUPS  # class c and group g of the texts is class c * N_GROUPS + g of the store
@@ -137,6 +137,23 @@ def test_rows_of_weights_from_counts(corpus, group, once, threads):
     assert left == expected.set_counted(pairs, ids, once, -3.0, values)
     for one, other in zip(found.rows(ids), expected.rows(ids), strict=True):
         assert np.array_equal(one, other)
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from(VOCABULARY), max_size=12), st.integers(0, 39)), min_size=1), st.data())
+def test_rows_of_weights_follow_texts_that_come_and_go(texts, data):
+    """Rows grow from pairs to whole rows, and go where no text has the word any more."""
+    words, default, values = Words(40, 0), np.arange(40.0), np.log(np.arange(9) + 0.5)
+    found, expected = Weights(40, default), naive_weights.Weights(40, default)
+    forgotten = data.draw(st.lists(st.sampled_from(texts), unique_by=id))
+    once = data.draw(st.booleans())
+    for step, (tokens, label) in [("count", text) for text in texts] + [("forget", text) for text in forgotten]:
+        touched = getattr(words, step)(*arguments([tokens], [label]))
+        pairs = words.pairs(touched)
+        left = found.follow(words, touched, once, -3.0, values).tolist()
+        assert left == expected.follow(pairs, touched, once, -3.0, values)
+        ids = np.arange(words.n_ids, dtype=np.uint32)
+        for one, other in zip(found.rows(ids), expected.rows(ids), strict=True):
+            assert np.array_equal(one, other)
 
 
 def test_rows_of_weights_from_counts_are_made_once():

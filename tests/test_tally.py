@@ -454,7 +454,10 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(elsewhere: list[bool]) -> None:
+def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(
+    elsewhere: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banbury.tally.MANY_BYTES", 1 << 15)
     tables = [pa.table(spoken(seed)) for seed in range(4)]
     features = {"said": bb.Text(buckets=16)}
     alone = bb.count(pa.concat_tables(tables), "who", features=features, threads=1)
@@ -462,6 +465,26 @@ def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(elsewher
     elsewhere.clear()
     assert bb.count(iter(tables), "who", features=features, threads=2).digest() == alone.digest()
     assert elsewhere == [False, True, True, True]
+
+
+@pytest.mark.parametrize("most", [0, 200, 1 << 24])
+@pytest.mark.parametrize("labels", [["a", "b", None], [1, 2, 2], ["1", "2", "1"]], ids=str)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_small_batches_of_texts_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch, most: int, labels: list[Any], encoded: bool
+) -> None:
+    """Whatever is missing from them, and whatever their target's type."""
+    monkeypatch.setattr("banbury.tally.MANY_BYTES", most)
+    texts = [["one two", None, "two"], [None, None, None], ["three", "one é", ""], ["four", "x", "two two"]]
+    types = pa.schema({"said": pa.string(), "who": pa.array(labels).type})
+    tables = [pa.table({"said": said, "who": labels}, types) for said in texts]
+    if encoded:
+        tables = [table.set_column(1, "who", table.column("who").dictionary_encode()) for table in tables]
+    features = {"said": bb.Text()}
+    whole = bb.count(pa.concat_tables(tables, promote_options="default").combine_chunks(), "who", features=features)
+    for batches in (iter(tables), [table.to_batches()[0] for table in tables]):
+        found = bb.count(batches, "who", features=features)
+        assert (found, found.digest(), found.missing) == (whole, whole.digest(), whole.missing)
 
 
 def test_lists_that_are_written_over_are_counted_before(elsewhere: list[bool]) -> None:

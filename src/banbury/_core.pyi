@@ -693,6 +693,12 @@ class Weights:
         whole: they still have no row.
         """
 
+    def follow(self, words: Words, ids: Ids, once: bool, common: float, values: Real) -> Ids:
+        """The same of words that may have a row, which is brought up to date; words that no text has any more lose theirs.
+
+        Words that it gives keep the row they have.
+        """
+
     def skip(self, ids: Ids) -> None:
         """These words are outside the vocabulary, as are ids never set."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCount
 from banbury.distributions.keys import code_numbers, dense
@@ -24,7 +24,7 @@ from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
-from banbury.readers.batches import LazyColumns
+from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
 from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
@@ -49,6 +49,7 @@ Label = bool | int | float | str
 # Of features whose sums grow in place, what rows changed: the ids of their words.
 Touched = dict[str, NDArray[np.uint32]]
 MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
+MANY_BYTES = 1 << 24  # of texts that are counted together
 ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
 
 
@@ -624,6 +625,11 @@ class Growing:
         return bool(self._growing)
 
     @property
+    def only_words(self) -> bool:
+        """Whether rows were counted, and all sums grow in place."""
+        return self._rest is not None and len(self._growing) == len(self._rest.sums)
+
+    @property
     def seen(self) -> Tally:
         """The tally as it stands, for looking only: its words go on growing."""
         return self._with({g: growing.seen() for g, growing in self._growing.items()})
@@ -642,6 +648,25 @@ class Growing:
         touched = self._each(part.rows, rest.classes, forgetting=False)
         self._rest = rest
         return touched
+
+    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Touched | None:
+        """The same of texts, all that a row has, of classes that there are, without making a batch of them.
+
+        None, and nothing was changed, if they are something else.
+        """
+        rest, plain = self._rest, {*map(type, texts), *map(type, labels)} == {str}
+        if rest is None or rest.schema.named or len(rest.schema.columns) != 1 or not plain:
+            return None
+        if len(self._growing) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
+            return None
+        numbers = _places(labels, rest.classes).astype(np.int32)
+        rows = rest.rows + _core.count_classes(numbers, len(rest.classes), None, threads)
+        rest = replace(rest, rows=rows)._not_too_many()
+        [growing] = self._growing.values()
+        if (ids := growing.count_texts(texts, numbers, threads)) is None:
+            return None
+        self._rest = rest
+        return {rest.schema.features[0].name: ids}
 
     def _plus(self, more: Tally) -> Tally:
         """All but what grows, together; where there is nothing else, only rows are to be added, and at once."""
@@ -830,7 +855,7 @@ def summed(table: Table) -> tuple[Tally, int]:
     growing: list[Growing] = []
     n_rows = 0
     with Behind() as behind:
-        for batch in table.batches("counting", growing.clear):
+        for batch in gathered(table.batches("counting", growing.clear), growing):
             behind.wait()  # the schema may become another one
             if not growing:
                 growing.append(Growing(table.settled(batch)))
@@ -847,6 +872,29 @@ def summed(table: Table) -> tuple[Tally, int]:
                 batch.beside = partial(_parts_beside, table, whole)
         behind.wait()
     return growing[0].seen, n_rows
+
+
+def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[Batch]:
+    """The batches; where all that is counted are words, small ones after the first are joined.
+
+    A word's cell in a class costs the same for one text as for many. ``growing`` is empty before the first batch, and once more
+    where all come again.
+    """
+    some, size = list[Batch](), 0
+    for batch in batches:
+        if not growing:
+            some, size = [], 0
+        more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
+        if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
+            yield in_one(some)
+            some, size = [], 0
+        if more is None:
+            yield batch
+        else:
+            some.append(batch)
+            size += more
+    if some:
+        yield in_one(some)
 
 
 def _parts_beside(table: Table, whole: Growing, batch: Batch) -> tuple[Part, ...]:

@@ -91,6 +91,23 @@ impl Weights {
         Ok(left.into_pyarray(py))
     }
 
+    fn follow<'py>(
+        &self,
+        py: Python<'py>,
+        words: &Words,
+        ids: &Bound<'py, PyAny>,
+        once: bool,
+        common: f64,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let words = words.get(py);
+        let (ids, values) = (Held::new(ids, "ids", 1)?, Held::new(values, "values", 1)?);
+        let (ids, values) = (ids.slice(), values.slice());
+        let counted = Counted { words: &words, without: None, ids, once, common, values };
+        let left = py.detach(|| self.0.change(|weights| weights.follow(&counted)))?;
+        Ok(left.into_pyarray(py))
+    }
+
     fn skip(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<()> {
         let ids = Held::<u32>::new(ids, "ids", 1)?;
         let ids = ids.slice();

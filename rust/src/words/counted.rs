@@ -82,6 +82,11 @@ impl Counted<'_> {
 }
 
 impl Piece<'_> {
+    /// The values that stand for its counts.
+    pub fn used(&self) -> impl Iterator<Item = &f64> {
+        self.cells.iter().map(|cell| &self.values[cell[1] as usize])
+    }
+
     #[inline(always)]
     fn range(&self, i: usize) -> Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };

@@ -272,21 +272,24 @@ impl Weights {
             self.set_new(&pieces, &needs, threads);
             return Ok(());
         }
-        for (i, &id) in given.ids.iter().enumerate() {
-            if self.is_whole(given.len(i)) {
-                self.set_whole(id, given, i);
-            } else {
-                self.set_pairs(id, given, i);
-            }
-        }
+        (0..given.ids.len()).for_each(|i| self.set_one(given, i));
         self.tidy();
         Ok(())
+    }
+
+    fn set_one(&mut self, rows: &impl Rows, i: usize) {
+        let id = rows.ids()[i];
+        if self.is_whole(rows.len(i)) {
+            self.set_whole(id, rows, i);
+        } else {
+            self.set_pairs(id, rows, i);
+        }
     }
 
     /// The same, to words without a row, by what they were counted. Gives those that `counted` has no values of: they still have none.
     pub fn set_counted(&mut self, counted: &Counted, threads: usize) -> Result<Vec<u32>, Error> {
         counted.check()?;
-        demand(are_weights(counted.values) && are_weights(&[counted.common]), NOT_A_WEIGHT)?;
+        demand(are_weights(counted.values) && are_weights([&counted.common]), NOT_A_WEIGHT)?;
         let threads = threads::worth(threads, counted.ids.len());
         let (pieces, needs): (Vec<_>, Vec<_>) =
             threads::map(threads, counted.ids.len().div_ceil(PIECE), |i| {
@@ -300,6 +303,23 @@ impl Weights {
         self.make_room(&needs)?;
         self.set_new(&pieces, &needs, threads);
         Ok(pieces.into_iter().flat_map(|piece| piece.left).collect())
+    }
+
+    /// The same to words that may have a row: it is brought up to date, and taken away where no text has the word any more.
+    pub fn follow(&mut self, counted: &Counted) -> Result<Vec<u32>, Error> {
+        counted.check()?;
+        let piece = counted.piece(0..counted.ids.len());
+        demand(are_weights(piece.used()) && are_weights([&counted.common]), NOT_A_WEIGHT)?;
+        self.make_room(&[self.need(&piece)])?;
+        for (i, &id) in piece.ids().iter().enumerate() {
+            if piece.len(i) == 0 {
+                self.free(id);
+            } else {
+                self.set_one(&piece, i);
+            }
+        }
+        self.tidy();
+        Ok(piece.left)
     }
 
     /// Puts words outside the vocabulary.
@@ -510,9 +530,9 @@ fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
 /// All of them are looked at, many at a time.
-fn are_weights(numbers: &[f64]) -> bool {
+fn are_weights<'a>(numbers: impl IntoIterator<Item = &'a f64>) -> bool {
     let is_weight = |x: &f64| (*x == f64::NEG_INFINITY) | (x.abs() <= FARTHEST);
-    numbers.iter().fold(true, |all, x| all & is_weight(x))
+    numbers.into_iter().fold(true, |all, x| all & is_weight(x))
 }
 
 /// Whether numbers can be summed as weights without becoming NaN.

@@ -165,12 +165,14 @@ class TextParameters(Parameters):
             return False
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
-        pairs = pairs_of(table, touched[self.features[0].name])
-        if not pairs.full:
+        ids = touched[self.features[0].name]
+        if a > 0 and self.scores.polya is None and not family.weighs:
+            ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a)
+        if len(ids):
+            pairs = pairs_of(table, ids)
             self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
-            pairs = pairs.only(pairs.sizes > 0)
-        counts = pairs.documents if family.once else pairs.occurrences
-        event_models.change(self.scores, pairs, counts, counted, table.n_words, a, family.model)
+            self._set(pairs)
+        event_models.change_base(self.scores, counted, table.n_words, a, family.model)
         self.table, self.n_words = table, table.n_words
         return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
-from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, whole_counts
+from banbury.distributions.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, whole_counts
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
@@ -186,9 +186,21 @@ def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float) ->
     if (counted := whole_counts(words.table)) is None:
         return weighed
     table, without = counted
-    logs = np.log(np.arange(min(len(words.ids) + 1, MOST_LOGS), dtype=np.float64) + a)
+    logs = logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS))
     left = weights.set_counted(table, words.ids, weighed.once, float(np.log(a)), logs, n_threads(None), without)
     return replace(weighed, words=Vocabulary(words.table, left, False))
+
+
+def follow_whole_counts(weights: _core.Weights, table: _core.Words, ids: Ids, once: bool, a: float) -> Ids:
+    """The same of rows that are to be brought up to date."""
+    logs = logs_of_counts(a, MOST_LOGS)
+    return weights.follow(table, ids, once, float(logs[0]), logs)
+
+
+@lru_cache(maxsize=4)
+def logs_of_counts(a: float, size: int) -> Real:
+    """log(n + a) of all n below ``size``."""
+    return np.log(np.arange(size, dtype=np.float64) + a)
 
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
@@ -211,17 +223,8 @@ def multinomial_base(total: Real, n_words: int) -> Real:
     return -np.log(np.where(total > 0, total, max(n_words, 1)))
 
 
-def change(
-    scores: WordScores,
-    pairs: WordClassPairs,
-    counts: NDArray[Any],
-    counted: Real,
-    n_words: int,
-    a: float | Real,
-    model: str,
-) -> None:
-    """Brings scores up to date, after the counts of these words changed and with them the sums of each class."""
-    set_rows(scores, pairs, counts, a, model)
+def change_base(scores: WordScores, counted: Real, n_words: int, a: float | Real, model: str) -> None:
+    """Brings what all words of a class have in common up to date, after the sums of each class changed."""
     scores.full = True
     if model in WEIGHING:
         scores.base = against_others_base(model, counted, n_words, a, scores.margin)

@@ -373,7 +373,8 @@ class OccurrencesParameters(Parameters):
             self.stale = True
         else:
             counted = table.occurrences().value
-            event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, self.family.model)
+            event_models.set_rows(self.scores, pairs, pairs.occurrences, a, self.family.model)
+            event_models.change_base(self.scores, counted, len(self.ids), a, self.family.model)
         self.table = table
         for kept in ("weights", "_finite", "_rough"):
             self.__dict__.pop(kept, None)

@@ -79,6 +79,16 @@ class GrowingWords:
             family.check_countable(rows.batch, self.feature)
             raise errors.too_many_rows() from None
 
+    def count_texts(self, texts: list[str], numbers: NDArray[np.int32], threads: int) -> Ids | None:
+        """The same of texts as they come; None, and nothing was changed, where that takes more than the kernel."""
+        family = _family(self.feature)
+        if not family.reads_text() or family.runs_python():
+            return None
+        try:
+            return self.table.count(family.tokeniser, texts, numbers, None, threads)
+        except (TypeError, ValueError, OverflowError):
+            return None
+
     def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Ids:
         """Takes rows out again; raises, and changes nothing, where words were never added."""
         family = _family(self.feature)

@@ -165,6 +165,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                     name=name,
                 )
             self._check_class_weight()
+            if classes is None and sample_weight is None and self._texts_learned(X, y):
+                return self
             declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
             batch, labels = self._checked(X, y)
             if self.__sklearn_is_fitted__():
@@ -186,6 +188,17 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 if self.calibrate is not None:
                     errors.warn(errors.not_calibrated("partial_fit"))
             return self
+
+    def _texts_learned(self, texts: Any, labels: Any) -> bool:
+        """Counts a list of texts, all that a row has, of classes that are known; False if it is something else."""
+        if not (type(texts) is type(labels) is list and self.__sklearn_is_fitted__() and self.calibration_ is None):
+            return False
+        if not texts or (self._dtype is not None and self._dtype.kind not in "UT"):
+            return False
+        touched = self._growing.add_texts(texts, labels, n_threads(self.threads))
+        if touched is not None:
+            self._changed(touched, self._growing.classes)
+        return touched is not None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Takes rows out again: the twin of ``partial_fit``.

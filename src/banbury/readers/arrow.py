@@ -252,6 +252,20 @@ class Strings(ArrowColumn):
             return texts(array)
         return _buffers(array)
 
+    def text_bytes(self) -> int:
+        return int(self.held.nbytes)
+
+    def followed_by(self, others: Sequence[Column]) -> Column | None:
+        every = [self, *others]
+        same = all(isinstance(each, Strings) and each._how == self._how for each in every)
+        if not same or sum(each.held.nbytes for each in every) >= 2**31:  # which 32-bit offsets do not reach
+            return None
+        return self._with(arrow().concat_arrays([each.held for each in every]))
+
+    @property
+    def _how(self) -> tuple[Any, ...]:
+        return self.held.type, self.strip, self.missing_values, self.text
+
     def take(self, rows: NDArray[np.int64]) -> Column:
         """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
         wide = self.held if self.held.type == arrow().large_string() else self.held.cast(arrow().large_string())

@@ -152,6 +152,13 @@ class Batch:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
         return self._tried(name, lambda column: column.texts())
 
+    def text_bytes(self, names: Sequence[str]) -> int | None:
+        """How many bytes these columns take, where they are texts side by side, and stay what they are."""
+        if not self.lasting or not set(self.names).issuperset(names):
+            return None
+        each = [self.column(name).text_bytes() for name in names]
+        return None if None in each else sum(each)  # type: ignore[arg-type]
+
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
         column = self.column(name)
@@ -549,7 +556,18 @@ def joined(batches: Sequence[Batch]) -> Batch:
     return batch
 
 
+def in_one(batches: Sequence[Batch]) -> Batch:
+    """Batches of the same columns, each of which begins where the one before ends, as one; columns are made when asked for."""
+    first = batches[0]
+    columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
+    batch = first._with(first.names, columns)
+    batch.n_rows, batch.lasting = sum(each.n_rows for each in batches), first.lasting
+    return batch
+
+
 def _joined(columns: Sequence[Column]) -> Column:
+    if len(columns) > 1 and (whole := columns[0].followed_by(columns[1:])) is not None:
+        return whole
     for kind in (Numbers, Lists):
         held = [column.held for column in columns if isinstance(column, kind)]
         if len(held) == len(columns) and len({array.shape[1:] for array in held}) == 1:

@@ -86,6 +86,14 @@ class Column(Protocol):
     def cut(self, start: int, stop: int) -> Column: ...
     def take(self, rows: NDArray[np.int64]) -> Column: ...
 
+    def text_bytes(self) -> int | None:
+        """How many bytes its texts take, where they lie side by side."""
+        return None
+
+    def followed_by(self, others: Sequence[Column]) -> Column | None:
+        """The same cells and then those of others, where all of them can be copied together."""
+        return None
+
     def cells(self) -> Iterable[Any]:
         """The values one by one, None or NaN where one is missing."""
         return Coded(self.codes(None, 1)).cells()
