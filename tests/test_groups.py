@@ -139,7 +139,9 @@ def test_rows_of_weights_from_counts(corpus, group, once, threads):
         assert np.array_equal(one, other)
 
 
-@given(st.lists(st.tuples(st.lists(st.sampled_from(VOCABULARY), max_size=12), st.integers(0, 39)), min_size=1), st.data())
+@given(
+    st.lists(st.tuples(st.lists(st.sampled_from(VOCABULARY), max_size=12), st.integers(0, 39)), min_size=1), st.data()
+)
 def test_rows_of_weights_follow_texts_that_come_and_go(texts, data):
     """Rows grow from pairs to whole rows, and go where no text has the word any more."""
     words, default, values = Words(40, 0), np.arange(40.0), np.log(np.arange(9) + 0.5)

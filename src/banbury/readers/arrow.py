@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -256,10 +256,9 @@ class Strings(ArrowColumn):
         return int(self.held.nbytes)
 
     def followed_by(self, others: Sequence[Column]) -> Column | None:
-        every = [self, *others]
-        same = all(isinstance(each, Strings) and each._how == self._how for each in every)
-        if not same or sum(each.held.nbytes for each in every) >= 2**31:  # which 32-bit offsets do not reach
-            return None
+        every = [self, *(each for each in others if isinstance(each, Strings) and each._how == self._how)]
+        if len(every) <= len(others) or sum(each.text_bytes() for each in every) >= 2**31:
+            return None  # they are not all alike, or more than 32-bit offsets reach
         return self._with(arrow().concat_arrays([each.held for each in every]))
 
     @property
