@@ -22,27 +22,27 @@ class Weights:
                 row[classes[j]] = values[j]
             self.table[word] = (row, 1.0 if scale is None else scale[i])
 
-    def set_counted(self, pairs, ids, once, common, values):
+    def set_counted(self, pairs, ids, once, others, values):
         """From the pairs of these words as ``Words.pairs`` gives them; the words that have a count without a value."""
         starts, classes, occurrences, documents = (each.tolist() for each in pairs)
         counts, left = documents if once else occurrences, []
         for i, word in enumerate(ids.tolist()):
-            own = range(starts[i], starts[i + 1])
-            if all(counts[j] in range(len(values)) for j in own):
-                row = [common + default for default in self.default]
-                for j in own:
-                    row[classes[j]] = values[int(counts[j])]
-                self.table[word] = (row, 1.0)
+            own = {classes[j]: counts[j] for j in range(starts[i], starts[i + 1])}
+            every = sum(own.values())
+            n = [every - own.get(c, 0) if others else own.get(c, 0) for c in range(self.n_classes)]
+            if every in range(len(values)) if others else all(count in range(len(values)) for count in n):
+                row = [values[int(count)] for count in n]
+                nothing = [default * (c not in own) for c, default in enumerate(self.default)]
+                self.table[word] = ([x + y for x, y in zip(row, nothing, strict=True)], 1.0)
             else:
                 left.append(word)
         return left
 
-    def follow(self, pairs, ids, once, common, values):
+    def follow(self, pairs, ids, once, others, values):
         """The same to words that may have a row; those without a pair have none."""
         starts = pairs[0]
-        self.skip(gone := ids[starts[1:] == starts[:-1]])
-        left = self.set_counted(pairs, ids, once, common, values)
-        self.skip(gone)
+        left = self.set_counted(pairs, ids, once, others, values)
+        self.skip(ids[starts[1:] == starts[:-1]])
         return left
 
     def skip(self, ids):

@@ -121,20 +121,20 @@ def test_pairs_without_a_group_are_those_of_the_other_texts(corpus, group, data)
         assert_ids(found, corpus, chosen, expected)
 
 
-@given(corpora(), st.none() | st.integers(0, N_GROUPS - 1), st.booleans(), st.integers(1, 3))
-def test_rows_of_weights_from_counts(corpus, group, once, threads):
+@given(corpora(), st.none() | st.integers(0, N_GROUPS - 1), st.booleans(), st.booleans(), st.integers(1, 3))
+def test_rows_of_weights_from_counts(corpus, group, once, others, threads):
     """With a group left out or none; where counts are real or large, no word has a row."""
     total, groups, ids = corpus.total, corpus.groups, np.arange(corpus.words.n_ids, dtype=np.uint32)
     pairs = total.pairs(ids) if group is None else groups.pairs_without(total, group, ids)
     values, default = np.log(np.arange(4) + 0.5), np.array([0.0, -1.0, 2.0])
     found, expected = Weights(N_CLASSES, default), naive_weights.Weights(N_CLASSES, default)
     without = None if group is None else (groups, group)
-    left = found.set_counted(total, ids, once, -3.0, values, threads, without).tolist()
+    left = found.set_counted(total, ids, once, others, values, threads, without).tolist()
     whole = np.asarray(corpus.weights or [1.0])
     if corpus.log or (whole % 1).any() or total.occurrences().value.sum() >= 2**32:
         assert left == ids.tolist()
         return
-    assert left == expected.set_counted(pairs, ids, once, -3.0, values)
+    assert left == expected.set_counted(pairs, ids, once, others, values)
     for one, other in zip(found.rows(ids), expected.rows(ids), strict=True):
         assert np.array_equal(one, other)
 
@@ -147,12 +147,12 @@ def test_rows_of_weights_follow_texts_that_come_and_go(texts, data):
     words, default, values = Words(40, 0), np.arange(40.0), np.log(np.arange(9) + 0.5)
     found, expected = Weights(40, default), naive_weights.Weights(40, default)
     forgotten = data.draw(st.lists(st.sampled_from(texts), unique_by=id))
-    once = data.draw(st.booleans())
+    once, others = data.draw(st.tuples(st.booleans(), st.booleans()))
     for step, (tokens, label) in [("count", text) for text in texts] + [("forget", text) for text in forgotten]:
         touched = getattr(words, step)(*arguments([tokens], [label]))
         pairs = words.pairs(touched)
-        left = found.follow(words, touched, once, -3.0, values).tolist()
-        assert left == expected.follow(pairs, touched, once, -3.0, values)
+        left = found.follow(words, touched, once, others, values).tolist()
+        assert left == expected.follow(pairs, touched, once, others, values)
         ids = np.arange(words.n_ids, dtype=np.uint32)
         for one, other in zip(found.rows(ids), expected.rows(ids), strict=True):
             assert np.array_equal(one, other)
@@ -161,11 +161,11 @@ def test_rows_of_weights_follow_texts_that_come_and_go(texts, data):
 def test_rows_of_weights_from_counts_are_made_once():
     words, weights = counted([["yes", "no"]], [0], n_classes=1), Weights(1, np.zeros(1))
     ids, values = np.arange(2, dtype=np.uint32), np.zeros(9)
-    assert weights.set_counted(words, ids[:1], False, 0.0, values, 1).tolist() == []
+    assert weights.set_counted(words, ids[:1], False, False, values, 1).tolist() == []
     with pytest.raises(ValueError, match="no rows yet"):
-        weights.set_counted(words, ids, False, 0.0, values, 1)
+        weights.set_counted(words, ids, False, False, values, 1)
     with pytest.raises(ValueError, match="those of words"):
-        weights.set_counted(words, ids + 1, False, 0.0, values, 1)
+        weights.set_counted(words, ids + 1, False, False, values, 1)
 
 
 @given(corpora(), st.integers(0, N_GROUPS - 1))

@@ -682,18 +682,18 @@ class Weights:
         words: Words,
         ids: Ids,
         once: bool,
-        common: float,
+        others: bool,
         values: Real,
         threads: int,
         without: tuple[Groups, int] | None = None,
     ) -> Ids:
-        """Rows of words that have none: values[n] in a class that has a word n times, in n texts if ``once``; else ``common``.
+        """Rows of words that have none: values[n] in a class that has a word n times, or whose ``others`` have it n times.
 
-        ``without`` leaves a group of the texts out. Gives the words that have a count beyond ``values``, or one that is not
-        whole: they still have no row.
+        ``once``: in n texts. ``without`` leaves a group of the texts out. Gives the words that have a count beyond ``values``,
+        or one that is not whole: they still have no row.
         """
 
-    def follow(self, words: Words, ids: Ids, once: bool, common: float, values: Real) -> Ids:
+    def follow(self, words: Words, ids: Ids, once: bool, others: bool, values: Real) -> Ids:
         """The same of words that may have a row, which is brought up to date; words that no text has any more lose theirs.
 
         Words that it gives keep the row they have.

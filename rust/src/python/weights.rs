@@ -61,7 +61,7 @@ impl Weights {
         Ok(py.detach(|| self.0.change(|weights| weights.set(&given, threads)))?)
     }
 
-    #[pyo3(signature = (words, ids, once, common, values, threads, without=None))]
+    #[pyo3(signature = (words, ids, once, others, values, threads, without=None))]
     #[allow(clippy::too_many_arguments)]
     fn set_counted<'py>(
         &self,
@@ -69,7 +69,7 @@ impl Weights {
         words: &Words,
         ids: &Bound<'py, PyAny>,
         once: bool,
-        common: f64,
+        others: bool,
         values: &Bound<'py, PyAny>,
         threads: i64,
         without: Option<(Bound<'py, Groups>, i64)>,
@@ -84,7 +84,7 @@ impl Weights {
             without: without.transpose()?,
             ids: ids.slice(),
             once,
-            common,
+            others,
             values: values.slice(),
         };
         let left = py.detach(|| self.0.change(|weights| weights.set_counted(&counted, threads)))?;
@@ -97,13 +97,13 @@ impl Weights {
         words: &Words,
         ids: &Bound<'py, PyAny>,
         once: bool,
-        common: f64,
+        others: bool,
         values: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let words = words.get(py);
         let (ids, values) = (Held::new(ids, "ids", 1)?, Held::new(values, "values", 1)?);
         let (ids, values) = (ids.slice(), values.slice());
-        let counted = Counted { words: &words, without: None, ids, once, common, values };
+        let counted = Counted { words: &words, without: None, ids, once, others, values };
         let left = py.detach(|| self.0.change(|weights| weights.follow(&counted)))?;
         Ok(left.into_pyarray(py))
     }

@@ -15,16 +15,16 @@ pub struct Counted<'a> {
     pub ids: &'a [u32],
     /// Whether documents count, and not occurrences.
     pub once: bool,
-    /// The row's number in classes that do not have the word.
-    pub common: f64,
-    /// By count: its number in a class that has the word so often.
+    /// Whether a class has the value of what all others count together, and not of what it counts itself.
+    pub others: bool,
+    /// By count.
     pub values: &'a [f64],
 }
 
 /// Some of the words, and their classes and counts.
 #[derive(Debug)]
 pub struct Piece<'a> {
-    common: f64,
+    others: bool,
     values: &'a [f64],
     ids: Vec<u32>,
     ends: Vec<usize>,
@@ -45,7 +45,7 @@ impl Counted<'_> {
         let ids = &self.ids[at];
         let n_cells: usize = ids.iter().map(|&id| self.words.cells.n_cells(id as usize)).sum();
         let mut piece = Piece {
-            common: self.common,
+            others: self.others,
             values: self.values,
             ids: Vec::with_capacity(ids.len()),
             ends: Vec::with_capacity(ids.len()),
@@ -68,8 +68,9 @@ impl Counted<'_> {
                     piece.cells.extend(left.map(|(class, counts)| [class, counts[which]]));
                 }
             }
-            let most = piece.cells[start..].iter().map(|cell| cell[1]).max();
-            if most.is_none_or(|most| (most as usize) < self.values.len()) {
+            let counts = piece.cells[start..].iter().map(|cell| cell[1] as usize);
+            let most = if self.others { counts.sum() } else { counts.max().unwrap_or(0) };
+            if most < self.values.len() {
                 piece.ids.push(id);
                 piece.ends.push(piece.cells.len());
             } else {
@@ -82,15 +83,17 @@ impl Counted<'_> {
 }
 
 impl Piece<'_> {
-    /// The values that stand for its counts.
-    pub fn used(&self) -> impl Iterator<Item = &f64> {
-        self.cells.iter().map(|cell| &self.values[cell[1] as usize])
-    }
-
     #[inline(always)]
     fn range(&self, i: usize) -> Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         start..self.ends[i]
+    }
+
+    /// What all classes of a word count together, where that matters.
+    #[inline(always)]
+    fn total(&self, i: usize) -> usize {
+        let cells = if self.others { &self.cells[self.range(i)] } else { &[] };
+        cells.iter().map(|cell| cell[1] as usize).sum()
     }
 }
 
@@ -105,14 +108,17 @@ impl Rows for Piece<'_> {
     }
 
     #[inline(always)]
-    fn common(&self, _: usize) -> [f64; 2] {
-        [self.common, 1.0]
+    fn common(&self, i: usize) -> [f64; 2] {
+        [self.values[self.total(i)], 1.0]
     }
 
     #[inline(always)]
     fn pairs(&self, i: usize) -> impl Iterator<Item = (usize, f64)> {
-        let cells = self.cells[self.range(i)].iter();
-        cells.map(|&[class, count]| (class as usize, self.values[count as usize]))
+        let (cells, total) = (self.cells[self.range(i)].iter(), self.total(i));
+        cells.map(move |&[class, count]| {
+            let counted = if self.others { total - count as usize } else { count as usize };
+            (class as usize, self.values[counted])
+        })
     }
 }
 

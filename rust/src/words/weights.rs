@@ -289,7 +289,7 @@ impl Weights {
     /// The same, to words without a row, by what they were counted. Gives those that `counted` has no values of: they still have none.
     pub fn set_counted(&mut self, counted: &Counted, threads: usize) -> Result<Vec<u32>, Error> {
         counted.check()?;
-        demand(are_weights(counted.values) && are_weights([&counted.common]), NOT_A_WEIGHT)?;
+        demand(are_weights(counted.values), NOT_A_WEIGHT)?;
         let threads = threads::worth(threads, counted.ids.len());
         let (pieces, needs): (Vec<_>, Vec<_>) =
             threads::map(threads, counted.ids.len().div_ceil(PIECE), |i| {
@@ -309,7 +309,7 @@ impl Weights {
     pub fn follow(&mut self, counted: &Counted) -> Result<Vec<u32>, Error> {
         counted.check()?;
         let piece = counted.piece(0..counted.ids.len());
-        demand(are_weights(piece.used()) && are_weights([&counted.common]), NOT_A_WEIGHT)?;
+        demand(have_weights(&piece), NOT_A_WEIGHT)?;
         self.make_room(&[self.need(&piece)])?;
         for (i, &id) in piece.ids().iter().enumerate() {
             if piece.len(i) == 0 {
@@ -530,9 +530,15 @@ fn is_whole(pairs: usize, n_classes: usize, lines: usize) -> bool {
 const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
 
 /// All of them are looked at, many at a time.
-fn are_weights<'a>(numbers: impl IntoIterator<Item = &'a f64>) -> bool {
+fn are_weights(numbers: &[f64]) -> bool {
     let is_weight = |x: &f64| (*x == f64::NEG_INFINITY) | (x.abs() <= FARTHEST);
-    numbers.into_iter().fold(true, |all, x| all & is_weight(x))
+    numbers.iter().fold(true, |all, x| all & is_weight(x))
+}
+
+fn have_weights(rows: &impl Rows) -> bool {
+    let fine = |all: bool, x: f64| all & are_weights(&[x]);
+    let values = |i: usize| rows.pairs(i).map(|(_, x)| x);
+    (0..rows.ids().len()).all(|i| values(i).fold(fine(true, rows.common(i)[0]), fine))
 }
 
 /// Whether numbers can be summed as weights without becoming NaN.

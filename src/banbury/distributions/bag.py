@@ -166,8 +166,8 @@ class TextParameters(Parameters):
         if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
             return False
         ids = touched[self.features[0].name]
-        if a > 0 and self.scores.polya is None and not family.weighs:
-            ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a)
+        if a > 0 and self.scores.polya is None and family.model != "log_odds":
+            ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a, family.model)
         if len(ids):
             pairs = pairs_of(table, ids)
             self.scores.weights.skip(pairs.ids[pairs.sizes == 0])

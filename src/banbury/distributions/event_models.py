@@ -168,7 +168,7 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
     empty = total <= 0
     weights = _core.Weights(words.n_classes, unseen(a, total), len(words.ids))
     plain = smooth and not isinstance(a, np.ndarray) and not weighed.idf
-    for pairs, counts, scale in set_whole_counts(weights, weighed, a) if plain else weighed:
+    for pairs, counts, scale in set_whole_counts(weights, weighed, a, "multinomial") if plain else weighed:
         if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
             counts = counts[pairs.per_pair(scale > 0)]
             pairs, scale = pairs.only(scale > 0), scale[scale > 0]
@@ -180,27 +180,27 @@ def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool)
     return WordScores(weights, base, np.zeros(words.n_classes), full=not empty.any())
 
 
-def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float) -> WeighedWords:
+def set_whole_counts(weights: _core.Weights, weighed: WeighedWords, a: float, model: str) -> WeighedWords:
     """Sets the rows of words whose counts are whole and not too large for a table of logarithms; gives the other words."""
     words = weighed.words
     if (counted := whole_counts(words.table)) is None:
         return weighed
     table, without = counted
-    logs = logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS))
-    left = weights.set_counted(table, words.ids, weighed.once, float(np.log(a)), logs, n_threads(None), without)
+    others, logs = model == "complement", logs_of_counts(a, min(len(words.ids) + 1, MOST_LOGS), model)
+    left = weights.set_counted(table, words.ids, weighed.once, others, logs, n_threads(None), without)
     return replace(weighed, words=Vocabulary(words.table, left, False))
 
 
-def follow_whole_counts(weights: _core.Weights, table: _core.Words, ids: Ids, once: bool, a: float) -> Ids:
+def follow_whole_counts(weights: _core.Weights, table: _core.Words, ids: Ids, once: bool, a: float, model: str) -> Ids:
     """The same of rows that are to be brought up to date."""
-    logs = logs_of_counts(a, MOST_LOGS)
-    return weights.follow(table, ids, once, float(logs[0]), logs)
+    return weights.follow(table, ids, once, model == "complement", logs_of_counts(a, MOST_LOGS, model))
 
 
 @lru_cache(maxsize=4)
-def logs_of_counts(a: float, size: int) -> Real:
-    """log(n + a) of all n below ``size``."""
-    return np.log(np.arange(size, dtype=np.float64) + a)
+def logs_of_counts(a: float, size: int, model: str) -> Real:
+    """log(n + a) of all n below ``size``; of complement less than nothing."""
+    logs = np.log(np.arange(size, dtype=np.float64) + a)
+    return -logs if model == "complement" else logs
 
 
 def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
@@ -298,7 +298,8 @@ def against_others(model: str, weighed: WeighedWords, how: How, alpha: float | R
     base = against_others_base(model, weighed.per_class, words.n_words, a, margin)
     nothing = np.zeros(words.n_classes)
     scores = WordScores(_core.Weights(words.n_classes, nothing), base, nothing, margin=margin)
-    for pairs, counts, scale in weighed:
+    plain = model == "complement" and not isinstance(a, np.ndarray) and not weighed.idf
+    for pairs, counts, scale in set_whole_counts(scores.weights, weighed, a, model) if plain else weighed:
         set_rows(scores, pairs, counts, a, model, scale)
     return scores
 

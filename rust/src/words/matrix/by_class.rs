@@ -17,8 +17,8 @@ impl Task<'_, '_> {
     pub fn by_class(&self, seen: Seen) -> Result<Vec<Found>, Error> {
         let (order, starts) = classes::by_class(&self.rows, self.threads);
         let jobs = self.jobs(&order, &starts);
-        let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
-        let narrow = most.max(JOB as f64) < 4e9;
+        let most = seen.sum.max((JOB + self.matrix.n_columns) as f64);
+        let narrow = most < 4e9;
         match (self.unit(seen)?, self.rows.weights) {
             (Unit::One, Weights::Ones) if narrow => self.run::<NarrowCell>(&jobs, &order),
             (Unit::One, _) => self.run::<WideCell>(&jobs, &order),

@@ -1,13 +1,15 @@
 //! What the cells of a matrix are: whether all can be counted, whether all are whole, and the largest.
 
 use super::task::{JOB, Task};
-use super::{Layout, Matrix};
+use super::{Layout, Matrix, plain};
 use crate::columns::{Value, each};
 use crate::simd::wide;
 use crate::threads;
 
 /// Cells of a row that are added together; rows are filled up with zeros.
 pub const LANES: usize = 8;
+
+const NONE: [f64; LANES] = [0.0; LANES];
 
 /// What the cells of a matrix are.
 #[derive(Clone, Copy)]
@@ -16,23 +18,19 @@ pub struct Seen {
     pub fine: bool,
     pub whole: bool,
     pub largest: f64,
+    /// Of all cells, about.
+    pub sum: f64,
 }
 
 impl Seen {
-    pub const NOTHING: Seen = Seen { fine: true, whole: true, largest: 0.0 };
-
-    #[inline(always)]
-    pub fn note(&mut self, x: f64) {
-        self.fine &= x >= 0.0;
-        self.whole &= x == x.trunc();
-        self.largest = if x > self.largest { x } else { self.largest };
-    }
+    pub const NOTHING: Seen = Seen { fine: true, whole: true, largest: 0.0, sum: 0.0 };
 
     pub fn and(self, other: Seen) -> Seen {
         Seen {
             fine: self.fine & other.fine,
             whole: self.whole & other.whole,
             largest: self.largest.max(other.largest),
+            sum: self.sum + other.sum,
         }
     }
 }
@@ -44,11 +42,11 @@ pub struct Lanes {
     largest: [f64; LANES],
     /// 1 once a number is not whole.
     parted: [f64; LANES],
+    sum: [f64; LANES],
 }
 
 impl Lanes {
-    pub const NOTHING: Lanes =
-        Lanes { lowest: [0.0; LANES], largest: [0.0; LANES], parted: [0.0; LANES] };
+    pub const NOTHING: Lanes = Lanes { lowest: NONE, largest: NONE, parted: NONE, sum: NONE };
 
     #[inline(always)]
     pub fn note(&mut self, row: &[f64; LANES]) {
@@ -56,6 +54,7 @@ impl Lanes {
             self.lowest[lane] = if x >= 0.0 { self.lowest[lane] } else { -1.0 };
             self.parted[lane] = if x == x.trunc() { self.parted[lane] } else { 1.0 };
             self.largest[lane] = if x > self.largest[lane] { x } else { self.largest[lane] };
+            self.sum[lane] += x;
         }
     }
 
@@ -64,6 +63,7 @@ impl Lanes {
             fine: self.lowest.iter().all(|&x| x == 0.0),
             whole: self.parted.iter().all(|&x| x == 0.0),
             largest: self.largest.into_iter().fold(0.0, f64::max),
+            sum: self.sum.iter().sum(),
         }
     }
 }
@@ -81,22 +81,15 @@ impl Task<'_, '_> {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
                     each!(values, view => match view.column(0).to_slice() {
                         Some(values) => look(matrix, &values[cells]),
-                        None => {
-                            let mut seen = Seen::NOTHING;
-                            cells.for_each(|at| seen.note(matrix.counts(view[[at, 0]])));
-                            seen
-                        }
+                        None => look(matrix, &cells.map(|at| view[[at, 0]]).collect::<Vec<_>>()),
                     })
                 }
                 Layout::Dense(block) => each!(block, view => {
-                    let mut seen = Seen::NOTHING;
-                    for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
-                        match view.row(row).to_slice() {
-                            Some(cells) => seen = seen.and(look(matrix, cells)),
-                            None => view.row(row).iter().for_each(|&x| seen.note(matrix.counts(x))),
-                        }
-                    }
-                    seen
+                    let counted = rows.filter(|&row| self.rows.classes[row] >= 0);
+                    counted.fold(Seen::NOTHING, |seen, row| match view.row(row).to_slice() {
+                        Some(cells) => seen.and(look(matrix, cells)),
+                        None => seen.and(look(matrix, &view.row(row).to_vec())),
+                    })
                 }),
             }
         });
@@ -106,11 +99,20 @@ impl Task<'_, '_> {
 
 #[inline(always)]
 fn look<T: Value>(matrix: &Matrix, cells: &[T]) -> Seen {
-    wide!({
-        let mut seen = Seen::NOTHING;
-        for &x in cells {
-            seen.note(matrix.counts(x));
-        }
-        seen
+    wide!(match matrix.is_plain() {
+        true => look_at(cells, plain),
+        false => look_at(cells, |x| matrix.counts(x)),
     })
+}
+
+#[inline(always)]
+fn look_at<T: Value>(cells: &[T], counts: impl Fn(T) -> f64) -> Seen {
+    let (chunks, rest) = cells.as_chunks::<LANES>();
+    let (mut lanes, mut last) = (Lanes::NOTHING, NONE);
+    for chunk in chunks {
+        lanes.note(&chunk.map(&counts));
+    }
+    rest.iter().zip(&mut last).for_each(|(&x, last)| *last = counts(x));
+    lanes.note(&last);
+    lanes.seen()
 }
