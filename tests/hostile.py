@@ -290,17 +290,6 @@ def without(*names: str) -> Change:
     return text(lambda about: about | {"tally": {k: v for k, v in about["tally"].items() if k not in names}})
 
 
-def table_keys(number: int, keys: list[Any]) -> Change:
-    """Other keys of one table of a network."""
-
-    def change(about: dict[str, Any]) -> dict[str, Any]:
-        (tables,) = about["tally"]["keys"]
-        changed = [[keys if i == number else own for i, own in enumerate(tables)]]
-        return about | {"tally": about["tally"] | {"keys": changed}}
-
-    return text(change)
-
-
 def padded(n: int) -> Callable[[np.ndarray], np.ndarray]:
     """So many limbs more, that say nothing."""
     return lambda limbs: np.concatenate([limbs, np.zeros((*limbs.shape[:-1], n), dtype=np.int64)], axis=-1)
@@ -705,15 +694,13 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "network-digits-of-7": ("BadFile", to(network, digits(**{"0.cells": 7}))),
     "network-digits-missing": ("BadFile", to(network, without("digits"))),
     "network-tally-missing": ("BadFile", to(network, text(lambda about: about | {"tally": None}))),
-    "network-keys-missing": ("BadFile", to(network, without("keys"))),
-    "network-keys-of-one-node-too-few": ("BadFile", to(network, table_keys(1, []))),
-    "network-keys-of-another-node": ("BadFile", to(network, table_keys(1, [["a", "b"]]))),
-    "network-keys-not-in-order": ("BadFile", to(network, table_keys(1, [["b"], ["a"]]))),
-    "network-keys-twice": ("BadFile", to(network, table_keys(1, [["a"], ["a"]]))),
-    "network-keys-of-no-value": ("BadFile", to(network, table_keys(4, [["a", False], ["a", True], ["b", False], ["c", True]]))),
-    "network-keys-of-no-parent": ("BadFile", to(network, table_keys(4, [["a", False], ["a", True], ["b", False], ["b", 7]]))),
-    "network-keys-beyond-the-bins": ("BadFile", to(network, table_keys(2, [[0], [1], [2], [9]]))),
-    "network-keys-of-lists": ("BadFile", to(network, table_keys(1, [["a"], [["b"]]]))),
+    "network-places-missing": ("BadFile", to(network, array("places", lambda _: None))),
+    "network-places-too-few": ("BadFile", to(network, array("places", lambda places: places[:-1].copy()))),
+    "network-places-not-in-order": ("BadFile", to(network, array("places", lambda places: places[::-1].copy()))),
+    "network-places-twice": ("BadFile", to(network, cell("places", 1, 0))),
+    "network-places-negative": ("BadFile", to(network, cell("places", 0, -1))),
+    "network-places-beyond-the-tables": ("BadFile", to(network, cell("places", -1, 2**62))),
+    "network-places-of-floats": ("BadFile", to(network, array("places", lambda places: places.astype(float)))),
     "format-3-network-rows-missing": ("BadFile", of(format_3_network, array("network", lambda _: None))),
     "format-3-network-cells-too-few": ("BadFile", of(format_3_network, array("cells", lambda rows: rows[:-1].copy()))),
     "format-3-network-values-fewer-than-cells": ("BadFile", of(format_3_network, number("values", 0, 5 * 10**17))),

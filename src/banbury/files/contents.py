@@ -34,7 +34,11 @@ CALIBRATION, WEIGHING = "calibration.", "weighing."  # how the names of their ar
 def about(thing: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = thing.tally if isinstance(thing, Model) else thing
-    of_what = {"schema": tally.schema.to_dict(), "classes": [_key(label) for label in tally.classes]}
+    of_what = {
+        "schema": tally.schema.to_dict(),
+        "classes": [_key(label) for label in tally.classes],
+        "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
+    }
     model, calibration, weighed, beside = None, calibration_of(thing), _weighing_of(thing), {}
     if isinstance(thing, Model):
         prior, choice = thing.class_prior, thing.choice
@@ -52,9 +56,8 @@ def about(thing: Model | Tally) -> dict[str, Any]:
 
 
 def about_sums(tally: Tally) -> dict[str, Any]:
-    """What was counted of the features and classes of a tally."""
+    """What a tally says beside what its sums are of."""
     return {
-        "keys": [[[_key(key) for key in keys] for keys in sums.keys] for sums in tally.sums],
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
         "rounded": tally.rounded,
@@ -84,7 +87,7 @@ def arrays(thing: Model | Tally) -> Arrays:
 def arrays_of_calibration(thing: Any) -> Arrays:
     calibration = calibration_of(thing)
     state = {} if calibration is None else calibration.state()
-    return {f"{CALIBRATION}{name}": array for name, array in state.items()}
+    return {f"{CALIBRATION}{name}": np.ascontiguousarray(array) for name, array in state.items()}
 
 
 def calibration_of(thing: Any) -> Calibration | None:

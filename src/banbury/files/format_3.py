@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -23,17 +22,13 @@ def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, An
     beside = {name: array for name, array in arrays.items() if name.startswith("calibration.")}
     check(arrays.keys() - beside == {"network", "values", "cells"}, "there are arrays that no network has, or too few")
     nodes, digits = about["network"]["nodes"], about["digits"]
-    own = {node["name"]: range(len(node["cuts"]) + 1) if "cuts" in node else node["values"] for node in nodes}
-    alone = [[own[node["name"]]] for node in nodes]
-    with_parents = [[own[name] for name in (node["name"], *node["parents"])] for node in nodes]
-    keys, cells = list[Any](), list[Integers]()
-    for name, tables in (("values", alone), ("cells", with_parents)):
-        numbers = integers_of(name, arrays, digits, (sum(prod(map(len, axes)) for axes in tables),))
-        some = ~numbers.is_zero()
-        cells.append(numbers.take(np.flatnonzero(some), 0).arranged([int(some.sum()), 1]))
-        is_used = iter(some.tolist())
-        keys += [[list(key) for key in product(*axes) if next(is_used)] for axes in tables]
-    sums = {"classes": integers_of("network", arrays, digits, (1,)), "0.cells": Integers.join(cells)}
+    size = {node["name"]: len(node["cuts"]) + 1 if "cuts" in node else len(node["values"]) for node in nodes}
+    sizes = sum(size.values()), sum(prod(size[name] for name in (node["name"], *node["parents"])) for node in nodes)
+    each = zip(("values", "cells"), sizes, strict=True)
+    cells = Integers.join([integers_of(name, arrays, digits, (n,)) for name, n in each]).arranged([sum(sizes), 1])
+    places = np.flatnonzero(~cells.is_zero()[:, 0])
+    sums = {"classes": integers_of("network", arrays, digits, (1,)), "0.cells": cells.take(places, 0)}
     in_digits = {name: numbers.digits for name, numbers in sums.items()}
-    tally = {"keys": [keys], "skipped": 0, "digits": in_digits, "rounded": about["rounded"]}
-    return {**known, "tally": tally}, {name: numbers.limbs() for name, numbers in sums.items()} | beside
+    tally = {"skipped": 0, "digits": in_digits, "rounded": about["rounded"]}
+    limbs = {name: numbers.limbs() for name, numbers in sums.items()}
+    return {**known, "tally": tally}, {"places": places, **limbs, **beside}

@@ -16,7 +16,7 @@ from banbury.distributions.keys import names_of, scalars
 from banbury.files import contents
 from banbury.files.checking import Arrays, check, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import EVERY, NetworkCounts, Parents, are_known, tables_of
+from banbury.networks.counting import EVERY, NetworkCounts, Parents, check_size, keys_at, scopes_of, tables_of
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import CLOSE, check_shares
 from banbury.networks.variables import Variable, intervals
@@ -25,7 +25,7 @@ from banbury.sums import in_order
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
-GIVEN = "tables"
+GIVEN, PLACES = "tables", "places"
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -59,7 +59,8 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 def arrays(network: BeliefNetwork) -> Arrays:
     """The tally's, or the tables of all nodes, one after the other; and what a calibration has learned."""
     if network.sums is not None:
-        return contents.arrays(network.sums.tally) | contents.arrays_of_calibration(network)
+        sums = network.sums
+        return {PLACES: sums.places, **contents.arrays(sums.tally), **contents.arrays_of_calibration(network)}
     tables = np.concatenate([table.reshape(-1) for table in network.tables.values()])
     return {GIVEN: tables, **contents.arrays_of_calibration(network)}
 
@@ -124,9 +125,15 @@ def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
 
 
 def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str, Any], arrays: Arrays) -> NetworkCounts:
+    for v, above in enumerate(parents):
+        check_size(variables, v, above)
+    places, rest = arrays[PLACES], {name: array for name, array in arrays.items() if name != PLACES}
+    check(places.dtype == np.int64 and places.ndim == 1 and (np.diff(places) > 0).all(), "places are not in order")
+    most = sum(prod(variables[v].size for v in scope) for scope in scopes_of(parents))
+    check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place is in none of the tables")
+    keys = keys_at(places.copy(), variables, parents)
     try:
-        tally = contents.restored(tables_of(variables, parents), EVERY, about, arrays)
-        check(all(are_known(tally.sums[0], variables, parents)), "a value that rows have is none of its node's")
+        tally = contents.restored(tables_of(variables, parents), EVERY, {**about, "keys": [keys]}, rest)
         counts = NetworkCounts.of(variables, parents, tally)
         check(counts.variables == variables, "a node has a value that no row has")
         return counts if tally.rounded else counts.checked()

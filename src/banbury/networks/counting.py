@@ -12,6 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
+from banbury.arrays import Int
 from banbury.distributions.pairs import table_of
 from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
@@ -19,7 +20,7 @@ from banbury.networks.variables import Variable, coded
 from banbury.readers import Batch, Codes, Source
 from banbury.renamed import old_class
 from banbury.schema import Schema
-from banbury.sums import Counts, as_index, cells_of, in_order
+from banbury.sums import Combinations, Counts, as_index, cells_of, in_order
 from banbury.table import Labels, Table
 from banbury.tally import Tally, count_rows
 
@@ -38,14 +39,12 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
     return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
 
 
-def are_known(counts: Any, variables: Sequence[Variable], parents: Parents) -> list[bool]:
-    """Whether each key is of values that the variables have."""
-    number, scopes = [variable.number for variable in variables], scopes_of(parents)
-    return [
-        all(part in number[v] for v, part in zip(scope, key, strict=True))
-        for scope, keys in zip(scopes, counts.keys, strict=True)
-        for key in keys
-    ]
+def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
+    """The keys of each table, from where they stand among all combinations, one table after the other."""
+    axes = [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
+    starts = np.cumsum([0, *(prod(map(len, own)) for own in axes)])
+    parts = np.split(places, np.searchsorted(places, starts[1:-1]))
+    return [Combinations(own, part - start) for own, part, start in zip(axes, parts, starts.tolist(), strict=False)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,13 @@ class NetworkCounts:
         counts = tally.sums[0]
         known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
         if tally.rounded:  # there may be rows of a value with its parents' that have none of the value
-            tally = tally.with_sums({0: counts.only(np.array(are_known(counts, known, parents), dtype=np.bool_))})
+            number = [variable.number for variable in known]
+            used = [
+                all(part in number[v] for v, part in zip(scope, key, strict=True))
+                for scope, keys in zip(scopes_of(parents), counts.keys, strict=True)
+                for key in keys
+            ]
+            tally = tally.with_sums({0: counts.only(np.array(used, dtype=np.bool_))})
         for v, above in enumerate(parents):
             check_size(known, v, above)
         return cls(known, parents, tally.with_classes(EVERY))
@@ -124,6 +129,16 @@ class NetworkCounts:
         counts: Counts = self.tally.sums[0]
         keys, cells = counts.feature(f)
         return cells.merge(cells_of(keys, tuple(v.keys for v in variables)), prod(shape), 0).arranged(shape)
+
+    @property
+    def places(self) -> Int:
+        """Where the keys stand among all combinations, one table after the other."""
+        found, start = [], 0
+        for scope, keys in zip(scopes_of(self.parents), self.tally.sums[0].keys, strict=True):
+            axes = tuple(self.variables[v].keys for v in scope)
+            found.append(start + cells_of(keys, axes))
+            start += prod(map(len, axes))
+        return np.concatenate(found)
 
     # The algebra
 
