@@ -351,31 +351,26 @@ def tempered(
     ``ridge`` times the square of its distance to 1 is part of what is least.
     """
 
+CorrectedTexts = tuple[Real, Real, float, NDArray[np.float32]]
+
 def correct_bags(
     bags: Bags,
     values: NDArray[np.float32],
-    strengths: Real,
-    offsets: Real,
-    common: float,
-    own: NDArray[np.float32],
-    orders: Sequence[NDArray[np.uint32]],
+    rows: CorrectedTexts,
+    order: NDArray[np.uint32],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
 ) -> float:
-    """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
+    """A pass of ``correct`` over texts, and the mean change of μ. ``rows``: C times weights, offsets, what all texts have in
+    common counts in each, and Σ variance · value² of each text, (n, C).
 
-    ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts, and counts
-    ``common`` in each.
-    ``own`` is Σ variance · value² of each text, (n, C).
+    ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
     """
 
 def correct_labels(
     bags: Bags,
     values: NDArray[np.float32],
-    strengths: Real,
-    offsets: Real,
-    common: float,
-    own: NDArray[np.float32],
+    rows: CorrectedTexts,
     order: NDArray[np.uint32],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
@@ -383,7 +378,7 @@ def correct_labels(
 ) -> float:
     """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
 
-    ``offsets``, ``own`` and ``mu`` are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
+    Of ``rows`` offsets and Σ, and ``mu``, are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
     """
 
 def score_labels(

@@ -6,11 +6,12 @@ use crate::error::Error;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
-    PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+    PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
@@ -68,6 +69,54 @@ impl<'py, T: Element + Copy> Held<'py, T> {
             [_, k] if *k == columns => Ok(self.slice()),
             shape => Err(malformed(format!("{name} must be (.., {columns}), got {shape:?}"))),
         }
+    }
+}
+
+/// An array of so many axes that a kernel is given.
+pub(super) struct Array<'py, T: Element, const AXES: usize>(Held<'py, T>);
+
+impl<'py, T: Element + Copy, const AXES: usize> FromPyObject<'_, 'py> for Array<'py, T, AXES> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Held::new(&any, "it", AXES).map(Array)
+    }
+}
+
+impl<T: Element + Copy, const AXES: usize> Deref for Array<'_, T, AXES> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.0.slice()
+    }
+}
+
+impl<T: Element + Copy, const AXES: usize> Array<'_, T, AXES> {
+    /// The length of the last axis.
+    pub(super) fn width(&self) -> usize {
+        self.0.array.shape().last().copied().unwrap_or(1)
+    }
+}
+
+/// An array, side by side in memory, that a kernel changes.
+pub(super) struct Changed<'py, T: Element>(PyReadwriteArrayDyn<'py, T>);
+
+impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let array = any.cast::<PyArrayDyn<T>>();
+        let array = array.map_err(|_| malformed("it must be an array of its type"))?;
+        if !array.is_c_contiguous() {
+            return Err(malformed("it must lie in one piece"));
+        }
+        Ok(Changed(array.try_readwrite().map_err(|_| malformed("it must be writable"))?))
+    }
+}
+
+impl<T: Element> Changed<'_, T> {
+    pub(super) fn slice(&mut self) -> &mut [T] {
+        self.0.as_slice_mut().unwrap_or(&mut [])
     }
 }
 

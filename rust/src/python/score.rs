@@ -199,8 +199,8 @@ impl<'py> Room<'py> {
             ("words", rest) if matches!(rest.len(), 8 | 9) => {
                 Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
             }
-            ("cells", [lookups @ .., table]) => Part::Cells(cells::CellTables::new(
-                keep(from_ref(&self.cells), HeldLookups::new(lookups)?)?.lookups()?,
+            ("cells", [lookups, table]) => Part::Cells(cells::CellTables::new(
+                keep(from_ref(&self.cells), lookups.extract()?)?.lookups()?,
                 self.table(table, "table", c)?,
                 c,
             )?),

@@ -1,7 +1,7 @@
 //! Corrections of wide tables. Where terms are more than rows, how much any two rows have in common is found once; what all
 //! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
 
-use super::ascent::{Room, Task, two};
+use super::ascent::{Task, Visits};
 use super::{Group, Lookups};
 use crate::error::{Error, demand};
 use crate::simd::wide;
@@ -96,54 +96,29 @@ fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
 
 /// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
 pub fn ascend(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> Result<f64, Error> {
-    let n = task.labels.len();
     task.check(order, mu)?;
-    demand(alike.len() == n * n, "alike must be rows × rows")?;
-    Ok(wide!(pass(alike, task, order, mu)) / (n.max(1) as f64))
+    demand(alike.len() == task.labels.len().pow(2), "alike must be rows × rows")?;
+    let visits = Visits::new(task, mu);
+    Ok(wide!(pass(alike, task, order, visits)))
 }
 
 #[inline(always)]
-fn pass(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> f64 {
-    let (n, k) = (task.labels.len(), task.classes);
-    // C (y − μ), `[class][row]`; of two classes one follows from the other.
-    let followed = if k == 2 { 1 } else { k };
-    let mut surprise = vec![0.0; followed * n];
-    for row in 0..n {
-        for c in 0..followed {
-            let truth = f64::from(u8::from(task.labels[row] as usize == c));
-            surprise[c * n + row] = task.strengths[row] * (truth - mu[row * k + c]);
-        }
-    }
-    let (mut change, mut room) = (0.0, Room::new(k));
-    for &row in order {
-        let row = row as usize;
-        let strength = task.strengths[row];
-        if strength <= 0.0 {
-            continue;
-        }
+fn pass(alike: &[f64], task: &Task, order: &[u32], mut visits: Visits) -> f64 {
+    let n = task.labels.len();
+    let mut sums = vec![0.0; if task.classes == 2 { 1 } else { task.classes }];
+    // C (y − μ), `[class][row]`.
+    let each = (0..sums.len()).flat_map(|c| (0..n).map(move |row| (row, c)));
+    let mut surprise: Vec<f64> = each.map(|(row, c)| visits.surprise(row, c)).collect();
+    for row in task.visited(order) {
         let common = &alike[row * n..(row + 1) * n];
-        let (own, offsets) = (strength * common[row], &task.offsets[row * k..(row + 1) * k]);
-        let mine = &mut mu[row * k..(row + 1) * k];
-        if k == 2 {
-            let margin = offsets[0] - offsets[1] + 2.0 * dot(common, &surprise);
-            let up = two(margin + 2.0 * own * mine[0], 2.0 * own);
-            change += 2.0 * (up - mine[0]).abs();
-            surprise[row] += strength * (mine[0] - up);
-            mine.copy_from_slice(&[up, 1.0 - up]);
-            continue;
+        visits.begin(row, &mut sums);
+        for (sum, surprise) in sums.iter_mut().zip(surprise.chunks_exact(n)) {
+            *sum += dot(common, surprise);
         }
-        for c in 0..k {
-            room.z[c] = offsets[c] + dot(common, &surprise[c * n..(c + 1) * n]);
-        }
-        room.own.fill(own);
-        room.old.copy_from_slice(mine);
-        change += room.solve();
-        mine.copy_from_slice(&room.new);
-        for c in 0..k {
-            surprise[c * n + row] += strength * (room.old[c] - room.new[c]);
-        }
+        let steps = visits.solve(row, &sums, common[row]);
+        steps.iter().enumerate().for_each(|(c, step)| surprise[c * n + row] += step);
     }
-    change
+    visits.mean_change()
 }
 
 /// In lanes, whose sums do not depend on the machine.

@@ -31,6 +31,11 @@ impl Task<'_> {
         demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
         check_labels(self.labels, k)
     }
+
+    /// The rows of an order that are not passed over.
+    pub(super) fn visited<'a>(&'a self, order: &'a [u32]) -> impl Iterator<Item = usize> + 'a {
+        order.iter().map(|&row| row as usize).filter(|&row| self.strengths[row] > 0.0)
+    }
 }
 
 /// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
@@ -43,103 +48,114 @@ pub fn ascend(
     mu: &mut [f64],
     table: &mut [f64],
 ) -> Result<f64, Error> {
-    let n = lookups.rows();
     task.check(order, mu)?;
-    demand(task.labels.len() == n, "each row must have a label")?;
+    demand(task.labels.len() == lookups.rows(), "each row must have a label")?;
     demand(variances.len() == lookups.terms(), "each term must have a variance")?;
     demand(table.len() == lookups.size() * task.classes, "the table must have all cells")?;
-    Ok(if task.classes == 2 {
-        pass_of_two(lookups, variances, task, order, mu, table)
-    } else {
-        wide!(pass(lookups, variances, task, order, mu, table))
-    } / (n.max(1) as f64))
+    let (visits, k) = (Visits::new(task, mu), task.classes);
+    if k != 2 {
+        return Ok(wide!(pass(lookups, variances, visits, order, table, k)));
+    }
+    let (pairs, _) = table.as_chunks_mut::<2>();
+    let mut deltas: Vec<f64> = pairs.iter().map(|pair| pair[0]).collect();
+    let change = pass(lookups, variances, visits, order, &mut deltas, 1);
+    pairs.iter_mut().zip(deltas).for_each(|(pair, delta)| *pair = [delta, -delta]);
+    Ok(change)
 }
 
+/// A pass over rows, and the mean change; `deltas` has Δ of so many classes of each cell.
 #[inline(always)]
 fn pass(
     lookups: &Lookups,
     variances: &[f64],
-    task: &Task,
+    mut visits: Visits,
     order: &[u32],
-    mu: &mut [f64],
-    table: &mut [f64],
-) -> f64 {
-    let k = task.classes;
-    let mut room = Room::new(k);
-    let mut cells = vec![0; lookups.terms()];
-    // A row has one cell of each term, so that what its cells may vary is the same for all rows.
-    let (mut change, variance) = (0.0, variances.iter().sum::<f64>());
-    for &row in order {
-        let row = row as usize;
-        let strength = task.strengths[row];
-        if strength <= 0.0 {
-            continue;
-        }
-        lookups.find(row, &mut cells);
-        room.z.copy_from_slice(&task.offsets[row * k..(row + 1) * k]);
-        for &cell in &cells {
-            let deltas = &table[cell as usize * k..(cell as usize + 1) * k];
-            room.z.iter_mut().zip(deltas).for_each(|(z, delta)| *z += delta);
-        }
-        let mine = &mut mu[row * k..(row + 1) * k];
-        room.own.fill(strength * variance);
-        room.old.copy_from_slice(mine);
-        change += room.solve();
-        mine.copy_from_slice(&room.new);
-        for c in 0..k {
-            room.steps[c] = strength * (room.old[c] - room.new[c]);
-        }
-        for (&cell, &variance) in cells.iter().zip(variances) {
-            let deltas = &mut table[cell as usize * k..(cell as usize + 1) * k];
-            let each = deltas.iter_mut().zip(&room.steps);
-            each.for_each(|(delta, step)| *delta += variance * step);
-        }
-    }
-    change
-}
-
-/// The same of two classes, whose corrections are opposites: one of them is looked up, and the other follows at the end.
-fn pass_of_two(
-    lookups: &Lookups,
-    variances: &[f64],
-    task: &Task,
-    order: &[u32],
-    mu: &mut [f64],
-    table: &mut [f64],
+    deltas: &mut [f64],
+    classes: usize,
 ) -> f64 {
     let (mut cells, mut next) = (vec![0; lookups.terms()], vec![0; lookups.terms()]);
-    let (mut change, variance) = (0.0, variances.iter().sum::<f64>());
-    let mut deltas: Vec<f64> = table.as_chunks::<2>().0.iter().map(|pair| pair[0]).collect();
-    let rows = order.iter().map(|&row| row as usize);
-    let mut rows = rows.filter(|&row| task.strengths[row] > 0.0).peekable();
+    // A row has one cell of each term, so that what its cells may vary is the same for all rows.
+    let (mut sums, variance) = (vec![0.0; classes], variances.iter().sum::<f64>());
+    let mut rows = visits.task.visited(order).peekable();
     if let Some(&first) = rows.peek() {
         lookups.find(first, &mut cells);
     }
     while let Some(row) = rows.next() {
-        let (mut margin, strength) = (0.0, task.strengths[row]);
+        visits.begin(row, &mut sums);
         for &cell in &cells {
-            margin += deltas[cell as usize];
+            let deltas = &deltas[cell as usize * classes..(cell as usize + 1) * classes];
+            sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += delta);
         }
         // Cells are found ahead, while the sum is waited for.
         if let Some(&after) = rows.peek() {
             lookups.find(after, &mut next);
         }
-        let (a, old) = (strength * variance, mu[2 * row]);
-        let offset = task.offsets[2 * row] - task.offsets[2 * row + 1];
-        let up = two(offset + 2.0 * margin + 2.0 * a * old, 2.0 * a);
-        change += 2.0 * (up - old).abs();
-        mu[2 * row] = up;
-        mu[2 * row + 1] = 1.0 - up;
-        let step = strength * (old - up);
+        let steps = visits.solve(row, &sums, variance);
         for (&cell, &variance) in cells.iter().zip(variances) {
-            deltas[cell as usize] += variance * step;
+            let deltas = &mut deltas[cell as usize * classes..(cell as usize + 1) * classes];
+            deltas.iter_mut().zip(steps).for_each(|(delta, step)| *delta += variance * step);
         }
         std::mem::swap(&mut cells, &mut next);
     }
-    for (pair, delta) in table.as_chunks_mut::<2>().0.iter_mut().zip(deltas) {
-        *pair = [delta, -delta];
+    visits.mean_change()
+}
+
+/// Rows that are visited, and μ as it is improved. Of two classes, whose corrections are opposites, the first alone is followed.
+pub(super) struct Visits<'a> {
+    task: &'a Task<'a>,
+    mu: &'a mut [f64],
+    room: Room,
+    change: f64,
+}
+
+impl<'a> Visits<'a> {
+    pub(super) fn new(task: &'a Task, mu: &'a mut [f64]) -> Self {
+        Visits { task, mu, room: Room::new(task.classes), change: 0.0 }
     }
-    change
+
+    /// How far μ moved, over all classes, on average.
+    pub(super) fn mean_change(&self) -> f64 {
+        self.change / (self.task.labels.len().max(1) as f64)
+    }
+
+    /// C (y − μ) of a row in a class.
+    pub(super) fn surprise(&self, row: usize, class: usize) -> f64 {
+        let truth = f64::from(u8::from(self.task.labels[row] as usize == class));
+        self.task.strengths[row] * (truth - self.mu[row * self.task.classes + class])
+    }
+
+    /// What the row's corrections are to be added to.
+    #[inline(always)]
+    pub(super) fn begin(&self, row: usize, sums: &mut [f64]) {
+        match sums {
+            [margin] => *margin = 0.0,
+            _ => sums.copy_from_slice(&self.task.offsets[row * sums.len()..(row + 1) * sums.len()]),
+        }
+    }
+
+    /// Solves for the row's μ, of which its own surprise weighs so much; answers C (μ before − μ after) of the classes followed.
+    #[inline(always)]
+    pub(super) fn solve(&mut self, row: usize, sums: &[f64], variance: f64) -> &[f64] {
+        let (k, strength, room) = (self.task.classes, self.task.strengths[row], &mut self.room);
+        let (own, mine) = (strength * variance, &mut self.mu[row * k..(row + 1) * k]);
+        if let [margin] = sums {
+            let offset = self.task.offsets[2 * row] - self.task.offsets[2 * row + 1];
+            let up = two(offset + 2.0 * margin + 2.0 * own * mine[0], 2.0 * own);
+            self.change += 2.0 * (up - mine[0]).abs();
+            room.steps[0] = strength * (mine[0] - up);
+            mine.copy_from_slice(&[up, 1.0 - up]);
+            return &room.steps[..1];
+        }
+        room.z.copy_from_slice(sums);
+        room.own.fill(own);
+        room.old.copy_from_slice(mine);
+        self.change += room.solve();
+        mine.copy_from_slice(&room.new);
+        for c in 0..k {
+            room.steps[c] = strength * (room.old[c] - room.new[c]);
+        }
+        &room.steps
+    }
 }
 
 /// Room for one row: its scores, what its own surprise weighs in each, μ before and after, and what it adds to its cells.
@@ -161,19 +177,6 @@ impl Room {
     /// The row's μ that solves its equation, into `new`; by how much it moved, over all classes.
     #[inline(always)]
     pub(super) fn solve(&mut self) -> f64 {
-        match (&self.z[..], &self.own[..], &self.old[..]) {
-            (&[z0, z1], &[a0, a1], &[old0, old1]) => {
-                let up = two(z0 - z1 + a0 * old0 - a1 * old1 + a1, a0 + a1);
-                self.new[0] = up;
-                self.new[1] = 1.0 - up;
-            }
-            _ => self.solve_many(),
-        }
-        self.new.iter().zip(&self.old).map(|(new, old)| (new - old).abs()).sum()
-    }
-
-    #[inline(always)]
-    fn solve_many(&mut self) {
         let k = self.z.len();
         let each = self.z.iter_mut().zip(&self.own).zip(&self.old);
         each.for_each(|((z, own), old)| *z += own * old);
@@ -207,6 +210,7 @@ impl Room {
         }
         let sum: f64 = self.new.iter().sum();
         self.new.iter_mut().for_each(|new| *new /= sum);
+        self.new.iter().zip(&self.old).map(|(new, old)| (new - old).abs()).sum()
     }
 
     /// Newton's steps in every q, from where it is; then μ into `new`, and how fast it falls with ν into `steps`.
@@ -332,8 +336,12 @@ mod tests {
                 room.own.fill(a);
                 room.old.copy_from_slice(&old);
                 room.solve();
-                for (new, slow) in room.new.iter().zip(slow(&z, a, &old)) {
+                let slow = slow(&z, a, &old);
+                for (new, slow) in room.new.iter().zip(&slow) {
                     assert!((new - slow).abs() < 1e-7, "{a} {z:?} {new} {slow}");
+                }
+                if z.len() == 2 {
+                    assert!((two(z[0] - z[1] + 2.0 * a, 2.0 * a) - slow[0]).abs() < 1e-7);
                 }
             }
         }

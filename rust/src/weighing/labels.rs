@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::ascent::{Lane, yes_no};
-use super::texts::Texts;
+use super::texts::{Task, Texts};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
@@ -69,24 +69,9 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What is corrected: texts, the scores they start from, and how much each word may vary for each label.
-///
-/// Labels stand in lanes of 8, 16 or 32, which know nothing of each other: each label is a yes or no of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
-    /// C times the weight of each text; 0 where one is passed over.
-    pub strengths: &'a [f64],
-    /// `[lane][text][label]`.
-    pub offsets: &'a [f64],
-    /// What the last row of the table, which is of no word but of all texts, counts in each.
-    pub common: f32,
-    /// Σ s² · value², `[lane][text][label]`.
-    pub own: &'a [f32],
-    pub width: usize,
-}
-
 /// Visits texts in this order and improves `mu`, `[lane][text][label]`, and `table`; answers the mean change of μ.
 ///
+/// Labels stand in lanes of 8, 16 or 32, the task's classes, which know nothing of each other: each is a yes or no of its own.
 /// The table has Δ of each word and label, and beside them, since they are read together, s²: `[lane][word][Δ or s²][label]`.
 pub fn ascend(
     texts: &Texts,
@@ -96,7 +81,7 @@ pub fn ascend(
     table: &mut [f32],
     threads: usize,
 ) -> Result<f64, Error> {
-    let (n, width) = (texts.len(), task.width);
+    let (n, width) = (texts.len(), task.classes);
     demand(matches!(width, 8 | 16 | 32), "a lane must have 8, 16 or 32 labels")?;
     demand(task.strengths.len() == n, "each text must have a strength")?;
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
@@ -231,7 +216,8 @@ mod tests {
             }
         }
         let start: Vec<f64> = (0..lanes * 4 * k).map(|i| 0.1 - (i % k) as f64 / 4.0).collect();
-        let task = Task { strengths: &[0.7; 4], offsets: &start, common: 0.3, own: &own, width: k };
+        let task =
+            Task { strengths: &[0.7; 4], offsets: &start, common: 0.3, own: &own, classes: k };
         let mut mu: Vec<f32> = (0..lanes * 4 * k).map(truth).collect();
         let mut table = vec![0.0; lanes * 4 * 2 * k];
         for (row, vary) in table.chunks_mut(2 * k).zip(variances.chunks(k)) {
@@ -261,7 +247,7 @@ mod tests {
             want *= 0.7 * f64::from(variances[(lane * 4 + word) * k + c]);
             assert!((f64::from(table[at(word)]) - want).abs() < 2e-3);
         }
-        let wide = Task { width: 9, ..task };
+        let wide = Task { classes: 9, ..task };
         assert!(ascend(&texts, &wide, &[0], &mut mu, &mut table, 1).is_err());
     }
 }

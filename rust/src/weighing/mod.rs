@@ -245,15 +245,28 @@ impl<'a> Lookups<'a> {
         Ok(out)
     }
 
-    /// Groups that are gone through together, for many rows, so that their tables stay near.
-    fn blocks(&self) -> impl Iterator<Item = Range<usize>> {
+    /// Calls `f` with every row, term and cell, and the row's own numbers of `out`. Groups are gone through a block at a time,
+    /// for many rows, so that their tables stay near.
+    fn fill<T: Send>(
+        &self,
+        out: &mut [T],
+        numbers: usize,
+        threads: usize,
+        f: impl Fn(usize, usize, usize, &mut [T]) + Sync,
+    ) -> Result<(), Error> {
         let n = self.groups.len();
-        (0..n).step_by(BLOCK).map(move |first| first..n.min(first + BLOCK))
-    }
-
-    /// Rows of a piece, of which every row is found apart: as many for each thread.
-    fn piece(&self, threads: usize) -> usize {
-        self.rows().div_ceil(threads.max(1)).clamp(1, PIECE)
+        let threads = threads::worth(threads, self.rows() * self.terms());
+        let piece = self.rows().div_ceil(threads.max(1)).clamp(1, PIECE);
+        threads::try_pieces(threads, out, piece * numbers, |i, out| {
+            for first in (0..n).step_by(BLOCK) {
+                let groups = first..n.min(first + BLOCK);
+                for (row, out) in (i * piece..).zip(out.chunks_exact_mut(numbers)) {
+                    self.each(groups.clone(), row, |term, cell| f(row, term, cell, out));
+                }
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(())
     }
 }
 
@@ -316,20 +329,10 @@ fn check_labels(labels: &[i32], classes: usize) -> Result<(), Error> {
 pub fn scores(lookups: &Lookups, evidence: &Evidence, threads: usize) -> Result<Vec<f64>, Error> {
     evidence.check(lookups)?;
     let classes = evidence.intercepts.len();
-    let mut out = vec![0.0; lookups.rows() * classes];
-    let threads = threads::worth(threads, lookups.rows() * lookups.terms());
-    let piece = lookups.piece(threads);
-    threads::try_pieces(threads, &mut out, piece * classes, |i, out| {
-        out.chunks_exact_mut(classes).for_each(|out| out.copy_from_slice(evidence.intercepts));
-        for groups in lookups.blocks() {
-            for (row, out) in (i * piece..).zip(out.chunks_exact_mut(classes)) {
-                lookups.each(groups.clone(), row, |term, cell| {
-                    let (weight, says) = (evidence.weights[term], evidence.of(cell, row));
-                    out.iter_mut().zip(says).for_each(|(sum, says)| *sum += weight * says);
-                });
-            }
-        }
-        Ok::<_, Error>(())
+    let mut out = evidence.intercepts.repeat(lookups.rows());
+    lookups.fill(&mut out, classes, threads, |row, term, cell, out| {
+        let (weight, says) = (evidence.weights[term], evidence.of(cell, row));
+        out.iter_mut().zip(says).for_each(|(sum, says)| *sum += weight * says);
     })?;
     Ok(out)
 }
@@ -345,20 +348,11 @@ pub fn evidence_of_rows(
     let (n, terms, classes) = (lookups.rows(), lookups.terms(), evidence.intercepts.len());
     let (width, others) = (terms + given, classes - 1);
     let mut out = vec![0.0; n * others * width];
-    let threads = threads::worth(threads, n * terms);
-    let (piece, size) = (lookups.piece(threads), (others * width).max(1));
-    threads::try_pieces(threads, &mut out, piece * size, |i, out| {
-        for groups in lookups.blocks() {
-            for (row, out) in (i * piece..).zip(out.chunks_exact_mut(size)) {
-                lookups.each(groups.clone(), row, |term, cell| {
-                    let says = evidence.of(cell, row);
-                    for c in 0..others {
-                        out[c * width + term] = (says[c] - says[others]) as f32;
-                    }
-                });
-            }
+    lookups.fill(&mut out, (others * width).max(1), threads, |row, term, cell, out| {
+        let says = evidence.of(cell, row);
+        for c in 0..others {
+            out[c * width + term] = (says[c] - says[others]) as f32;
         }
-        Ok::<_, Error>(())
     })?;
     Ok(out)
 }

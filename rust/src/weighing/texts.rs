@@ -207,9 +207,7 @@ impl<'a> Texts<'a> {
         })?;
         Ok(out)
     }
-}
 
-impl Texts<'_> {
     /// The same without each text: Σ value · row of `others` in other classes than the text's own, of `own` in those.
     pub fn left_out(
         &self,
@@ -238,11 +236,11 @@ impl Texts<'_> {
 pub struct Task<'a> {
     /// C times the weight of each text; 0 where one is passed over.
     pub strengths: &'a [f64],
-    /// `[text][class]`, or `[class]` for all.
+    /// `[text][class]`.
     pub offsets: &'a [f64],
     /// What the last row of the table, which is of no word but of all texts, counts in each.
     pub common: f32,
-    /// Σ s² · value², of each text and class.
+    /// Σ s² · value², `[text][class]`.
     pub own: &'a [f32],
     pub classes: usize,
 }
@@ -259,11 +257,8 @@ pub fn ascend(
 ) -> Result<f64, Error> {
     let (n, k) = (texts.len(), task.classes);
     demand(k > 0 && task.strengths.len() == n, "each text must have a strength")?;
-    let each = task.offsets.len() == n * k;
-    demand(
-        (each || task.offsets.len() == k) && mu.len() == n * k && task.own.len() == n * k,
-        "offsets and mu must be texts × classes",
-    )?;
+    let fits = [mu.len(), task.own.len(), task.offsets.len()].iter().all(|&m| m == n * k);
+    demand(fits, "offsets, own and mu must be texts × classes")?;
     let cells = (texts.bags.n_words + 1) * 2 * k;
     demand(table.len() == cells, "the table must have all words")?;
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
@@ -278,7 +273,6 @@ pub fn ascend(
 #[inline(always)]
 fn pass(texts: &Texts, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [f32]) -> f64 {
     let k = task.classes;
-    let each = task.offsets.len() == mu.len();
     let mut room = Room::new(k);
     let (mut z, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k]);
     let mut change = 0.0;
@@ -294,12 +288,11 @@ fn pass(texts: &Texts, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [
             let row = &table[2 * word * k..(2 * word + 1) * k];
             z.iter_mut().zip(row).for_each(|(z, x)| *z += value * x);
         }
-        let at = if each { text * k } else { 0 };
-        let offsets = &task.offsets[at..at + k];
+        let (offsets, own) = (&task.offsets[text * k..], &task.own[text * k..]);
         let mine = &mut mu[text * k..(text + 1) * k];
         for c in 0..k {
             room.z[c] = offsets[c] + f64::from(z[c]);
-            room.own[c] = strength * f64::from(task.own[text * k + c]) + 1e-12;
+            room.own[c] = strength * f64::from(own[c]) + 1e-12;
             room.old[c] = f64::from(mine[c]);
         }
         change += room.solve();
@@ -326,7 +319,6 @@ fn pass_of_two(
     mu: &mut [f32],
     table: &mut [f32],
 ) -> f64 {
-    let each = task.offsets.len() == mu.len();
     let mut change = 0.0;
     let (rows, _) = table.as_chunks_mut::<4>();
     let last = texts.bags.n_words;
@@ -340,9 +332,8 @@ fn pass_of_two(
         for (word, value) in texts.each(text) {
             margin += value * rows[word][0];
         }
-        let at = if each { 2 * text } else { 0 };
         let (a, old) = (strength * f64::from(task.own[2 * text]) + 1e-12, mu[2 * text]);
-        let offset = task.offsets[at] - task.offsets[at + 1];
+        let offset = task.offsets[2 * text] - task.offsets[2 * text + 1];
         let up = two(offset + 2.0 * f64::from(margin) + 2.0 * a * f64::from(old), 2.0 * a) as f32;
         change += 2.0 * f64::from((up - old).abs());
         mu[2 * text] = up;
@@ -381,7 +372,7 @@ mod tests {
             }
             let task = Task {
                 strengths: &[0.7; 4],
-                offsets: &vec![0.1; k],
+                offsets: &vec![0.1; 4 * k],
                 common: 0.3,
                 own: &own,
                 classes: k,

@@ -211,14 +211,13 @@ class _Learner:
 
     def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
         """The corrections with this C, begun from those of the one before."""
-        corrections, strengths = self.table[:, :, 0], strength * self.texts.weights
+        corrections, task = self.table[:, :, 0], (strength * self.texts.weights, self.offsets, COMMON, self.own)
         if self.strength:
             corrections *= np.float32(strength / self.strength)
         self.strength = strength
         for order in shuffled(len(self.texts), passes, seed):
-            learned = self.offsets, COMMON, self.own, order, self.mu, self.table
-            moved = _core.correct_labels(self.bags.parts, self.values, strengths, *learned, self.threads)
-            if moved < ENOUGH:
+            learned = order, self.mu, self.table
+            if _core.correct_labels(self.bags.parts, self.values, task, *learned, self.threads) < ENOUGH:
                 break
         every = corrections.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
         return np.ascontiguousarray(every[:, : self.n_labels])

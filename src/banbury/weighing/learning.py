@@ -13,13 +13,7 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
-from banbury.weighing.evidence import (
-    MOST_PAIR_CELLS,
-    Evidence,
-    Layout,
-    Pair,
-    Terms,
-)
+from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair, Terms
 from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
@@ -81,11 +75,12 @@ def learned(
     if correct and columns:
         wide = len(rows.labels) <= min(len(terms.sizes), MOST_ALIKE)
         alike = _core.alike_rows(terms.lookups(rows.codes), terms.variances, threads) if wide else None
-        corrections = _Corrections(terms, alike, seed)
-        strength, temperature, losses = _chosen_strength(evidence, weights, intercepts, corrections)
+        strength, temperature, losses = _chosen_strength(evidence, (weights, intercepts), alike, seed)
         if strength:
             offsets = _scores(evidence, weights, intercepts, rows, own=True)
-            table, _ = corrections.of(rows, offsets, strength, LAST_PASSES)
+            corrections = _Corrections(terms, rows, offsets, alike, seed)
+            corrections.improve(strength, LAST_PASSES)
+            table = corrections.of_levels()
     found = Weights(
         columns, evidence.pairs, weights, intercepts, terms.folded(table), strength, temperature, losses, texts
     )
@@ -114,7 +109,10 @@ def _learned_texts(
 # Weights --------------------------------------------------------------------------------------------------------------
 
 
-def _fitted(evidence: Evidence, start: Real | None) -> tuple[Real, Real]:
+Fitted = tuple[Real, Real]  # weights and intercepts
+
+
+def _fitted(evidence: Evidence, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
     from scipy.optimize import minimize
 
@@ -203,103 +201,76 @@ def _softmax(scores: Real) -> Real:
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class _Corrections:
-    """What is corrected: terms. ``alike`` is how much any two rows have in common, where terms are more than rows: passes then
-    go by rows, and touch no cell."""
+    """Rows to correct, from the scores they start with, and their corrections so far, begun at none.
 
-    terms: Terms
-    alike: Real | None
-    seed: int
+    ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
+    """
 
-    def of(
-        self,
-        rows: WeighedRows,
-        offsets: Real,
-        strength: float,
-        passes: int,
-        begun: tuple[Real, float, Real] | None = None,
-    ) -> tuple[Real, Real]:
-        """Corrections of all levels, (cells, classes), and μ of each row; begun with those of another strength, if given."""
-        lookups, variances, k = self.terms.lookups(rows.codes), self.terms.variances, offsets.shape[1]
-        if self.alike is not None:
-            mu = self.by_rows(self.alike, rows, offsets, strength, passes)
-            return _core.spread(lookups, variances, _surprise(rows, strength, mu)), mu
-        if begun is None:
-            table, mu = np.zeros((self.terms.n_cells, k)), _truth(rows, k)
+    def __init__(self, terms: Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
+        self.terms, self.rows, self.offsets, self.alike, self.seed = terms, rows, offsets, alike, seed
+        self.truth = np.eye(offsets.shape[1])[rows.labels]
+        self.mu, self.strength = self.truth.copy(), 0.0
+        self.cells = np.zeros((0 if alike is not None else terms.n_cells, offsets.shape[1]))  # of all levels
+
+    def improve(self, strength: float, passes: int) -> None:
+        """Passes with this C, from what there is, until one changes next to nothing."""
+        orders = shuffled(len(self.offsets), passes, self.seed)
+        visited = self.rows.labels, strength * self.rows.weights, self.offsets, orders, ENOUGH
+        if self.alike is None:
+            self.cells *= strength / self.strength if self.strength else 1.0
+            _core.correct(self.terms.lookups(self.rows.codes), self.terms.variances, visited, self.mu, self.cells)
         else:
-            table, before, mu = begun
-            table = table * (strength / before)
-        _core.correct(lookups, variances, self._visited(rows, offsets, strength, passes), mu, table)
-        return table, mu
+            _core.correct_alike(self.alike, visited, self.mu)
+        self.strength = strength
 
-    def by_rows(
-        self, alike: Real, rows: WeighedRows, offsets: Real, strength: float, passes: int, mu: Real | None = None
-    ) -> Real:
-        """μ of each row, by what rows have in common; begun with that of another strength, if given."""
-        mu = _truth(rows, offsets.shape[1]) if mu is None else mu
-        _core.correct_alike(alike, self._visited(rows, offsets, strength, passes), mu)
-        return mu
+    @property
+    def surprise(self) -> Real:
+        """C (y − μ) of each row."""
+        return np.asarray((self.strength * self.rows.weights)[:, None] * (self.truth - self.mu))
 
-    def _visited(self, rows: WeighedRows, offsets: Real, strength: float, passes: int) -> Any:
-        """Rows and the orders of passes over them, until one changes next to nothing."""
-        orders = shuffled(len(offsets), passes, self.seed)
-        return rows.labels, strength * rows.weights, offsets, orders, ENOUGH
-
-
-def _truth(rows: WeighedRows, n_classes: int) -> Real:
-    return np.eye(n_classes)[rows.labels]
-
-
-def _surprise(rows: WeighedRows, strength: float, mu: Real) -> Real:
-    """C (y − μ) of each row."""
-    return np.asarray((strength * rows.weights)[:, None] * (_truth(rows, mu.shape[1]) - mu))
+    def of_levels(self) -> Real:
+        """Corrections of all levels, (cells, classes)."""
+        if self.alike is None:
+            return self.cells
+        return _core.spread(self.terms.lookups(self.rows.codes), self.terms.variances, self.surprise)
 
 
 class _Fold:
-    """A fold: rows to count and correct, and rows held out, each with its scores so far."""
+    """A fold: rows to count and correct, and rows held out with their scores so far; ``across`` is what both have in common."""
 
-    def __init__(self, evidence: Evidence, weights: Real, intercepts: Real, inside: Real, outside: Real):
-        self.places = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
-        self.rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
-        counted = evidence.of_rows(self.rows)
-        self.offsets = _scores(counted, weights, intercepts, self.rows, own=True)
-        self.scores = _scores(counted, weights, intercepts, self.held_out, own=False)
-        self.begun: tuple[Real, float, Real] | None = None
-        self.alike: tuple[Real, Real] | None = None
+    def __init__(
+        self, evidence: Evidence, fitted: Fitted, inside: Real, outside: Real, alike: Real | None, seed: int
+    ) -> None:
+        rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
+        counted, self.across = evidence.of_rows(rows), None
+        if alike is not None:
+            at, others = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
+            alike, self.across = alike[np.ix_(at, at)], alike[np.ix_(others, at)]
+        offsets = _scores(counted, *fitted, rows, own=True)
+        self.scores = _scores(counted, *fitted, self.held_out, own=False)
+        self.corrections = _Corrections(evidence.layout.corrections, rows, offsets, alike, seed)
 
-    def corrected(self, corrections: _Corrections, strength: float) -> Real:
+    def corrected(self, strength: float) -> Real:
         """The scores of rows held out, with corrections of this strength."""
-        if corrections.alike is not None:
-            return self._corrected_by_rows(corrections, corrections.alike, strength)
-        table, mu = corrections.of(self.rows, self.offsets, strength, PASSES, self.begun)
-        self.begun = table, strength, mu
-        ones, none = np.ones(len(corrections.terms.sizes)), np.zeros(table.shape[1])
-        lookups = corrections.terms.lookups(self.held_out.codes)
-        return self.scores + _core.weighed_scores(lookups, table.ravel(), ones, none, None, 1)
-
-    def _corrected_by_rows(self, corrections: _Corrections, alike: Real, strength: float) -> Real:
-        inside, outside = self.places
-        if self.alike is None:
-            self.alike = alike[np.ix_(inside, inside)], alike[np.ix_(outside, inside)]
-        among, across = self.alike
-        begun = None if self.begun is None else self.begun[2]
-        mu = corrections.by_rows(among, self.rows, self.offsets, strength, PASSES, begun)
-        self.begun = mu, strength, mu
-        return np.asarray(self.scores + np.einsum("ij,jc->ic", across, _surprise(self.rows, strength, mu)))
+        own = self.corrections
+        own.improve(strength, PASSES)
+        if self.across is not None:
+            return np.asarray(self.scores + np.einsum("ij,jc->ic", self.across, own.surprise))
+        ones, none = np.ones(len(own.terms.sizes)), np.zeros(self.scores.shape[1])
+        lookups = own.terms.lookups(self.held_out.codes)
+        return self.scores + _core.weighed_scores(lookups, own.cells.ravel(), ones, none, None, 1)
 
 
 def _chosen_strength(
-    evidence: Evidence, weights: Real, intercepts: Real, corrections: _Corrections
+    evidence: Evidence, fitted: Fitted, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
     rows = evidence.rows
-    n_folds = rows.n_folds
-    shares = rows.folds(n_folds)
     folds = [
-        _Fold(evidence, weights, intercepts, rows.weights - shares[:, k], shares[:, k])
-        for k in range(n_folds)
-        if shares[:, k].any() and (rows.weights - shares[:, k]).any()
+        _Fold(evidence, fitted, rows.weights - share, share, alike, seed)
+        for share in rows.folds(rows.n_folds).T
+        if share.any() and (rows.weights - share).any()
     ]
     if len(folds) < 2:
         return 0.0, 1.0, ()
@@ -312,7 +283,7 @@ def _chosen_strength(
     worse = 0
     with ThreadPoolExecutor(max(1, min(evidence.threads, len(folds)))) as pool:
         for strength in STRENGTHS:
-            tried = [pool.submit(fold.corrected, corrections, strength) for fold in folds]
+            tried = [pool.submit(fold.corrected, strength) for fold in folds]
             scores = np.concatenate([each.result() for each in tried])
             loss = _loss(scores, labels, weighed)
             losses.append((strength, loss / total))

@@ -232,7 +232,7 @@ class WeighedParameters(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         codes = codes_of(self.cells, rows, n_threads(getattr(rows, "threads", None)))
-        return [("cells", *self.found_by.lookups(codes), self._table)]
+        return [("cells", self.found_by.lookups(codes), self._table)]
 
     @cached_property
     def _table(self) -> Real:

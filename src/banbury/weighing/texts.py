@@ -20,6 +20,7 @@ from banbury.arrays import Real
 from banbury.distributions.bags import Bags, stretches
 from banbury.distributions.trees import HALF_ROW
 from banbury.progress import watched
+from banbury.weighing.rows import shuffled
 
 Reals32 = NDArray[np.float32]
 Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
@@ -279,21 +280,9 @@ class _Learner:
         if self.strength:
             corrections *= np.float32(strength / self.strength)
         self.strength = strength
-        rng = np.random.default_rng(seed)
-        for _ in range(passes):
-            order = rng.permutation(len(self.labels)).astype(np.uint32)
-            moved = _core.correct_bags(
-                self.bags.parts,
-                self.values,
-                strength * self.weights,
-                self.offsets,
-                COMMON,
-                self.own,
-                [order],
-                self.mu,
-                self.table,
-            )
-            if moved < ENOUGH:
+        task = strength * self.weights, self.offsets, COMMON, self.own
+        for order in shuffled(len(self.labels), passes, seed):
+            if _core.correct_bags(self.bags.parts, self.values, task, order, self.mu, self.table) < ENOUGH:
                 break
         return np.ascontiguousarray(corrections)
 
