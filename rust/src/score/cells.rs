@@ -21,11 +21,19 @@ impl<'a> CellTables<'a> {
     }
 
     pub(super) fn add(&self, terms: Range<usize>, sums: &mut Sums) -> Result<(), Error> {
-        for at in 0..sums.rows.len() {
-            self.lookups.each(terms.clone(), sums.rows.row(at), |_, cell| {
-                let says = &self.table[cell * self.n_classes..(cell + 1) * self.n_classes];
-                for (class, says) in says.iter().enumerate() {
-                    sums.values[class * sums.height + at] += says;
+        let (k, height, rows) = (self.n_classes, sums.height, &sums.rows);
+        for term in terms {
+            let rows = (0..rows.len()).map(|at| rows.row(at));
+            if let (2, Some((low, high))) = (k, sums.values.split_at_mut_checked(height)) {
+                self.lookups.each_row(term, rows, |at, cell| {
+                    low[at] += self.table[2 * cell];
+                    high[at] += self.table[2 * cell + 1];
+                });
+                continue;
+            }
+            self.lookups.each_row(term, rows, |at, cell| {
+                for (class, says) in self.table[cell * k..(cell + 1) * k].iter().enumerate() {
+                    sums.values[class * height + at] += says;
                 }
             });
         }

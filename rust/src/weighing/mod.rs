@@ -213,6 +213,30 @@ impl<'a> Lookups<'a> {
         }
     }
 
+    /// Calls `f` with the place of each of some rows, and its cell among those of all, on the first level of one group.
+    #[inline(always)]
+    pub fn each_row(
+        &self,
+        group: usize,
+        rows: impl Iterator<Item = usize>,
+        mut f: impl FnMut(usize, usize),
+    ) {
+        let (start, group) = (self.starts[self.firsts[group]], &self.groups[group]);
+        let find = |map: &[u32], codes: &[u32], column: usize| {
+            map[codes[column] as usize * group.levels] as usize
+        };
+        let cells = rows.map(|row| self.cells.row(row)).enumerate();
+        match group.other {
+            None => cells.for_each(|(at, codes)| {
+                f(at, start + find(group.first, codes, group.column));
+            }),
+            Some((other, second)) => cells.for_each(|(at, codes)| {
+                let first = find(group.first, codes, group.column);
+                f(at, start + first + find(second, codes, other));
+            }),
+        }
+    }
+
     /// A row's cell of every term.
     #[inline(always)]
     fn find(&self, row: usize, out: &mut [u32]) {

@@ -98,7 +98,8 @@ class NamedCells(Cells):
         finder = self.feature.family.key_finder(self.feature, self.keys, threads)
         assert finder is not None
         places = finder(rows)
-        return np.where(places >= 0, places, self.n_cells)
+        places[places < 0] = self.n_cells
+        return places
 
     def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
@@ -150,12 +151,9 @@ def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDAr
     found = _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint32)
     if len(numbers) == len(columns):
         return found
-    codes = np.empty((rows.n_rows, len(columns)), dtype=np.uint32)
-    codes[:, list(numbers)] = found
-    for j, cells in enumerate(columns):
-        if j not in numbers:
-            codes[:, j] = cells.find(rows, threads)
-    return codes
+    steps = iter(found.T)
+    codes = [next(steps) if j in numbers else cells.find(rows, threads) for j, cells in enumerate(columns)]
+    return np.stack(codes, axis=1, dtype=np.uint32, casting="unsafe")
 
 
 def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:

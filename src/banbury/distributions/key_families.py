@@ -77,14 +77,13 @@ class KeyedFamily(Family):
 def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
     """Of a column of codes the place of each row's value, as ``places`` has those of values; ``absent`` where it is missing."""
     codes, values = np.asarray(column.codes).astype(np.int64) - column.low, column.values
-    inside = (codes >= 0) & (codes < len(values))
-    at = codes[inside]
     if len(values) > len(codes):  # a wide range, of which few values occur
-        used, at = np.unique(at, return_inverse=True)
-        values = [values[k] for k in used.tolist()]
-    result = np.full(len(codes), absent, dtype=np.int64)
-    result[inside] = np.array(places(values), dtype=np.int64)[at.reshape(-1)]
-    return result
+        inside = (codes >= 0) & (codes < len(values))
+        used, codes[inside] = np.unique(codes[inside], return_inverse=True)
+        codes[~inside], values = -1, [values[k] for k in used.tolist()]
+    known = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
+    known[1:-1] = places(values)
+    return np.asarray(known[np.clip(codes, -1, len(values)) + 1])
 
 
 class BinnedFamily(KeyedFamily):
