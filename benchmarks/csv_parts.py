@@ -69,7 +69,8 @@ def parsed(block: Block, names: list[str], words: pa.DataType) -> pa.Table:
 
 def plain(block: Block, names: list[str]) -> Any:
     kinds = "".join("f" if name in NUMERIC else "s" for name in names)
-    return _core.parse_fields(np.frombuffer(block.data, np.uint8), ord(","), ord('"'), kinds, [b""])
+    nothing = [b""] * len(names)
+    return _core.parse_fields(np.frombuffer(block.data, np.uint8), ord(","), ord('"'), kinds, [b""], nothing)
 
 
 def encoded(read: pa.Table) -> None:

@@ -102,14 +102,16 @@ def encode_strings(offsets, data, valid, valid_offset, strip):
     return encode(values)
 
 
-def parse_fields(data, delimiter, kinds, missing):
+def parse_fields(data, delimiter, kinds, missing, known):
     """Of lines that are plain."""
-    rows = [line.split(delimiter) for line in data.split(b"\n") if line]
+    rows = [line.split(delimiter) for line in data.replace(b"\r\n", b"\n").split(b"\n") if line]
     columns = []
-    for kind, fields in zip(kinds, zip(*rows, strict=True), strict=True):
+    for kind, fields, held in zip(kinds, zip(*rows, strict=True), known, strict=True):
         if kind == "s":
+            first = [*missing, *held.split(b"\n")[:-1]]
             words = [field.strip() for field in fields]
-            columns.append((encode(words)[0], list(dict.fromkeys(words))))
+            codes, new = encode([*first, *words])[0][len(first) :], dict.fromkeys(words).keys() - {*first}
+            columns.append((codes, sorted(new, key=words.index)))
         elif kind == "i":
             columns.append([int(field) for field in fields])
         else:

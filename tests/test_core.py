@@ -183,8 +183,10 @@ WORDS = [
 ]
 
 
+@pytest.mark.parametrize("line_end", [b"\n\n", b"\r\n"])
+@pytest.mark.parametrize("known", [b"", b"spams\nham\n"])
 @pytest.mark.parametrize("delimiter", [b",", b"\t", b" "])
-def test_parse_fields(delimiter):
+def test_parse_fields(delimiter, known, line_end):
     rng = np.random.default_rng(4)
     drawn = [[each[i] for i in rng.integers(0, len(each), 5000)] for each in (NUMBERS, WORDS)]
     drawn += [[b"%d" % number for number in rng.integers(-(10**17), 10**17, 5000) // 10 ** rng.integers(0, 17, 5000)]]
@@ -192,9 +194,9 @@ def test_parse_fields(delimiter):
     drawn += [[b"%.*f" % (digits, x) for digits, x in zip(places, rng.normal(size=5000) * 99, strict=True)]]
     columns = [[field.replace(delimiter, b"") for field in column] for column in drawn]
     lines = [delimiter.join(row) for row in zip(*columns, strict=True)]
-    data, missing = b"\n\n".join(lines), [b"", b"NA"]
-    found = _core.parse_fields(np.frombuffer(data, np.uint8), ord(delimiter), ord('"'), "fsif", missing)
-    expected = naive.parse_fields(data, delimiter, "fsif", missing)
+    data, missing, known = line_end.join(lines), [b"", b"NA"], [b"", known, b"", b""]
+    found = _core.parse_fields(np.frombuffer(data, np.uint8), ord(delimiter), ord('"'), "fsif", missing, known)
+    expected = naive.parse_fields(data, delimiter, "fsif", missing, known)
     for mine, theirs in zip(found, expected, strict=True):
         if isinstance(mine, tuple):
             assert (mine[0].tolist(), [data[a:b] for a, b in mine[1]]) == theirs

@@ -1570,21 +1570,23 @@ ODD_ROWS = {
     "quoted": '1.5,3,"a",yes',
     "code": "007,3,a,yes",
     "windows": "1.5,3,a,yes\r",
+    "new word": "1.5,3,ab,yes",
     "missing": " NA ,3, a ,no",
     "blank": "\n",
     "Latin-1": "1.5,3,ä,no",
 }
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("odd", ODD_ROWS)
 @pytest.mark.filterwarnings("ignore::banbury.errors.BanburyWarning")
-def test_blocks_are_the_same_whoever_parses_and_counts_them(odd, tmp_path, monkeypatch):
+def test_blocks_are_the_same_whoever_parses_and_counts_them(odd, line_end, tmp_path, monkeypatch):
     """Our parser leaves to Arrow's what is not plain; threads that parse also count and score."""
     monkeypatch.setattr(blocks, "BLOCK", 1 << 12)
     rows = [f"{i % 97 / 8 - 5},{i % 13},{'abc'[i % 3]},{'yes' if i % 7 else 'no'}" for i in range(3000)]
     rows[2000] = ODD_ROWS[odd]
     path = tmp_path / "rows.csv"
-    path.write_bytes("\n".join(["x,n,word,answer", *rows]).encode("latin-1"))
+    path.write_bytes(line_end.join(["x,n,word,answer", *rows]).encode("latin-1"))
     tallies = [bb.count(path, "answer", threads=threads) for threads in (1, 2, 5)]
     answers = [bb.estimate(tally).posterior(path) for tally in tallies]
     monkeypatch.setattr(_core, "parse_fields", lambda *_: None)

@@ -2,7 +2,6 @@
 //! its column holds. Whatever else there may be is left to a parser that knows it.
 
 use crate::encode::{Key, Part, SEED, STEP, mix, strip_space};
-use crate::simd::wide;
 use std::str;
 
 /// What a column holds.
@@ -13,7 +12,8 @@ pub enum Kind {
     Word,
 }
 
-/// A column's fields: numbers, a missing one NaN; or the number of each word, and where each word first is in the text.
+/// A column's fields: numbers, a missing one NaN; or the number of each word, and where each new one first is in the text. Words
+/// that mean missing are numbered first, then those known, then new ones as they come.
 #[derive(Debug, PartialEq)]
 pub enum Column {
     Real(Vec<f64>),
@@ -22,40 +22,73 @@ pub enum Column {
 }
 
 /// The columns of lines that `delimiter` divides; none if they are not plain. A field that is one of `missing`, or is with a blank
-/// before or after it, is a missing number.
-pub fn parse(
-    data: &[u8],
+/// before or after it, is a missing number. `known` has the words that a column is known to hold, each on a line; they are plain.
+pub fn parse<'a>(
+    data: &'a [u8],
     delimiter: u8,
     quote: Option<u8>,
     kinds: &[Kind],
-    missing: &[&[u8]],
+    missing: &[&'a [u8]],
+    known: &[&'a [u8]],
 ) -> Option<Vec<Column>> {
-    let quote = quote.unwrap_or(b'\r');
-    let odd = |any: bool, &byte: &u8| any | (byte == b'\r') | (byte == quote);
-    if wide!(data.iter().fold(false, odd))
-        || missing.iter().any(|text| text.iter().any(u8::is_ascii_digit))
-    {
+    let is_odd = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
+    let in_number =
+        |byte: &u8| byte.is_ascii_alphanumeric() || *byte <= b' ' || b"+-.".contains(byte);
+    let doubtful = |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_odd(byte));
+    if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(doubtful) {
         return None;
     }
     let first = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let line_end: &[u8] = if data[..first].ends_with(b"\r") { b"\r\n" } else { b"\n" };
+    let marks = Marks { delimiter, line: line_end[0] };
     let n = data.len() / first.max(1);
     let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, n)).collect();
+    for (fields, known) in columns.iter_mut().zip(known) {
+        fields.know(missing, known);
+    }
     let mut at = 0;
     while at < data.len() {
-        if data[at] == b'\n' {
-            at += 1;
-            continue;
-        }
-        for (left, fields) in (0..kinds.len()).rev().zip(&mut columns) {
-            let end = fields.take(data, at, delimiter, missing)?;
-            let ends_line = data.get(end).is_none_or(|&byte| byte == b'\n');
-            if ends_line != (left == 0) {
-                return None;
+        if data[at] != marks.line {
+            for (left, fields) in (0..kinds.len()).rev().zip(&mut columns) {
+                let end = fields.take(data, at, marks, missing)?;
+                let ends_line = data.get(end).is_none_or(|&byte| byte == marks.line);
+                if ends_line != (left == 0) {
+                    return None;
+                }
+                at = end + 1;
             }
-            at = end + 1;
+            at -= 1;
         }
+        if !data.get(at..)?.starts_with(line_end) && at < data.len() {
+            return None;
+        }
+        at += line_end.len();
     }
-    columns.into_iter().map(Fields::finished).collect()
+    columns
+        .into_iter()
+        .zip(known)
+        .map(|(fields, known)| fields.finished(missing.len() + lines(known).count(), is_odd))
+        .collect()
+}
+
+/// Lines, each with its end.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
+}
+
+/// What ends a field: the delimiter, and the first byte of a line's end.
+#[derive(Clone, Copy)]
+struct Marks {
+    delimiter: u8,
+    line: u8,
+}
+
+impl Marks {
+    /// The high bit of every byte that ends a field.
+    #[inline(always)]
+    fn among(self, eight: u64) -> u64 {
+        marks(eight, self.delimiter) | marks(eight, self.line)
+    }
 }
 
 const ONES: u64 = u64::MAX / 255;
@@ -70,17 +103,17 @@ fn marks(eight: u64, byte: u8) -> u64 {
 
 /// Where the field that begins at `at` ends.
 #[inline(always)]
-fn end_of(data: &[u8], mut at: usize, delimiter: u8) -> usize {
+fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
     while let Some(&eight) = data.get(at..).and_then(<[u8]>::first_chunk) {
         let eight = u64::from_le_bytes(eight);
-        let found = marks(eight, delimiter) | marks(eight, b'\n');
+        let found = marks.among(eight);
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }
         at += 8;
     }
     let rest = data.get(at..).unwrap_or_default();
-    let end = rest.iter().position(|&byte| byte == delimiter || byte == b'\n');
+    let end = rest.iter().position(|&byte| byte == marks.delimiter || byte == marks.line);
     end.map_or(data.len(), |end| at + end)
 }
 
@@ -99,22 +132,31 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Numbers words before any is met.
+    fn know(&mut self, missing: &[&'a [u8]], known: &'a [u8]) {
+        if let Fields::Word(_, part) = self {
+            for word in missing.iter().copied().chain(lines(known)) {
+                part.code(Word(word), 0, 0);
+            }
+        }
+    }
+
     /// Takes the field that begins at `at`; where it ends.
     #[inline(always)]
     fn take(
         &mut self,
         data: &'a [u8],
         at: usize,
-        delimiter: u8,
+        marks: Marks,
         missing: &[&[u8]],
     ) -> Option<usize> {
         if let Fields::Real(numbers) = self
-            && let Some((number, end)) = short(data, at, delimiter)
+            && let Some((number, end)) = short(data, at, marks)
         {
             numbers.push(number);
             return Some(end);
         }
-        let end = end_of(data, at, delimiter);
+        let end = end_of(data, at, marks);
         let field = data.get(at..end)?;
         match self {
             Fields::Real(numbers) => numbers.push(match real(field) {
@@ -124,25 +166,40 @@ impl<'a> Fields<'a> {
             }),
             Fields::Whole(numbers) => numbers.push(whole(field)?),
             Fields::Word(codes, part) => {
-                let blank = |byte: &&u8| matches!(byte, b' ' | b'\t'..=b'\r');
-                let start = at + field.iter().take_while(blank).count();
-                codes.push(part.code(Word(strip_space(field)), start, 1));
+                let is_blank = |byte: Option<&u8>| byte.is_some_and(|&byte| byte <= b' ');
+                let (word, start) = match is_blank(field.first()) | is_blank(field.last()) {
+                    true => stripped(field)?,
+                    false => (field, 0),
+                };
+                codes.push(part.code(Word(word), at + start, 1));
             }
         }
         Some(end)
     }
 
-    fn finished(self) -> Option<Column> {
+    /// The column, of which so many words were known; none where one is odd.
+    fn finished(self, n_known: usize, is_odd: impl Fn(&u8) -> bool) -> Option<Column> {
         Some(match self {
             Fields::Real(numbers) => Column::Real(numbers),
             Fields::Whole(numbers) => Column::Whole(numbers),
             Fields::Word(codes, part) => {
                 let part = part.checked().ok()?;
-                let ends = part.first.iter().zip(&part.keys);
-                Column::Word(codes, ends.map(|(&at, key)| [at, at + key.0.len() as i64]).collect())
+                let new = part.first.iter().zip(&part.keys).skip(n_known);
+                if new.clone().any(|(_, word)| word.0.iter().any(&is_odd)) {
+                    return None;
+                }
+                Column::Word(codes, new.map(|(&at, word)| [at, at + word.0.len() as i64]).collect())
             }
         })
     }
+}
+
+/// A word without the blanks around it, and how many are before it; none where a line may end among them.
+#[cold]
+fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
+    let word = strip_space(field);
+    let start = field.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
+    (!field.contains(&b'\r') && !field.contains(&b'\n')).then_some((word, start))
 }
 
 /// A word; a short one is hashed and compared by its ends, which overlap.
@@ -212,11 +269,11 @@ const POWERS: [f64; 16] =
 
 /// The double of a number of up to eight digits and a point, without a sign, and where it ends; none if it is anything else.
 #[inline(always)]
-fn short(data: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
+fn short(data: &[u8], at: usize, marks: Marks) -> Option<(f64, usize)> {
     let eight = u64::from_le_bytes(*data.get(at..)?.first_chunk()?);
-    let ends = marks(eight, delimiter) | marks(eight, b'\n');
+    let ends = marks.among(eight);
     let length = ends.trailing_zeros() / 8;
-    let point = (marks(eight, b'.') & ends.wrapping_sub(1)).trailing_zeros() / 8;
+    let point = (self::marks(eight, b'.') & ends.wrapping_sub(1)).trailing_zeros() / 8;
     if length == 0 || length > 7 || point == 0 || point + 1 == length {
         return None;
     }
@@ -302,9 +359,10 @@ mod tests {
     use super::*;
 
     const ALL: [Kind; 3] = [Kind::Real, Kind::Whole, Kind::Word];
+    const MARKS: Marks = Marks { delimiter: b',', line: b'\n' };
 
     fn parsed(text: &str) -> Option<Vec<Column>> {
-        parse(text.as_bytes(), b',', Some(b'"'), &ALL, &[b"", b"NA"])
+        parse(text.as_bytes(), b',', Some(b'"'), &ALL, &[b"", b"NA"], &[b"", b"", b"b\n"])
     }
 
     #[test]
@@ -313,9 +371,10 @@ mod tests {
         let columns = vec![
             Column::Real(vec![1.5, -0.25, 1000.0]),
             Column::Whole(vec![2, -3, 18]),
-            Column::Word(vec![0, 1, 0], vec![[7, 8], [20, 21]]),
+            Column::Word(vec![3, 2, 3], vec![[7, 8]]),
         ];
         assert_eq!(parsed(text), Some(columns));
+        assert_eq!(parsed("1,2,a\r\n\r\n3,4,b"), parsed("1,2,a\n3,4,b"));
         let Some(columns) = parsed(" NA,1,a\n,1,a\n") else { panic!() };
         let Column::Real(numbers) = &columns[0] else { panic!() };
         assert!(numbers.iter().all(|number| number.is_nan()) && numbers.len() == 2);
@@ -328,6 +387,11 @@ mod tests {
             "1,2,a,b",
             "\"1\",2,a",
             "1,2,a\r",
+            "1,2,a\r\n1,2,b\n",
+            "1,2,a\n1,2,b\r\n",
+            "1,2,a\r\n\r1,2,a\r\n",
+            "1,2,a\r\n1,2,a\r1,2,a\r\n",
+            "1,2, b\"",
             "007,2,a",
             "1,07,a",
             "0x1F,2,a",
@@ -345,7 +409,8 @@ mod tests {
         ] {
             assert_eq!(parsed(line).is_none(), line != "1,2,", "{line}");
         }
-        assert_eq!(parse(b"1", b',', None, &[Kind::Real], &[b"-9"]), None);
+        assert_eq!(parse(b"1", b',', None, &[Kind::Real], &[b"-9"], &[b""]), None);
+        assert_eq!(parse(b"1", b',', Some(b'1'), &[Kind::Real], &[], &[b""]), None);
     }
 
     #[test]
@@ -355,13 +420,13 @@ mod tests {
         {
             let line = format!("{text},abcdefgh");
             let expected = Some((text.parse().unwrap(), text.len()));
-            assert_eq!(short(line.as_bytes(), 0, b','), expected, "{text}");
+            assert_eq!(short(line.as_bytes(), 0, MARKS), expected, "{text}");
         }
         for text in [
             "", ".5", "5.", "00", "01", "00.5", "1.2.3", "1a", " 1", "1 ", "-1", "1e3", "12345678",
             "1:2", "1/2",
         ] {
-            assert_eq!(short(format!("{text},abcdefgh").as_bytes(), 0, b','), None, "{text}");
+            assert_eq!(short(format!("{text},abcdefgh").as_bytes(), 0, MARKS), None, "{text}");
         }
     }
 
@@ -375,7 +440,8 @@ mod tests {
             "1.7976931348623157e308",
             "3.14159265358979323846",
         ] {
-            let Some(columns) = parse(text.as_bytes(), b',', None, &[Kind::Real], &[]) else {
+            let Some(columns) = parse(text.as_bytes(), b',', None, &[Kind::Real], &[], &[b""])
+            else {
                 panic!("{text}")
             };
             assert_eq!(columns, [Column::Real(vec![text.parse().unwrap()])]);

@@ -127,6 +127,9 @@ struct Sums {
     /// Classes that the block has near rows of.
     touched: Vec<usize>,
     is_touched: Vec<bool>,
+    /// The rows of a tile, by class, and the classes that it has.
+    members: Vec<u64>,
+    met: Vec<usize>,
     sums: Vec<[Sum; 2]>,
     /// By cell.
     far: HashMap<usize, [Far; 2]>,
@@ -151,6 +154,8 @@ impl Sums {
             near: vec![[0.0; LANES]; if whole { PARTS * cells / LANES } else { 0 }],
             touched: vec![],
             is_touched: vec![false; rows.n_classes],
+            members: vec![0; rows.n_classes],
+            met: vec![],
             sums: vec![Default::default(); cells],
             far: HashMap::new(),
             missing: vec![0; if ones { cells } else { 0 }],
@@ -191,6 +196,10 @@ impl Sums {
     fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
         wide!({
             self.fill(data, tile.clone());
+            if data.rows.has_ones() && all_near(&self.tile[..tile.len() * self.width]) {
+                self.add_members(&data.rows.classes[tile]);
+                return Ok(());
+            }
             for (at, row) in tile.enumerate() {
                 if data.rows.classes[row] >= 0 {
                     self.add_row(data, row, at)?;
@@ -198,6 +207,36 @@ impl Sums {
             }
             Ok(())
         })
+    }
+
+    /// Adds the tile's rows, which are all near, class by class: sums stay where they are added.
+    #[inline(always)]
+    fn add_members(&mut self, classes: &[i32]) {
+        for (at, class) in classes.iter().enumerate() {
+            let Ok(class) = usize::try_from(*class) else { continue };
+            if self.members[class] == 0 {
+                self.met.push(class);
+            }
+            self.members[class] |= 1 << at;
+        }
+        for class in self.met.drain(..) {
+            let members = std::mem::take(&mut self.members[class]);
+            let near = &mut self.near[PARTS * class * self.width / LANES..];
+            let near = near[..PARTS * self.width / LANES].as_chunks_mut::<PARTS>().0;
+            for (at, near) in near.iter_mut().enumerate() {
+                let (mut sums, mut left) = (*near, members);
+                while left != 0 {
+                    let row = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    let z = self.tile[row * self.width + at * LANES..].first_chunk();
+                    add_lanes::<false>(z.unwrap_or(&[0.0; LANES]), 1.0, &mut sums);
+                }
+                *near = sums;
+            }
+            if !std::mem::replace(&mut self.is_touched[class], true) {
+                self.touched.push(class);
+            }
+        }
     }
 
     /// Adds the tile's row `at`, which is row `row` of the data.

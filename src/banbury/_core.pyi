@@ -57,11 +57,12 @@ def encode_strings(
     """
 
 def parse_fields(
-    data: NDArray[np.uint8], delimiter: int, quote: int | None, kinds: str, missing: list[bytes]
+    data: NDArray[np.uint8], delimiter: int, quote: int | None, kinds: str, missing: list[bytes], known: list[bytes]
 ) -> list[Real | Int | tuple[Codes, list[tuple[int, int]]]] | None:
     """The columns of plain lines of text, whose ``kinds`` are "f", "i" (whole numbers) or "s"; None where they are not plain.
 
-    Words are numbered, with the place of each in ``data``; blanks around them do not count. ``missing`` texts mean NaN.
+    ``missing`` texts mean NaN. Words are numbered, blanks around them not counted: the missing ones, those ``known`` of their
+    column, each on a line, and then new ones as they come, with the place of each of these in ``data``.
     """
 
 def encode_objects(values: list[Any]) -> tuple[Codes, Int, Int] | None:

@@ -87,9 +87,11 @@ pub(super) fn parse_fields<'py>(
     quote: Option<u8>,
     kinds: &str,
     missing: Vec<Vec<u8>>,
+    known: Vec<Vec<u8>>,
 ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
     let data = Held::<u8>::new(data, "data", 1)?;
     let missing: Vec<&[u8]> = missing.iter().map(Vec::as_slice).collect();
+    let known: Vec<&[u8]> = known.iter().map(Vec::as_slice).collect();
     let kinds: Vec<_> = kinds
         .bytes()
         .map(|kind| match kind {
@@ -99,7 +101,7 @@ pub(super) fn parse_fields<'py>(
         })
         .collect();
     let bytes = data.slice();
-    let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing));
+    let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
     let columns = found.map(|columns| {
         columns.into_iter().map(|column| match column {
             Column::Real(numbers) => Ok(numbers.into_pyarray(py).into_any()),

@@ -293,6 +293,9 @@ class BlockFile(Protocol):
     def _read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
         yield (batch := self._tried(lambda: self.infer(first), first))
         n_workers, parse = min(n_threads(batch.threads), MOST_THREADS), partial(self._parsed, batch.beside)
+        if n_workers == 1:
+            yield from (self._tried(partial(parse, block), block) for block in blocks)
+            return
         with ThreadPoolExecutor(n_workers) as pool, ThreadPoolExecutor(1) as reader:
             waiting: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
             try:

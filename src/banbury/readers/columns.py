@@ -274,12 +274,13 @@ class Objects(Held):
 
 
 class Coded(Column):
-    """A column that came as codes already: a categorical, a dictionary array."""
+    """A column that came as codes already: a categorical, a dictionary array. ``each``: the kind of all values, each once."""
 
-    def __init__(self, codes: Codes, categorical: bool = True, text: bool = False) -> None:
+    def __init__(self, codes: Codes, categorical: bool = True, text: bool = False, each: Wanted | None = None) -> None:
         self.coded = codes
         self.categorical = categorical
         self.text = text
+        self.each = each
 
     def __len__(self) -> int:
         return len(self.coded.codes)
@@ -296,7 +297,7 @@ class Coded(Column):
         return np.array([*self.coded.values, np.nan], dtype=np.float64)[_places(self.coded)]
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        return converted(self.coded, None, wanted)
+        return converted(self.coded, self.each, wanted)
 
     def cells(self) -> Iterable[Any]:
         return self._looked_up([*self.coded.values, None])
@@ -314,7 +315,7 @@ class Coded(Column):
         return self._with(self.coded.codes.take(rows))
 
     def _with(self, codes: NDArray[Any]) -> Column:
-        return Coded(Codes(codes, self.coded.low, self.coded.values), self.categorical, self.text)
+        return Coded(Codes(codes, self.coded.low, self.coded.values), self.categorical, self.text, self.each)
 
 
 class Empty(Coded):

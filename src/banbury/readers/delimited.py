@@ -62,6 +62,8 @@ class _DelimitedFile(BlockFile):
         self.types: dict[str, Any] = {}
         self.warned = self.told = False
         self.plain = ""  # a letter for each column, where blocks are likely to be plain
+        self.words: dict[str, list[str]] = {}  # of the first block, column by column, in order
+        self.known: list[bytes] = []  # the same, a text of lines for each column
         self.has_header = options.columns is None if options.header is None else options.header
         mark, comment = '"' if options.quote is None else options.quote, (options.comment or "").encode()
         self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
@@ -176,8 +178,13 @@ class _DelimitedFile(BlockFile):
         wide, words = len(kinds) > TOGETHER, [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
         if wide or not all(kinds) or self.layout.newline != b"\n" or {"text", "list"} & set(self.kinds.values()):
             return ""
-        few = all(len(batch.codes(name).values) * FEW_WORDS <= batch.n_rows for name in words)
-        return "".join(kinds) if few else ""
+        found = {name: batch.codes(name).values for name in words}
+        odd = {"\n", "\r", self.delimiter, self.quote} - {""}
+        self.words = {
+            name: sorted(word for word in map(str, own) if odd.isdisjoint(word)) for name, own in found.items()
+        }
+        self.known = ["".join(f"{word}\n" for word in self.words.get(name, ())).encode() for name in self.names]
+        return "".join(kinds) if all(len(own) * FEW_WORDS <= batch.n_rows for own in found.values()) else ""
 
     def parse(self, block: Block) -> Any:
         if (plain := self._plain_batch(block)) is not None:
@@ -194,20 +201,25 @@ class _DelimitedFile(BlockFile):
 
     def _plain_batch(self, block: Block) -> Batch | None:
         """The block's columns, where all is plain; None where Arrow is needed to read it, or to say what is wrong."""
+        if not self.plain:
+            return None
         raw, missing = np.frombuffer(block.data, np.uint8), [text.encode() for text in self.missing_values]
         mark, quote = ord(self.delimiter), ord(self.quote) if self.quote else None
-        found = _core.parse_fields(raw, mark, quote, self.plain, missing) if self.plain else None
+        found = _core.parse_fields(raw, mark, quote, self.plain, missing, self.known)
         if not found:
             return None
         self._tell_latin_1(block)
-        columns = {name: self._plain_column(each, block) for name, each in zip(self.names, found, strict=True)}
+        columns = {name: self._plain_column(name, own, block) for name, own in zip(self.names, found, strict=True)}
         return Batch(self.names, len(columns[self.names[0]]), columns, self.named, self.path)
 
-    def _plain_column(self, found: Any, block: Block) -> Column:
+    def _plain_column(self, name: str, found: Any, block: Block) -> Column:
         if isinstance(found, tuple):
-            texts = (decoded(bytes(block.data[start:end])) for start, end in found[1])
-            codes = regrouped(Codes(found[0], 0, []), [None if text in self.missing_values else text for text in texts])
-            return Coded(codes, categorical=False) if codes.values else Empty(len(found[0]))
+            known, low = self.words[name], len(self.missing_values)
+            words = [*known, *(decoded(bytes(block.data[start:end])) for start, end in found[1])]
+            codes = Codes(found[0], low, words)
+            if len({*self.missing_values, *words}) < low + len(words):  # two spellings in bytes may be one text
+                codes = regrouped(codes, [None if word in self.missing_values else word for word in words])
+            return Coded(codes, categorical=False, each="string")
         empty = found.dtype.kind == "f" and np.isnan(found[:1]).all() and np.isnan(found).all()
         return Empty(len(found)) if empty else Numbers(found)
 
