@@ -474,7 +474,7 @@ def test_many_equal_values_have_exactly_so_many_times_the_sum(value, kind):
     rows, sums = _core.count_moments(x, *rest)
     assert_sums(rows, expected[0][None])
     assert_sums(sums, expected[1][None])
-    assert _core.deviations(rows, sums, 1).tolist() == [[[0.0]]]
+    assert rows.deviations(sums, 1).tolist() == [[[0.0]]]
 
 
 def test_an_outlier_is_forgotten_exactly():
