@@ -23,6 +23,7 @@ MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most a
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES, LAST_PASSES = 2, 10
 MOST_ALIKE = 4096  # rows of which any two are compared
+STEPS_HELD = 40  # of the minimiser, which then needs fewer passes over the rows
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 
@@ -136,9 +137,8 @@ def _fitted(evidence: Evidence, start: Real | None) -> Fitted:
         start = np.concatenate([np.full(n, 0.7), np.zeros(k), [0.7]])
     bounds = [(0.0, None)] * n + [(None, None)] * k + [(0.0, None)]
     scale = 1e-4 * max(1.0, float(rows.weights.sum()) ** 0.5)
-    found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-7, "gtol": scale}
-    )
+    options = {"maxiter": 200, "maxcor": STEPS_HELD, "ftol": 1e-7, "gtol": scale}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return found.x[:n], found.x[n : n + k] + prior
 
 
