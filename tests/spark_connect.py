@@ -61,7 +61,7 @@ def refused(ask: Any, kind: type[BaseException], wanted: str) -> None:
 
 def progress_moves(session: Any) -> None:
     """Connect tells every two seconds how many tasks are done."""
-    table = session.createDataFrame(rows(60)[["grade", "colour", "label"]]).repartition(4)
+    table = session.createDataFrame(rows(60)[["grade", "colour", "label"]]).repartition(10)
     slow = table.mapInArrow(partial(slowly, 1.2), table.schema)
     schema = bb.count(rows(60)[["grade", "colour", "label"]], "label").schema
     with pytest.MonkeyPatch.context() as patch:

@@ -21,7 +21,7 @@ import pytest
 import banbury as bb
 from banbury import cli, errors, partitioned, progress
 from banbury.engines import counting, parcels, processes
-from banbury.files import from_bytes, to_bytes
+from banbury.files import FORMAT, from_bytes, to_bytes
 from banbury.selection.folds import Dealing, rounds
 from banbury.selection.groups import Groups
 from engine_rows import DieOnce, parts, rows, written
@@ -328,7 +328,7 @@ def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFra
 
 def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame) -> None:
     parcel = parcels.Counted((0,), 1, bb.count(frame.iloc[:9], "label")).packed()
-    older = [parcel[0].replace(b'"format": 3', b'"format": 2'), *parcel[1:]]
+    older = [parcel[0].replace(f'"format": {FORMAT}'.encode(), b'"format": 2'), *parcel[1:]]
     with pytest.raises(
         errors.EngineError, match=r"whose tallies have format 2, and this is Banbury .* pip install banbury=="
     ):

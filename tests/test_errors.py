@@ -383,7 +383,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "unknown format",
         lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
         errors.UnknownFormat,
-        ["format 999", "reads formats up to 3", "a newer one"],
+        ["format 999", "reads formats up to 4", "a newer one"],
     ),
     (
         "unwritable_folder",

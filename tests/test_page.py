@@ -126,8 +126,8 @@ def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: A
             tab.wait_for_selector("#task .shaded")
             label(tab, 12, wrong=3)
             counted(tab, again, 17)
+            has(tab, "#progress", "17 labelled, 23 to go. Right on")
             until(tab, lambda: tab.locator("#suspicious tbody tr").count() > 0)
-            assert tab.inner_text("#progress").startswith("17 labelled, 23 to go. Right on")
             moved = again.log.last
             tab.keyboard.press("c")
             has(tab, "#history", "moved")

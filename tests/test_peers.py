@@ -26,6 +26,7 @@ import banbury as bb
 import by_shape
 from banbury import NaiveBayesClassifier
 from banbury.distributions import Text
+from banbury.distributions.words import GrowingWords
 
 
 def peer(has_defect: Callable[[], bool]) -> None:
@@ -395,8 +396,9 @@ def test_10_an_update_learns_the_new_messages_only(messages, monkeypatch):
     texts, labels = messages
     clf = NaiveBayesClassifier().fit(texts[:-1], labels[:-1])
     seen = []
-    right = Text.texts
+    right, at_once = Text.texts, GrowingWords.count_texts
     monkeypatch.setattr(Text, "texts", lambda *given: seen.append(right(*given)) or seen[-1])
+    monkeypatch.setattr(GrowingWords, "count_texts", lambda *given: seen.append(given[1]) or at_once(*given))
     clf.partial_fit(texts[-1:], labels[-1:])
     assert seen == [texts[-1:]]
     assert clf.tally_ == bb.count(texts, target=labels)

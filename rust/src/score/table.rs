@@ -25,13 +25,12 @@ enum Rows<'a> {
     Looked {
         low: &'a [i64],
         lookups: Vec<&'a [u32]>,
+        /// The first row of a feature whose values have rows that follow each other, so that none needs to be looked up.
+        runs: Vec<Option<u32>>,
         outside: Vec<u32>,
     },
     /// By cuts: the first row of each feature, and its cells.
-    Cut {
-        starts: Vec<u32>,
-        finders: Vec<Finder>,
-    },
+    Cut { starts: Vec<u32>, finders: Vec<Finder> },
 }
 
 /// The index of the row that adds nothing.
@@ -69,7 +68,12 @@ impl<'a> Table<'a> {
             "outside must be -1 or a row of table",
         )?;
         let outside = outside.iter().map(|&row| u32::try_from(row).unwrap_or(NOTHING)).collect();
-        Ok(Table { columns, rows: Rows::Looked { low, lookups, outside }, table, n_classes })
+        let many = columns.rows().unwrap_or(0); // rows, beside which lookups are short
+        let runs = lookups
+            .iter()
+            .map(|lookup| if lookup.len() <= many { run(lookup) } else { None })
+            .collect();
+        Ok(Table { columns, rows: Rows::Looked { low, lookups, runs, outside }, table, n_classes })
     }
 
     /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
@@ -125,10 +129,14 @@ impl<'a> Table<'a> {
         for ((feature, block, column), tile) in columns {
             let tile = &mut tile[..rows.len()];
             match &self.rows {
-                Rows::Looked { low, lookups, outside } => each_whole!(block, view => {
+                Rows::Looked { low, lookups, runs, outside } => each_whole!(block, view => {
                     let mut room = None;
                     let column = rows.of(view, column, &mut room);
-                    look_up(column, low[feature], lookups[feature], outside[feature], tile)
+                    let (low, lookup, outside) = (low[feature], lookups[feature], outside[feature]);
+                    match runs[feature] {
+                        Some(first) => follow(column, low, lookup.len(), first, outside, tile),
+                        None => look_up(column, low, lookup, outside, tile),
+                    }
                 }, ()),
                 Rows::Cut { starts, finders } => {
                     let mut values = [0.0; READ];
@@ -218,4 +226,26 @@ fn look_up<T: Whole>(
         lookup.get(k).copied().unwrap_or(outside)
     };
     pair(out, column, |out, x| *out = find(x));
+}
+
+/// The first of rows that follow each other.
+fn run(lookup: &[u32]) -> Option<u32> {
+    let first = *lookup.first()?;
+    let last = first.checked_add(u32::try_from(lookup.len()).ok()?)?;
+    (last != NOTHING && lookup.iter().copied().eq(first..last)).then_some(first)
+}
+
+#[inline(always)]
+fn follow<T: Whole>(
+    column: ArrayView1<T>,
+    low: i64,
+    n: usize,
+    first: u32,
+    outside: u32,
+    out: &mut [u32],
+) {
+    pair(out, column, |out, x| {
+        let k = x.above(low);
+        *out = if k < n as u64 { first.wrapping_add(k as u32) } else { outside };
+    });
 }
