@@ -16,7 +16,7 @@ from banbury.distributions.keys import names_of, scalars
 from banbury.files import contents
 from banbury.files.checking import Arrays, check, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import EVERY, NetworkCounts, Parents, check_size, keys_at, scopes_of, tables_of
+from banbury.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import CLOSE, check_shares
 from banbury.networks.variables import Variable, intervals
@@ -129,7 +129,7 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
         check_size(variables, v, above)
     places, rest = arrays[PLACES], {name: array for name, array in arrays.items() if name != PLACES}
     check(places.dtype == np.int64 and places.ndim == 1 and (np.diff(places) > 0).all(), "places are not in order")
-    most = sum(prod(variables[v].size for v in scope) for scope in scopes_of(parents))
+    most = sum(prod(map(len, axes)) for axes in axes_of(variables, parents))
     check(not len(places) or 0 <= places[0] <= places[-1] < most, "a place is in none of the tables")
     keys = keys_at(places.copy(), variables, parents)
     try:

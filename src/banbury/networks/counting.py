@@ -20,7 +20,7 @@ from banbury.networks.variables import Variable, coded
 from banbury.readers import Batch, Codes, Source
 from banbury.renamed import old_class
 from banbury.schema import Schema
-from banbury.sums import Combinations, Counts, as_index, cells_of, in_order
+from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order
 from banbury.table import Labels, Table
 from banbury.tally import Tally, count_rows
 
@@ -39,9 +39,14 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
     return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
 
 
+def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
+    """Of each table the keys of its variables."""
+    return [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
+
+
 def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
     """The keys of each table, from where they stand among all combinations, one table after the other."""
-    axes = [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
+    axes = axes_of(variables, parents)
     starts = np.cumsum([0, *(prod(map(len, own)) for own in axes)])
     parts = np.split(places, np.searchsorted(places, starts[1:-1]))
     return [Combinations(own, part - start) for own, part, start in zip(axes, parts, starts.tolist(), strict=False)]
@@ -134,8 +139,7 @@ class NetworkCounts:
     def places(self) -> Int:
         """Where the keys stand among all combinations, one table after the other."""
         found, start = [], 0
-        for scope, keys in zip(scopes_of(self.parents), self.tally.sums[0].keys, strict=True):
-            axes = tuple(self.variables[v].keys for v in scope)
+        for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
             found.append(start + cells_of(keys, axes))
             start += prod(map(len, axes))
         return np.concatenate(found)
