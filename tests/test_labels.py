@@ -243,14 +243,14 @@ def test_the_kernel_is_a_dense_product() -> None:
     dense = rng.random((7, 5)) * (rng.random((7, 5)) < 0.4)
     counts = sparse.csr_matrix(rng.integers(0, 3, (600, 7)) * (rng.random((600, 7)) < 0.5))
     index, base, slopes = sparse.csr_matrix(dense), rng.normal(size=7), rng.normal(size=5)
-    bags = counts.indptr.astype(np.int64), counts.indices.astype(np.uint32), 7
     parts = index.indptr.astype(np.int64), index.indices.astype(np.uint32), index.data, base
-    values = counts.data.astype(np.float32)
+    values, hashes = counts.data.astype(np.float32), np.zeros(600, dtype=np.uint64)
+    bags = _core.Bags(counts.indptr.astype(np.int64), counts.indices.astype(np.uint32), values, hashes, 7)
     want = counts @ dense + (counts @ base)[:, None] + np.outer(counts.sum(axis=1), slopes)
     for threads in (1, 2):
-        assert_allclose(_core.score_labels(bags, values, parts, slopes, threads), want, atol=1e-9)
+        assert_allclose(bags.label_scores(values, parts, slopes, threads), want, atol=1e-9)
     with pytest.raises(ValueError, match="labels must be below"):
-        _core.score_labels(bags, values, (parts[0], parts[1] + 9, parts[2], base), slopes, 1)
+        bags.label_scores(values, (parts[0], parts[1] + 9, parts[2], base), slopes, 1)
 
 
 def test_a_label_of_all_rows_and_one_of_none() -> None:

@@ -9,7 +9,7 @@ Every sum is a whole number and comes back in ``Integers``. One thread and eight
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,84 +265,69 @@ class Trees:
 def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDArray[np.uint16]:
     """How many of its column's cuts are not above each number, (n, F); one more than there can be where it is missing."""
 
-Lookups = tuple[NDArray[np.uint32], Int, Int, list[NDArray[np.uint32]], list[NDArray[np.uint32]], Int]
-
 def count_cells(
     codes: NDArray[np.uint32], sizes: Int, labels: Codes, weights: Real, n_classes: int, threads: int
 ) -> Real:
     """What rows of each class weigh in the cells of all columns, (cells, C); a code that is the number of cells is in none."""
 
-def weighed_scores(
-    lookups: Lookups, table: Real, weights: Real, intercepts: Real, own: Codes | None, threads: int
-) -> Real:
-    """intercepts + Σ weight · what a term's cell says, (n, C).
+Group = tuple[int, NDArray[np.uint32], int, NDArray[np.uint32], Sequence[int]]
 
-    ``lookups``: the cells of rows (n, columns), and of each column or pair the column, another or -1, the cell of each code of
-    the one on every level, what a code of the other adds to it, and the number of cells of each level, which is a term.
-    ``table`` has the cells of all terms, a number for each class; with ``own``, the class of each row, a number for each class
-    the row may have, and each class.
+class Terms:
+    """Where rows find their cells: a term for each level of each column and pair.
+
+    Of each: the column, the cell of its codes on every level, (codes, levels), another column or -1, what its codes add to the
+    cell, and the number of cells of each level. Rows are the codes of their columns, (n, columns).
     """
 
-def evidence_of_rows(
-    lookups: Lookups, table: Real, n_classes: int, own: Codes, given: int, threads: int
-) -> NDArray[np.float32]:
-    """What each term says of each row beyond the last class, (n, C - 1, terms + given); the last ``given`` are left at 0."""
+    groups: list[Group]
+    columns: list[tuple[int, int]]
+    n_cells: int
+    def __init__(self, groups: Sequence[Group]) -> None: ...
+    def __len__(self) -> int: ...
+    def scores(
+        self,
+        codes: NDArray[np.uint32],
+        table: Real,
+        weights: Real,
+        intercepts: Real,
+        own: Codes | None,
+        threads: int,
+    ) -> Real:
+        """intercepts + Σ weight · what a term's cell says, (n, C).
+
+        ``table`` has the cells of all terms, a number for each class; with ``own``, the class of each row, a number for each
+        class the row may have, and each class.
+        """
+
+    def evidence(
+        self, codes: NDArray[np.uint32], table: Real, n_classes: int, own: Codes, given: int, threads: int
+    ) -> NDArray[np.float32]:
+        """What each term says of each row beyond the last class, (n, C - 1, terms + given); the last ``given`` are left at 0."""
+
+    def correct(self, codes: NDArray[np.uint32], rows: Corrected, mu: Real, table: Real) -> None:
+        """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place.
+
+        ``rows``: labels, C times weights, offsets, the order of each pass, and the mean change of μ at which passes end.
+        """
+
+    def alike(self, codes: NDArray[np.uint32], threads: int) -> Real:
+        """Σ s² over the terms of which two rows share the cell, (n, n)."""
+
+    def spread(self, codes: NDArray[np.uint32], surprise: Real) -> Real:
+        """Corrections, (cells of all, C), by what rows surprised by, C (y − μ), (n, C)."""
+
+    def folded(self, table: Real) -> list[Real]:
+        """The numbers of all levels, (cells of all, C), summed up for the cells of each column's, or pair's, last level."""
 
 def weighed_slope(
     evidence: NDArray[np.float32], weights: Real, intercepts: Real, labels: Codes, row_weights: Real, threads: int
 ) -> tuple[float, Real]:
-    """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``evidence_of_rows`` has it."""
+    """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``Terms.evidence`` has it."""
 
 Corrected = tuple[Codes, Real, Real, Sequence[NDArray[np.uint32]], float]
 
-def correct(lookups: Lookups, variances: Real, rows: Corrected, mu: Real, table: Real) -> None:
-    """Passes of dual coordinate ascent that improve μ, (n, C), and ``table``, (cells of all, C), in place.
-
-    ``rows``: labels, C times weights, offsets, the order of each pass, and the mean change of μ at which passes end.
-    """
-
-def alike_rows(lookups: Lookups, variances: Real, threads: int) -> Real:
-    """Σ s² over the terms of which two rows share the cell, (n, n)."""
-
 def correct_alike(alike: Real, rows: Corrected, mu: Real) -> None:
-    """The same by what rows have in common, (n, n); it improves μ."""
-
-def folded(lookups: Lookups, table: Real) -> Real:
-    """The numbers of all levels, (cells of all, C), summed up for the cells of each column's, or pair's, last level."""
-
-def spread(lookups: Lookups, variances: Real, surprise: Real) -> Real:
-    """Corrections, (cells of all, C), by what rows surprised by, C (y − μ), (n, C)."""
-
-Bags = tuple[Int, NDArray[np.uint32], int]
-
-def ranked_bags(
-    bags: tuple[Int, Codes, Codes], ranks: NDArray[np.uint32], threads: int
-) -> tuple[Int, NDArray[np.uint32], Codes, NDArray[np.uint64]]:
-    """Bags of ids, as ``Words.bags`` gives them, by the ranks of ids: offsets, ranks in order, times, and a hash of each text.
-
-    A word of rank 2**32 - 1 is left out.
-    """
-
-def count_bags(bags: Bags, labels: LabelSets, weights: Real, n_classes: int) -> Real:
-    """The weight of texts that have each word, by class (W, C). ``bags``: offsets, words, and how many words there are."""
-
-def values_of_bags(
-    bags: Bags, times: NDArray[np.float32] | None, scale: NDArray[np.float32], threads: int
-) -> NDArray[np.float32]:
-    """What each word counts in its text: its scale, times the root of times if given; squares of a text sum to 1, or to 0."""
-
-def score_bags(bags: Bags, values: NDArray[np.float32], table: NDArray[np.float32], threads: int) -> Real:
-    """Σ value · row of the word, (n, C)."""
-
-def left_out_bags(
-    bags: Bags,
-    values: NDArray[np.float32],
-    labels: LabelSets,
-    others: NDArray[np.float32],
-    own: NDArray[np.float32],
-    threads: int,
-) -> Real:
-    """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in those."""
+    """``Terms.correct`` by what rows have in common, (n, n); it improves μ."""
 
 def tempered(
     scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float
@@ -354,45 +339,87 @@ def tempered(
 
 CorrectedTexts = tuple[Real, Real, float, NDArray[np.float32]]
 
-def correct_bags(
-    bags: Bags,
-    values: NDArray[np.float32],
-    rows: CorrectedTexts,
-    order: NDArray[np.uint32],
-    mu: NDArray[np.float32],
-    table: NDArray[np.float32],
-) -> float:
-    """A pass of ``correct`` over texts, and the mean change of μ. ``rows``: C times weights, offsets, what all texts have in
-    common counts in each, and Σ variance · value² of each text, (n, C).
+class Bags:
+    """Texts: text i has the words ``offsets[i]`` to ``offsets[i + 1]``, each so many times; ``hashes`` are of all that it has."""
 
-    ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
-    """
+    offsets: Int
+    words: NDArray[np.uint32]
+    times: NDArray[np.float32]
+    hashes: NDArray[np.uint64]
+    n_words: int
+    def __new__(
+        cls,
+        offsets: Int,
+        words: NDArray[np.uint32],
+        times: NDArray[np.float32],
+        hashes: NDArray[np.uint64],
+        n_words: int,
+    ) -> Self: ...
+    @staticmethod
+    def ranked(
+        offsets: Int, ids: Codes, times: Codes, ranks: NDArray[np.uint32], threads: int
+    ) -> tuple[Int, NDArray[np.uint32], Codes, NDArray[np.uint64]]:
+        """Bags of ids, as ``Words.bags`` gives them, by the ranks of ids: offsets, ranks in order, times, and a hash of each
+        text. A word of rank 2**32 - 1 is left out."""
 
-def correct_labels(
-    bags: Bags,
-    values: NDArray[np.float32],
-    rows: CorrectedTexts,
-    order: NDArray[np.uint32],
-    mu: NDArray[np.float32],
-    table: NDArray[np.float32],
-    threads: int,
-) -> float:
-    """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
+    def count(self, labels: LabelSets, weights: Real, n_classes: int) -> Real:
+        """The weight of texts that have each word, by class (W, C)."""
 
-    Of ``rows`` offsets and Σ, and ``mu``, are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
-    """
+    def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
+        """What each word counts in its text: its scale, times the root of times if ``often``; squares of a text sum to 1 or 0."""
 
-def score_labels(
-    bags: Bags,
-    values: NDArray[np.float32],
-    index: tuple[Int, NDArray[np.uint32], Real, Real],
-    slopes: Real,
-    threads: int,
-) -> Real:
-    """Σ value · (what the word says of a label + the label's slope), (n, labels), by the pairs that occur.
+    def scores(self, values: NDArray[np.float32], table: NDArray[np.float32], threads: int) -> Real:
+        """Σ value · row of the word, (n, C)."""
 
-    ``index``: where each word's pairs begin, their labels, what they say, and what each word says of all labels.
-    """
+    def left_out(
+        self,
+        values: NDArray[np.float32],
+        labels: LabelSets,
+        others: NDArray[np.float32],
+        own: NDArray[np.float32],
+        threads: int,
+    ) -> Real:
+        """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in those."""
+
+    def correct(
+        self,
+        values: NDArray[np.float32],
+        rows: CorrectedTexts,
+        order: NDArray[np.uint32],
+        mu: NDArray[np.float32],
+        table: NDArray[np.float32],
+    ) -> float:
+        """A pass of ``Terms.correct`` over texts, and the mean change of μ. ``rows``: C times weights, offsets, what all texts
+        have in common counts in each, and Σ variance · value² of each text, (n, C).
+
+        ``table`` is (W + 1, 2 C), corrections and variances of words; the last row is of no word, but of all texts.
+        """
+
+    def correct_labels(
+        self,
+        values: NDArray[np.float32],
+        rows: CorrectedTexts,
+        order: NDArray[np.uint32],
+        mu: NDArray[np.float32],
+        table: NDArray[np.float32],
+        threads: int,
+    ) -> float:
+        """The same of labels, each a yes or no of its own, in lanes of 8, 16 or 32, which threads work on side by side.
+
+        Of ``rows`` offsets and Σ, and ``mu``, are (lanes, n, labels), ``table`` is (lanes, W + 1, 2, labels).
+        """
+
+    def label_scores(
+        self,
+        values: NDArray[np.float32],
+        index: tuple[Int, NDArray[np.uint32], Real, Real],
+        slopes: Real,
+        threads: int,
+    ) -> Real:
+        """Σ value · (what the word says of a label + the label's slope), (n, labels), by the pairs that occur.
+
+        ``index``: where each word's pairs begin, their labels, what they say, and what each word says of all labels.
+        """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
 

@@ -6,6 +6,7 @@
 #![allow(clippy::too_many_arguments)]
 
 mod arrays;
+mod bags;
 mod count;
 mod encode;
 mod integers;
@@ -66,6 +67,8 @@ mod _core {
     #[pymodule_export]
     use super::BadValue;
     #[pymodule_export]
+    use super::bags::Bags;
+    #[pymodule_export]
     use super::count::{
         bins_of, by_class, count_classes, count_codes, count_flags, count_moments, count_products,
         deal, has_twins, not_counts, one_less, shifted, span,
@@ -85,10 +88,8 @@ mod _core {
     use super::trees::{Trees, cuts_of};
     #[pymodule_export]
     use super::weighing::{
-        alike_rows, correct, correct_alike, correct_bags, correct_labels, count_bags, count_cells,
-        count_leading, evidence_of_rows, folded, left_out_bags, pair_gains, pair_tables,
-        ranked_bags, score_bags, score_labels, spread, steps_of, tempered, values_of_bags,
-        weighed_scores, weighed_slope,
+        Terms, correct_alike, count_cells, count_leading, pair_gains, pair_tables, steps_of,
+        tempered, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::{Rough, Weights};

@@ -15,8 +15,8 @@ pub struct CellTables<'a> {
 
 impl<'a> CellTables<'a> {
     pub fn new(lookups: Lookups<'a>, table: &'a [f64], n_classes: usize) -> Result<Self, Error> {
-        demand(table.len() == lookups.size() * n_classes, "the table must have all cells")?;
-        demand(lookups.terms() == lookups.groups(), "scores have no levels")?;
+        demand(table.len() == lookups.terms.size() * n_classes, "the table must have all cells")?;
+        demand(lookups.terms.len() == lookups.terms.groups().len(), "scores have no levels")?;
         Ok(CellTables { lookups, table, n_classes })
     }
 

@@ -121,7 +121,7 @@ impl<'a> Part<'a> {
 
     fn features(&self) -> usize {
         match self {
-            Part::Cells(part) => part.lookups.terms(),
+            Part::Cells(part) => part.lookups.terms.len(),
             other => other.columns().map_or(1, Columns::features),
         }
     }

@@ -14,12 +14,11 @@ const ROWS: usize = 16;
 const BYTES: usize = 128;
 
 /// Σ s² over the terms of which two rows share the cell, `[row][row]`.
-pub fn alike(lookups: &Lookups, variances: &[f64], threads: usize) -> Result<Vec<f64>, Error> {
-    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
-    let n = lookups.rows();
+pub fn alike(lookups: &Lookups, threads: usize) -> Result<Vec<f64>, Error> {
+    let (n, variances, starts) = (lookups.rows(), lookups.terms.variances(), &lookups.terms.starts);
     let mut out = vec![0.0; n * n];
-    let mut order: Vec<usize> = (0..lookups.terms()).collect();
-    let narrow = |&t: &usize| lookups.starts[t + 1] - lookups.starts[t] <= 256;
+    let mut order: Vec<usize> = (0..variances.len()).collect();
+    let narrow = |&t: &usize| starts[t + 1] - starts[t] <= 256;
     order.sort_by(|a, b| {
         (narrow(b), variances[*b]).partial_cmp(&(narrow(a), variances[*a])).unwrap_or(a.cmp(b))
     });
@@ -50,7 +49,7 @@ fn add<T: Copy + Default + Eq + Send + Sync>(
 ) -> Result<(), Error> {
     let (n, width) = (lookups.rows(), terms.len());
     let mut codes = vec![T::default(); n * width];
-    let found: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.term(term)).collect();
+    let found: Vec<(&Group, usize)> = terms.iter().map(|&term| lookups.terms.term(term)).collect();
     threads::try_pieces(threads, &mut codes, ROWS * width, |piece, codes| {
         for (row, codes) in (piece * ROWS..).zip(codes.chunks_exact_mut(width)) {
             let cells = lookups.cells.row(row);
@@ -135,14 +134,13 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// What rows surprised by, `[row][class]`, added to their cells: s² Σ surprise, `[cell][class]`.
-pub fn spread(lookups: &Lookups, variances: &[f64], surprise: &[f64]) -> Result<Vec<f64>, Error> {
-    let n = lookups.rows();
-    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
+pub fn spread(lookups: &Lookups, surprise: &[f64]) -> Result<Vec<f64>, Error> {
+    let (n, variances) = (lookups.rows(), lookups.terms.variances());
     demand(n > 0 && surprise.len().is_multiple_of(n), "each row must have classes")?;
     let k = surprise.len() / n;
-    let mut table = vec![0.0; lookups.size() * k];
+    let mut table = vec![0.0; lookups.terms.size() * k];
     for (row, own) in surprise.chunks_exact(k.max(1)).enumerate() {
-        lookups.each(0..lookups.groups.len(), row, |term, cell| {
+        lookups.each(0..lookups.terms.groups.len(), row, |term, cell| {
             let deltas = table[cell * k..(cell + 1) * k].iter_mut().zip(own);
             deltas.for_each(|(delta, own)| *delta += variances[term] * own);
         });
@@ -152,8 +150,7 @@ pub fn spread(lookups: &Lookups, variances: &[f64], surprise: &[f64]) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cells;
-    use super::super::ascent;
+    use super::super::{Cells, Terms, ascent};
     use super::*;
 
     /// Passes by cells and by rows come to the same corrections, of two classes and of three.
@@ -162,15 +159,15 @@ mod tests {
         let (n, width, sizes) = (37, 3, [3, 400, 5]);
         let codes: Vec<u32> =
             (0..n * width).map(|i| (i * i * 7 + i / 3) as u32 % sizes[i % width]).collect();
-        let maps: Vec<Vec<u32>> = sizes.iter().map(|&size| (0..size).collect()).collect();
-        let halves: Vec<u32> = (0..sizes[1]).flat_map(|code| [code / 30, code]).collect();
+        let halves = (0..sizes[1]).flat_map(|code| [code / 30, code]).collect();
         let group = |(column, first, levels)| Group { column, levels, first, other: None };
-        let groups = [(0, &maps[0][..], 1), (1, &halves, 2), (2, &maps[2], 1)].map(group);
-        let cells = Cells::new(&codes, width).unwrap();
-        let lookups = Lookups::new(cells, groups.to_vec(), &[3, 14, 400, 5]).unwrap();
+        let groups = [(0, (0..3).collect(), 1), (1, halves, 2), (2, (0..5).collect(), 1)];
+        let terms = Terms::new(groups.map(group).to_vec(), &[3, 14, 400, 5]).unwrap();
+        let lookups = terms.of(Cells::new(&codes, width).unwrap()).unwrap();
         let variances = [1.0, 0.5, 0.5, 1.0];
-        let common = alike(&lookups, &variances, 1).unwrap();
-        assert_eq!(common, alike(&lookups, &variances, 3).unwrap());
+        assert_eq!(terms.variances(), variances);
+        let common = alike(&lookups, 1).unwrap();
+        assert_eq!(common, alike(&lookups, 3).unwrap());
         for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
             let mut cells = [[0; 4]; 2];
             lookups.find(i, &mut cells[0]);
@@ -187,23 +184,20 @@ mod tests {
                 Task { labels: &labels, strengths: &strengths, offsets: &offsets, classes: k };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
-            let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.size() * k]);
+            let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);
             let order: Vec<u32> = (0..n as u32).rev().collect();
             for _ in 0..3 {
                 let one = ascend(&common, &task, &order, &mut mu).unwrap();
-                let two =
-                    ascent::ascend(&lookups, &variances, &task, &order, &mut other, &mut table);
-                let two = two.unwrap();
+                let two = ascent::ascend(&lookups, &task, &order, &mut other, &mut table).unwrap();
                 assert!((one - two).abs() < 1e-9);
             }
             assert!(mu.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-9));
             let surprise: Vec<f64> =
                 (0..n * k).map(|i| strengths[i / k] * (truth(i) - mu[i])).collect();
-            let found = spread(&lookups, &variances, &surprise).unwrap();
+            let found = spread(&lookups, &surprise).unwrap();
             assert!(found.iter().zip(&table).all(|(a, b)| (a - b).abs() < 1e-9));
             assert!(ascend(&common[1..], &task, &order, &mut mu).is_err());
         }
-        assert!(alike(&lookups, &variances[1..], 1).is_err());
-        assert!(spread(&lookups, &variances, &[1.0]).is_err());
+        assert!(spread(&lookups, &[1.0]).is_err());
     }
 }

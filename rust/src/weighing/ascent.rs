@@ -39,10 +39,8 @@ impl Task<'_> {
 }
 
 /// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
-/// `variances` has how much a cell of each term may vary, s².
 pub fn ascend(
     lookups: &Lookups,
-    variances: &[f64],
     task: &Task,
     order: &[u32],
     mu: &mut [f64],
@@ -50,15 +48,14 @@ pub fn ascend(
 ) -> Result<f64, Error> {
     task.check(order, mu)?;
     demand(task.labels.len() == lookups.rows(), "each row must have a label")?;
-    demand(variances.len() == lookups.terms(), "each term must have a variance")?;
-    demand(table.len() == lookups.size() * task.classes, "the table must have all cells")?;
+    demand(table.len() == lookups.terms.size() * task.classes, "the table must have all cells")?;
     let (visits, k) = (Visits::new(task, mu), task.classes);
     if k != 2 {
-        return Ok(wide!(pass(lookups, variances, visits, order, table, k)));
+        return Ok(wide!(pass(lookups, visits, order, table, k)));
     }
     let (pairs, _) = table.as_chunks_mut::<2>();
     let mut deltas: Vec<f64> = pairs.iter().map(|pair| pair[0]).collect();
-    let change = pass(lookups, variances, visits, order, &mut deltas, 1);
+    let change = pass(lookups, visits, order, &mut deltas, 1);
     pairs.iter_mut().zip(deltas).for_each(|(pair, delta)| *pair = [delta, -delta]);
     Ok(change)
 }
@@ -67,13 +64,13 @@ pub fn ascend(
 #[inline(always)]
 fn pass(
     lookups: &Lookups,
-    variances: &[f64],
     mut visits: Visits,
     order: &[u32],
     deltas: &mut [f64],
     classes: usize,
 ) -> f64 {
-    let (mut cells, mut next) = (vec![0; lookups.terms()], vec![0; lookups.terms()]);
+    let (mut cells, mut next) = (vec![0; lookups.terms.len()], vec![0; lookups.terms.len()]);
+    let variances = lookups.terms.variances();
     // A row has one cell of each term, so that what its cells may vary is the same for all rows.
     let (mut sums, variance) = (vec![0.0; classes], variances.iter().sum::<f64>());
     let mut rows = visits.task.visited(order).peekable();
@@ -91,7 +88,7 @@ fn pass(
             lookups.find(after, &mut next);
         }
         let steps = visits.solve(row, &sums, variance);
-        for (&cell, &variance) in cells.iter().zip(variances) {
+        for (&cell, &variance) in cells.iter().zip(&variances) {
             let deltas = &mut deltas[cell as usize * classes..(cell as usize + 1) * classes];
             deltas.iter_mut().zip(steps).for_each(|(delta, step)| *delta += variance * step);
         }
@@ -296,7 +293,7 @@ pub(super) fn yes_no<const B: usize>(own: &Lane<B>, goal: &Lane<B>) -> Lane<B> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cells, Group};
+    use super::super::{Cells, Group, Terms};
     use super::*;
 
     fn slow(z: &[f64], a: f64, old: &[f64]) -> Vec<f64> {
@@ -360,20 +357,16 @@ mod tests {
     #[test]
     fn passes_come_to_rest_where_the_loss_is_least() {
         let codes = [0, 1, 0, 1, 1, 0];
-        let map = [0, 1];
-        let lookups = Lookups::new(
-            Cells::new(&codes, 1).unwrap(),
-            vec![Group { column: 0, levels: 1, first: &map, other: None }],
-            &[2],
-        )
-        .unwrap();
+        let group = Group { column: 0, levels: 1, first: vec![0, 1], other: None };
+        let terms = Terms::new(vec![group], &[2]).unwrap();
+        let lookups = terms.of(Cells::new(&codes, 1).unwrap()).unwrap();
         let labels = [0, 1, 1, 1, 0, 0];
         let task = Task { labels: &labels, strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
         let mut mu: Vec<f64> =
             labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
         let mut table = vec![0.0; 4];
         for _ in 0..200 {
-            ascend(&lookups, &[1.0], &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
+            ascend(&lookups, &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
         }
         // Cell 0 has rows of classes 0, 1, 0: Δ = C Σ (y − μ), μ = softmax(Δ).
         let p = 1.0 / (1.0 + (table[1] - table[0]).exp());

@@ -94,28 +94,29 @@ impl<'a> Cells<'a> {
 }
 
 /// Where rows find their cells in one column, or in a pair of them: a term for each level of its tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Group<'a> {
+#[derive(Clone, Debug)]
+pub struct Group {
     pub column: usize,
     pub levels: usize,
     /// `[code][level]`.
-    pub first: &'a [u32],
+    pub first: Vec<u32>,
     /// Another column, and what its codes add.
-    pub other: Option<(usize, &'a [u32])>,
+    pub other: Option<(usize, Vec<u32>)>,
 }
 
-impl Group<'_> {
+impl Group {
     /// The cell of one level, among those of the level.
     #[inline(always)]
     fn cell(&self, level: usize, codes: &[u32]) -> u32 {
         let of = |map: &[u32], column: usize| map[codes[column] as usize * self.levels + level];
-        of(self.first, self.column) + self.other.map_or(0, |(column, second)| of(second, column))
+        let other = self.other.as_ref().map_or(0, |(column, second)| of(second, *column));
+        of(&self.first, self.column) + other
     }
 
     /// The cells of codes, or pairs of them, that differ on the last level.
     fn different(&self) -> Vec<(&[u32], Option<&[u32]>)> {
-        let firsts = of_last(self.first, self.levels);
-        match self.other {
+        let firsts = of_last(&self.first, self.levels);
+        match &self.other {
             None => firsts.into_iter().map(|first| (first, None)).collect(),
             Some((_, map)) => {
                 let seconds = of_last(map, self.levels);
@@ -129,10 +130,10 @@ impl Group<'_> {
     #[inline(always)]
     fn each(&self, codes: &[u32], mut f: impl FnMut(usize, u32)) {
         let of = |map: &[u32], column: usize| codes[column] as usize * self.levels..map.len();
-        let first = &self.first[of(self.first, self.column)][..self.levels];
-        match self.other {
+        let first = &self.first[of(&self.first, self.column)][..self.levels];
+        match &self.other {
             Some((column, second)) => {
-                let second = &second[of(second, column)][..self.levels];
+                let second = &second[of(second, *column)][..self.levels];
                 (0..self.levels).for_each(|level| f(level, first[level] + second[level]));
             }
             None => (0..self.levels).for_each(|level| f(level, first[level])),
@@ -140,34 +141,27 @@ impl Group<'_> {
     }
 }
 
-/// Rows and terms that fit them: every cell of a term is one of its table.
-#[derive(Debug)]
-pub struct Lookups<'a> {
-    cells: Cells<'a>,
-    groups: Vec<Group<'a>>,
+/// Columns and pairs, of which every cell is one of its term's table.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    groups: Vec<Group>,
     /// The first term of each group, then their number.
     firsts: Vec<usize>,
     /// The first cell of each term among those of all, then their number.
     starts: Vec<usize>,
 }
 
-impl<'a> Lookups<'a> {
-    pub fn new(cells: Cells<'a>, groups: Vec<Group<'a>>, sizes: &[i64]) -> Result<Self, Error> {
-        let known = cells.sizes();
-        let covers = |levels: usize, column: usize, map: &[u32]| {
-            column < cells.width && map.len() / levels >= known[column]
-        };
+impl Terms {
+    /// `sizes` are the cells of every term.
+    pub fn new(groups: Vec<Group>, sizes: &[i64]) -> Result<Self, Error> {
         let (mut firsts, mut starts) = (vec![0], vec![0]);
         for group in &groups {
             let (levels, from) = (group.levels, starts.len() - 1);
             demand(levels > 0 && from + levels <= sizes.len(), "each term must have a size")?;
-            let mut fits = covers(levels, group.column, group.first);
-            let mut last = highest(group.first, levels);
-            if let Some((column, map)) = group.other {
-                fits &= covers(levels, column, map);
+            let mut last = highest(&group.first, levels);
+            if let Some((_, map)) = &group.other {
                 last.iter_mut().zip(highest(map, levels)).for_each(|(last, more)| *last += more);
             }
-            demand(fits, "a term must have a cell for every code of its columns")?;
             for (&size, &last) in sizes[from..].iter().zip(&last) {
                 demand(size > 0 && last < size as usize, "a term's cells must be below its size")?;
                 starts.push(starts[starts.len() - 1] + size as usize);
@@ -176,39 +170,100 @@ impl<'a> Lookups<'a> {
         }
         demand(starts.len() - 1 == sizes.len(), "sizes must have one entry per term")?;
         demand(u32::try_from(starts[sizes.len()]).is_ok(), "there are too many cells")?;
-        Ok(Lookups { cells, groups, firsts, starts })
+        Ok(Terms { groups, firsts, starts })
     }
 
-    pub fn rows(&self) -> usize {
-        self.cells.rows()
-    }
-
-    pub fn terms(&self) -> usize {
-        self.starts.len() - 1
+    /// The terms of these rows.
+    pub fn of<'a>(&'a self, cells: Cells<'a>) -> Result<Lookups<'a>, Error> {
+        let known = cells.sizes();
+        let covers = |levels: usize, column: usize, map: &[u32]| {
+            column < cells.width && map.len() / levels >= known[column]
+        };
+        let fits = self.groups.iter().all(|Group { column, levels, first, other }| {
+            covers(*levels, *column, first)
+                && other.as_ref().is_none_or(|(column, map)| covers(*levels, *column, map))
+        });
+        demand(fits, "a term must have a cell for every code of its columns")?;
+        Ok(Lookups { cells, terms: self })
     }
 
     /// Columns and pairs.
-    pub fn groups(&self) -> usize {
-        self.groups.len()
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The cells of all terms.
     pub fn size(&self) -> usize {
-        self.starts[self.terms()]
+        self.starts[self.len()]
+    }
+
+    /// How many cells each term of a group has.
+    pub fn sizes(&self, group: usize) -> Vec<usize> {
+        let starts = &self.starts[self.firsts[group]..=self.firsts[group + 1]];
+        starts.windows(2).map(|ends| ends[1] - ends[0]).collect()
+    }
+
+    /// How much a cell of each term may vary, s²: all levels of a group together as much as one.
+    pub fn variances(&self) -> Vec<f64> {
+        let each = self.groups.iter().map(|group| vec![1.0 / group.levels as f64; group.levels]);
+        each.flatten().collect()
     }
 
     /// The group of a term, and its level there.
-    fn term(&self, term: usize) -> (&Group<'a>, usize) {
+    fn term(&self, term: usize) -> (&Group, usize) {
         let group = self.firsts.partition_point(|&first| first <= term) - 1;
         (&self.groups[group], term - self.firsts[group])
+    }
+
+    /// The numbers of all levels, `[cell][class]`, summed up for every cell of each group's last level.
+    pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<Vec<f64>>, Error> {
+        demand(table.len() == self.size() * classes, "the table must have all cells")?;
+        let each = self.groups.iter().zip(self.firsts.windows(2)).map(|(group, terms)| {
+            let (last, term) = (group.levels - 1, terms[0]);
+            let size = self.starts[terms[1]] - self.starts[terms[1] - 1];
+            let mut out = vec![0.0; size * classes];
+            for (first, second) in group.different() {
+                let cell =
+                    |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
+                let out = &mut out[cell(last) * classes..(cell(last) + 1) * classes];
+                for level in 0..=last {
+                    let from = (self.starts[term + level] + cell(level)) * classes;
+                    let own = &table[from..from + classes];
+                    out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+            out
+        });
+        Ok(each.collect())
+    }
+}
+
+/// Rows and terms that have a cell for each of their codes.
+#[derive(Debug)]
+pub struct Lookups<'a> {
+    cells: Cells<'a>,
+    pub terms: &'a Terms,
+}
+
+impl Lookups<'_> {
+    pub fn rows(&self) -> usize {
+        self.cells.rows()
     }
 
     /// Calls `f` with each term of some groups, and a row's cell among those of all.
     #[inline(always)]
     pub fn each(&self, groups: Range<usize>, row: usize, mut f: impl FnMut(usize, usize)) {
-        let codes = self.cells.row(row);
-        for (group, &first) in self.groups[groups.clone()].iter().zip(&self.firsts[groups]) {
-            let starts = &self.starts[first..first + group.levels];
+        let (codes, terms) = (self.cells.row(row), self.terms);
+        for (group, &first) in terms.groups[groups.clone()].iter().zip(&terms.firsts[groups]) {
+            let starts = &terms.starts[first..first + group.levels];
             group.each(codes, |level, cell| f(first + level, starts[level] + cell as usize));
         }
     }
@@ -221,18 +276,19 @@ impl<'a> Lookups<'a> {
         rows: impl Iterator<Item = usize>,
         mut f: impl FnMut(usize, usize),
     ) {
-        let (start, group) = (self.starts[self.firsts[group]], &self.groups[group]);
+        let (start, group) =
+            (self.terms.starts[self.terms.firsts[group]], &self.terms.groups[group]);
         let find = |map: &[u32], codes: &[u32], column: usize| {
             map[codes[column] as usize * group.levels] as usize
         };
         let cells = rows.map(|row| self.cells.row(row)).enumerate();
-        match group.other {
+        match &group.other {
             None => cells.for_each(|(at, codes)| {
-                f(at, start + find(group.first, codes, group.column));
+                f(at, start + find(&group.first, codes, group.column));
             }),
             Some((other, second)) => cells.for_each(|(at, codes)| {
-                let first = find(group.first, codes, group.column);
-                f(at, start + first + find(second, codes, other));
+                let first = find(&group.first, codes, group.column);
+                f(at, start + first + find(second, codes, *other));
             }),
         }
     }
@@ -240,33 +296,8 @@ impl<'a> Lookups<'a> {
     /// A row's cell of every term.
     #[inline(always)]
     fn find(&self, row: usize, out: &mut [u32]) {
-        let out = &mut out[..self.terms()];
-        self.each(0..self.groups.len(), row, |term, cell| out[term] = cell as u32);
-    }
-
-    /// The numbers of all levels, `[cell][class]`, summed up for every cell of each group's last level.
-    pub fn folded(&self, table: &[f64], classes: usize) -> Result<Vec<f64>, Error> {
-        demand(table.len() == self.size() * classes, "the table must have all cells")?;
-        let mut out = vec![];
-        for (group, &term) in self.groups.iter().zip(&self.firsts) {
-            let (last, before) = (group.levels - 1, out.len());
-            out.resize(
-                before + (self.starts[term + last + 1] - self.starts[term + last]) * classes,
-                0.0,
-            );
-            let out = &mut out[before..];
-            for (first, second) in group.different() {
-                let cell =
-                    |level: usize| (first[level] + second.map_or(0, |map| map[level])) as usize;
-                let out = &mut out[cell(last) * classes..(cell(last) + 1) * classes];
-                for level in 0..=last {
-                    let from = (self.starts[term + level] + cell(level)) * classes;
-                    let own = &table[from..from + classes];
-                    out.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-                }
-            }
-        }
-        Ok(out)
+        let out = &mut out[..self.terms.len()];
+        self.each(0..self.terms.groups.len(), row, |term, cell| out[term] = cell as u32);
     }
 
     /// Calls `f` with every row, term and cell, and the row's own numbers of `out`. Groups are gone through a block at a time,
@@ -278,8 +309,8 @@ impl<'a> Lookups<'a> {
         threads: usize,
         f: impl Fn(usize, usize, usize, &mut [T]) + Sync,
     ) -> Result<(), Error> {
-        let n = self.groups.len();
-        let threads = threads::worth(threads, self.rows() * self.terms());
+        let n = self.terms.groups.len();
+        let threads = threads::worth(threads, self.rows() * self.terms.len());
         let piece = self.rows().div_ceil(threads.max(1)).clamp(1, PIECE);
         threads::try_pieces(threads, out, piece * numbers, |i, out| {
             for first in (0..n).step_by(BLOCK) {
@@ -324,9 +355,9 @@ impl Evidence<'_> {
         let classes = self.intercepts.len();
         let rows = if self.own.is_some() { classes } else { 1 };
         demand(classes > 0, "there must be a class")?;
-        demand(self.weights.len() == lookups.terms(), "there must be a weight for each term")?;
+        demand(self.weights.len() == lookups.terms.len(), "there must be a weight for each term")?;
         demand(
-            self.table.len() == lookups.size() * rows * classes,
+            self.table.len() == lookups.terms.size() * rows * classes,
             "the table must have all cells",
         )?;
         check_labels(self.own.unwrap_or(&[]), classes)?;
@@ -369,7 +400,7 @@ pub fn evidence_of_rows(
     threads: usize,
 ) -> Result<Vec<f32>, Error> {
     evidence.check(lookups)?;
-    let (n, terms, classes) = (lookups.rows(), lookups.terms(), evidence.intercepts.len());
+    let (n, terms, classes) = (lookups.rows(), lookups.terms.len(), evidence.intercepts.len());
     let (width, others) = (terms + given, classes - 1);
     let mut out = vec![0.0; n * others * width];
     lookups.fill(&mut out, (others * width).max(1), threads, |row, term, cell, out| {
@@ -580,12 +611,12 @@ mod tests {
     #[test]
     fn slopes_are_those_of_the_loss() {
         let codes = [0, 1, 1, 0, 1, 1, 0, 0];
-        let (ones, twos, map) = ([0, 1], [0, 2], [0, 1]);
-        let terms = vec![
-            Group { column: 0, levels: 1, first: &ones, other: None },
-            Group { column: 0, levels: 1, first: &twos, other: Some((1, &map)) },
+        let groups = vec![
+            Group { column: 0, levels: 1, first: vec![0, 1], other: None },
+            Group { column: 0, levels: 1, first: vec![0, 2], other: Some((1, vec![0, 1])) },
         ];
-        let lookups = Lookups::new(Cells::new(&codes, 2).unwrap(), terms, &[2, 4]).unwrap();
+        let terms = Terms::new(groups, &[2, 4]).unwrap();
+        let lookups = terms.of(Cells::new(&codes, 2).unwrap()).unwrap();
         let table: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) / 5.0 - 1.0).collect();
         let own = [0, 1, 1, 0];
         let at = |w: [f64; 2], b: [f64; 2]| {

@@ -100,17 +100,16 @@ impl<'a> Columns<'a> {
         let threads = threads::worth(threads, self.cells.rows() * pairs.len());
         Ok(threads::map(threads, pairs.len(), |i| {
             let pair = Pair::new(self, pairs[i]);
-            let left_out = pair.left_out(strengths[i]);
-            Delta { table: pair.plain(strengths[i]), left_out }
+            let [table, left_out] = [false, true].map(|own| pair.deltas(own, strengths[i]));
+            Delta { table, left_out }
         }))
     }
 
     fn gain(&self, pair: [usize; 2], strengths: &[f64], posteriors: &[f64]) -> Gain {
         let (k, made) = (self.prior.len(), Pair::new(self, pair));
-        let apart = made.likelihood(None);
         let mut best = Gain { nats: f64::NEG_INFINITY, ..Gain::default() };
         for &m in strengths {
-            let nats = made.likelihood(Some(m)) - apart;
+            let nats = made.gained(m);
             if nats > best.nats {
                 best = Gain { nats, m, ..best };
             }
@@ -118,7 +117,7 @@ impl<'a> Columns<'a> {
         if best.nats <= 0.0 {
             return best;
         }
-        let delta = made.left_out(best.m);
+        let delta = made.deltas(true, best.m);
         for row in 0..self.cells.rows() {
             let at = (made.cell(self.cells.row(row)) * k + self.labels[row] as usize) * k;
             let delta = &delta[at..at + k];
@@ -211,25 +210,6 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// p₀ and p of a fine cell, into `apart` and `p`; `ratio` has those of its coarse cell.
-    fn fine(
-        &self,
-        cell: usize,
-        own: Option<usize>,
-        m: f64,
-        ratio: &[f64],
-        apart: &mut [f64],
-        p: &mut [f64],
-    ) {
-        self.apart(FINE, cell, own, apart);
-        p.iter_mut()
-            .zip(apart.iter())
-            .zip(ratio)
-            .for_each(|((p, apart), ratio)| *p = apart * ratio);
-        normalise(p);
-        self.shrink(FINE, cell, own, m, p);
-    }
-
     /// p / p₀ of the coarse cells; of one level there is nothing coarser, and it is 1.
     fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
         let k = self.columns.prior.len();
@@ -246,66 +226,55 @@ impl<'a> Pair<'a> {
         ratios
     }
 
-    /// Σ ln p(own | cell) over rows, each left out; of the columns apart where there is no strength.
-    fn likelihood(&self, m: Option<f64>) -> f64 {
+    /// Calls `f` with fine cells, p₀ and p: of all, or without a row of class `own`, of those that have one.
+    fn each(&self, own: Option<usize>, m: f64, mut f: impl FnMut(usize, &[f64], &[f64])) {
         let k = self.columns.prior.len();
-        let (mut apart, mut p) = (vec![0.0; k], vec![0.0; k]);
-        let mut total = 0.0;
-        for own in 0..k {
-            let ratios = m.map(|m| self.ratios(Some(own), m));
-            for (cell, counts) in self.counts[FINE].chunks_exact(k).enumerate() {
-                if counts[own] == 0.0 {
-                    continue;
-                }
-                let share = match (m, &ratios) {
-                    (Some(m), Some(ratios)) => {
-                        let from = self.coarse(cell) * k;
-                        self.fine(cell, Some(own), m, &ratios[from..from + k], &mut apart, &mut p);
-                        p[own]
-                    }
-                    _ => {
-                        self.apart(FINE, cell, Some(own), &mut apart);
-                        apart[own]
-                    }
-                };
-                total += counts[own] * share.max(TINY).ln();
+        let (mut apart, mut p, ratios) = (vec![0.0; k], vec![0.0; k], self.ratios(own, m));
+        for (cell, counts) in self.counts[FINE].chunks_exact(k).enumerate() {
+            if own.is_some_and(|own| counts[own] == 0.0) {
+                continue;
             }
-        }
-        total
-    }
-
-    fn plain(&self, m: f64) -> Vec<f64> {
-        let mut out = vec![0.0; self.counts[FINE].len()];
-        self.fill(None, m, &mut out, 1, 0);
-        out
-    }
-
-    fn left_out(&self, m: f64) -> Vec<f64> {
-        let k = self.columns.prior.len();
-        let mut out = vec![0.0; self.counts[FINE].len() * k];
-        for own in 0..k {
-            self.fill(Some(own), m, &mut out, k, own);
-        }
-        out
-    }
-
-    /// δ of every cell, at place `at` of its `each` rows of the table.
-    fn fill(&self, own: Option<usize>, m: f64, out: &mut [f64], each: usize, at: usize) {
-        let k = self.columns.prior.len();
-        let (mut apart, mut p) = (vec![0.0; k], vec![0.0; k]);
-        let ratios = self.ratios(own, m);
-        for (cell, out) in out.chunks_exact_mut(each * k).enumerate() {
+            self.apart(FINE, cell, own, &mut apart);
             let from = self.coarse(cell) * k;
-            self.fine(cell, own, m, &ratios[from..from + k], &mut apart, &mut p);
-            for (class, out) in out[at * k..(at + 1) * k].iter_mut().enumerate() {
-                *out = p[class].max(TINY).ln() - apart[class].max(TINY).ln();
-            }
+            (0..k).for_each(|class| p[class] = apart[class] * ratios[from + class]);
+            normalise(&mut p);
+            self.shrink(FINE, cell, own, m, &mut p);
+            f(cell, &apart, &p);
         }
+    }
+
+    /// Σ ln p(own | cell) / p₀(own | cell) over rows, each left out.
+    fn gained(&self, m: f64) -> f64 {
+        let (k, mut nats) = (self.columns.prior.len(), 0.0);
+        for own in 0..k {
+            self.each(Some(own), m, |cell, apart, p| {
+                nats += self.counts[FINE][cell * k + own] * log_ratio(p[own], apart[own]);
+            });
+        }
+        nats
+    }
+
+    /// δ of every cell, `[cell][class]`; or of rows left out, `[cell][own][class]`, 0 where no row of the class is.
+    fn deltas(&self, left_out: bool, m: f64) -> Vec<f64> {
+        let k = self.columns.prior.len();
+        let each = if left_out { k } else { 1 };
+        let mut out = vec![0.0; self.counts[FINE].len() * each];
+        for at in 0..each {
+            self.each(left_out.then_some(at), m, |cell, apart, p| {
+                let out = &mut out[(cell * each + at) * k..][..k];
+                (0..k).for_each(|class| out[class] = log_ratio(p[class], apart[class]));
+            });
+        }
+        out
     }
 }
 
 /// Below this a probability is taken for this.
 const TINY: f64 = 1e-300;
+
+fn log_ratio(p: f64, apart: f64) -> f64 {
+    (p.max(TINY) / apart.max(TINY)).ln()
+}
 
 fn normalise(p: &mut [f64]) {
     let total = p.iter().sum::<f64>().max(TINY);

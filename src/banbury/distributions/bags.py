@@ -19,20 +19,8 @@ NOWHERE = 2**32 - 1  # the rank of a word that is left out
 SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20
 
 
-@dataclass(frozen=True)
-class Bags:
-    """Texts: text i has the words ``offsets[i]`` to ``offsets[i + 1]``, each so many times; ``hashes`` are of all that it has."""
-
-    offsets: Int
-    words: NDArray[np.uint32]
-    times: NDArray[np.float32]
-    hashes: NDArray[np.uint64]
-    n_words: int
-
-    @property
-    def parts(self) -> tuple[Int, NDArray[np.uint32], int]:
-        """As the kernels take them."""
-        return self.offsets, self.words, self.n_words
+class Bags(_core.Bags):
+    """Texts, taken out and put together; what they count, score and correct is in the core."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -60,14 +48,6 @@ class Bags:
             np.concatenate([getattr(bags, name) for bags in every]) for name in ("words", "times", "hashes")
         )
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
-
-    def count(self, labels: _core.LabelSets, weights: Real, n_classes: int) -> Real:
-        """The weight of texts that have each word, (words, classes)."""
-        return _core.count_bags(self.parts, labels, weights, n_classes)
-
-    def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
-        """What each word counts in its text, whose length is 1 then."""
-        return _core.values_of_bags(self.parts, self.times if often else None, scale, threads)
 
     def sums(self, each: Any) -> Real:
         """Sums over the words of each text."""
@@ -131,8 +111,8 @@ class Lexicon:
         """Texts whose words are ids of the table."""
         offsets, ids, times = found
         often = np.ascontiguousarray(times, dtype=np.float32).view(np.int32)
-        bags = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32), often
-        offsets, words, often, hashes = _core.ranked_bags(bags, self.ranks, threads)
+        starts, codes = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32)
+        offsets, words, often, hashes = Bags.ranked(starts, codes, often, self.ranks, threads)
         return Bags(offsets, words, often.view(np.float32), hashes, len(self))
 
     def places(self, words: Sequence[str]) -> Int:

@@ -19,7 +19,7 @@ from banbury.label_sets import EVERY
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
-from banbury.weighing.evidence import Terms, of_column
+from banbury.weighing.evidence import of_column
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.texts import Reals32
 
@@ -99,15 +99,14 @@ class CellWords:
         return [np.concatenate([said[words].sum(axis=1), none]) for words in self._words]
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> _core.Terms:
         sizes = [cells.n_cells + 1 for cells in self.cells]
-        return Terms.of([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(sizes)])
+        return _core.Terms([of_column(j, np.arange(size)[:, None], [size]) for j, size in enumerate(sizes)])
 
     def scores(self, codes: NDArray[np.uint32], tables: Sequence[Real], threads: int) -> Real:
         """What the cells of rows add for each label, (rows, labels)."""
-        lookups, n_labels = self.terms.lookups(codes), tables[0].shape[1]
-        table = np.concatenate([each.ravel() for each in tables])
-        return _core.weighed_scores(lookups, table, np.ones(len(tables)), np.zeros(n_labels), None, threads)
+        table, none = np.concatenate([each.ravel() for each in tables]), np.zeros(tables[0].shape[1])
+        return self.terms.scores(codes, table, np.ones(len(tables)), none, None, threads)
 
     def parameters(self, tables: Sequence[Real], counts: Sequence[Real]) -> WeighedParameters:
         """Of two classes, what cells add to each, and the rows that they have."""

@@ -66,7 +66,7 @@ class LabelEvidence(WordEvidence):
     def left_out_sets(self, bags: Bags, setting: Setting, sets: _core.LabelSets, threads: int) -> Real:
         """What the words of each text say of each label when that text was not counted, (texts, labels)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        says = _core.left_out_bags(bags.parts, values, sets, *self._without, threads)
+        says = bags.left_out(values, sets, *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums(self.having[bags.words] <= 1.0)
         mine, others = (each - alone[:, None] for each in self._totals)
@@ -200,7 +200,7 @@ class _Learner:
         vary = np.ones((self.bags.n_words + 1, k), dtype=np.float32)  # how much each correction may
         if mean > 0:
             vary[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-        own = _core.score_bags(self.bags.parts, self.values**2, vary[:-1], threads) + COMMON**2
+        own = self.bags.scores(self.values**2, vary[:-1], threads) + COMMON**2
         self.offsets, self.own = in_lanes(self.offsets, NEVER), in_lanes(own.astype(np.float32), 1.0)
         self.mu = in_lanes(texts.flags.astype(np.float32), 0.0)
         varies = in_lanes(vary, 1.0)
@@ -217,7 +217,7 @@ class _Learner:
         self.strength = strength
         for order in shuffled(len(self.texts), passes, seed):
             learned = order, self.mu, self.table
-            if _core.correct_labels(self.bags.parts, self.values, task, *learned, self.threads) < ENOUGH:
+            if self.bags.correct_labels(self.values, task, *learned, self.threads) < ENOUGH:
                 break
         every = corrections.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
         return np.ascontiguousarray(every[:, : self.n_labels])
@@ -229,7 +229,7 @@ def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, settin
     start = 0
     for bags, evidence in zip(texts.bags, learned.evidence, strict=True):
         table = np.float32(setting.trust) * evidence.says + corrections[start : start + bags.n_words]
-        scores += _core.score_bags(bags.parts, evidence.values(bags, setting, threads), table, threads)
+        scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
         start += bags.n_words
     if len(texts.cells):
         tables = tables_of_cells(learned.of_cells, corrections[start:-1], setting)
@@ -436,7 +436,7 @@ class WeighedLabels:
         scores, setting = np.zeros((rows.n_rows, len(self.labels))), self.weighing.setting
         for table, evidence, lexicon in zip(self.tables, self.evidence, self.lexicons, strict=True):
             bags = lexicon.bags(rows, self.tally.of(lexicon.feature.name), threads)
-            scores += _core.score_bags(bags.parts, evidence.values(bags, setting, threads), table, threads)
+            scores += bags.scores(evidence.values(bags, setting, threads), table, threads)
         cells = self.weighing.cells
         return scores + cells.scores(cells.codes(rows, threads), self.of_cells, threads) if self.of_cells else scores
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.family import Choice, Feature, Parameters
@@ -117,7 +116,7 @@ class LabelWords:
         """The log-odds that each text adds, (rows, labels)."""
         times = np.ones(len(bags.words), dtype=np.float32) if self.once else bags.times
         index: Any = (self.starts, self.labels, self.says, self.base)
-        return _core.score_labels(bags.parts, times, index, self.slopes, threads)
+        return bags.label_scores(times, index, self.slopes, threads)
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ class TellingWords:
         """The log-odds that each text adds, (rows, labels)."""
         values = bags.values(True, np.ones(len(self.lexicon), dtype=np.float32), threads)
         index: Any = (self.starts, self.labels, self.says, np.zeros(len(self.lexicon)))
-        return _core.score_labels(bags.parts, values, index, np.zeros(self.n_labels), threads)
+        return bags.label_scores(values, index, np.zeros(self.n_labels), threads)
 
     def parameters(self, label: int, sums: Words, feature: Feature, n_texts: Real) -> Parameters:
         """Of one label, what words say for and against it; ``n_texts`` have it not, and have it."""

@@ -134,8 +134,7 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
             )
             continue
         assert isinstance(group, WeighedParameters)
-        terms = group.found_by.columns.tolist(), group.found_by.others.tolist()
-        for feature, table, first, second in zip(group.features, group.tables, *terms, strict=True):
+        for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
             decibans, cells = apart(table), group.cells[first]
             if second >= 0:
                 yield _of_pair(feature, decibans, *((group.cells[j], group.counts[j]) for j in (first, second)))

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
@@ -35,52 +34,9 @@ class Pair:
 NONE = np.zeros((1, 1), dtype=np.uint32)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """Where rows find their cells: of each column, or pair, the column, another or −1, the cells of codes on each level, (codes,
-    levels), and how many cells each level has."""
-
-    columns: Int
-    others: Int
-    firsts: list[NDArray[np.uint32]]
-    seconds: list[NDArray[np.uint32]]
-    sizes: Int
-
-    def lookups(self, codes: NDArray[np.uint32]) -> Any:
-        return np.ascontiguousarray(codes), self.columns, self.others, self.firsts, self.seconds, self.sizes
-
-    @property
-    def n_cells(self) -> int:
-        return int(self.sizes.sum())
-
-    @cached_property
-    def variances(self) -> Real:
-        """What each level may vary: all of a column, or of a pair, together as much as one."""
-        levels = np.array([first.shape[1] for first in self.firsts], dtype=np.int64)
-        return np.repeat(1.0 / levels, levels)
-
-    @classmethod
-    def of(cls, terms: Sequence[Term]) -> Terms:
-        columns, others = (np.array([term[k] for term in terms], dtype=np.int64) for k in (0, 2))
-        firsts, seconds = ([np.ascontiguousarray(term[k], dtype=np.uint32) for term in terms] for k in (1, 3))
-        sizes = np.array([size for term in terms for size in term[4]], dtype=np.int64)
-        return cls(columns, others, firsts, seconds, sizes)
-
-    def folded(self, table: Real) -> tuple[Real, ...]:
-        """Corrections of levels summed up: a number for each finest cell of every column and pair, and each class."""
-        if not self.firsts:
-            return ()
-        nothing = np.zeros((0, int(self.columns.max()) + 1), dtype=np.uint32)
-        ends = np.cumsum([first.shape[1] for first in self.firsts]) - 1
-        return tuple(np.split(_core.folded(self.lookups(nothing), table), np.cumsum(self.sizes[ends])[:-1]))
-
-
-Term = tuple[int, Any, int, Any, Sequence[int]]
-
-
-def of_column(column: int, cells: Any, sizes: Sequence[int]) -> Term:
-    """A term of one column."""
-    return column, cells, -1, NONE, sizes
+def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
+    """The terms of one column, from the cells of its codes on each level, (codes, levels)."""
+    return column, np.ascontiguousarray(cells, dtype=np.uint32), -1, NONE, sizes
 
 
 @dataclass(frozen=True)
@@ -105,24 +61,24 @@ class Layout:
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> _core.Terms:
         """A term for each column, by its cells, and for each pair, by its fine ones."""
         sizes = enumerate((self.sizes + 1).tolist())
         terms = [of_column(j, np.arange(size, dtype=np.uint32)[:, None], [size]) for j, size in sizes]
-        return Terms.of([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
+        return _core.Terms([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
 
     @cached_property
-    def corrections(self) -> Terms:
+    def corrections(self) -> _core.Terms:
         """The same with every level of each column, and of each pair."""
         columns = [_of_levels(j, cells.tree) for j, cells in enumerate(self.columns)]
-        return Terms.of([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
+        return _core.Terms([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
 
     def _levels(self, pair: Pair) -> list[bool]:
         """Whether the levels of a pair are fine: coarse ones come first, where they are others."""
         a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
         return [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
 
-    def _of_pair(self, pair: Pair, fine: Sequence[bool]) -> Term:
+    def _of_pair(self, pair: Pair, fine: Sequence[bool]) -> _core.Group:
         a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
         widths = [b.n_fine if each else b.n_coarse for each in fine]
         first, second = (
@@ -132,7 +88,7 @@ class Layout:
         return pair.first, first * np.array(widths, dtype=np.uint32), pair.second, second, sizes
 
 
-def _of_levels(column: int, tree: Tree) -> Term:
+def _of_levels(column: int, tree: Tree) -> _core.Group:
     levels = np.stack(tree.levels, axis=1)
     last = levels.max(axis=0, initial=-1) + 1
     return of_column(column, np.concatenate([levels, last[None]]), (last + 1).tolist())

@@ -13,7 +13,7 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
-from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair, Terms
+from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair
 from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
@@ -26,6 +26,7 @@ MOST_ALIKE = 4096  # rows of which any two are compared
 STEPS_HELD = 40  # of the minimiser, which then needs fewer passes over the rows
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
+COOLEST = 0.1  # temperature
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,16 @@ def learned(
     strength, temperature, table = 0.0, 1.0, np.zeros((terms.n_cells, n_classes))
     losses: tuple[tuple[float, float], ...] = ()
     if correct and columns:
-        wide = len(rows.labels) <= min(len(terms.sizes), MOST_ALIKE)
-        alike = _core.alike_rows(terms.lookups(rows.codes), terms.variances, threads) if wide else None
+        wide = len(rows.labels) <= min(len(terms), MOST_ALIKE)
+        alike = terms.alike(rows.codes, threads) if wide else None
         strength, temperature, losses = _chosen_strength(evidence, (weights, intercepts), alike, seed)
         if strength:
             offsets = _scores(evidence, weights, intercepts, rows, own=True)
             corrections = _Corrections(terms, rows, offsets, alike, seed)
             corrections.improve(strength, LAST_PASSES)
             table = corrections.of_levels()
-    found = Weights(
-        columns, evidence.pairs, weights, intercepts, terms.folded(table), strength, temperature, losses, texts
-    )
+    folded = tuple(terms.folded(table))
+    found = Weights(columns, evidence.pairs, weights, intercepts, folded, strength, temperature, losses, texts)
     return found, tuple(plain for plain, _ in evidence.pair_tables)
 
 
@@ -146,8 +146,8 @@ def _says(evidence: Evidence) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
     if evidence.columns:
-        lookups = evidence.layout.terms.lookups(rows.codes)
-        says = _core.evidence_of_rows(lookups, evidence.table(own=True), k, rows.labels, n_given, evidence.threads)
+        table, terms = evidence.table(own=True), evidence.layout.terms
+        says = terms.evidence(rows.codes, table, k, rows.labels, n_given, evidence.threads)
     else:
         says = np.zeros((len(rows.labels), k - 1, n_given), dtype=np.float32)
     if n_given:
@@ -161,9 +161,9 @@ def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRo
     given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
     if not evidence.columns:
         return np.asarray(intercepts + given)
-    weights, lookups = weights[: len(weights) - n_given], evidence.layout.terms.lookups(rows.codes)
-    labels, table = rows.labels if own else None, evidence.table(own)
-    scores = _core.weighed_scores(lookups, table, weights, intercepts, labels, evidence.threads)
+    weights, table = weights[: len(weights) - n_given], evidence.table(own)
+    labels, terms = rows.labels if own else None, evidence.layout.terms
+    scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
     return scores + given if n_given else scores
 
 
@@ -207,7 +207,7 @@ class _Corrections:
     ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
     """
 
-    def __init__(self, terms: Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
+    def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
         self.terms, self.rows, self.offsets, self.alike, self.seed = terms, rows, offsets, alike, seed
         self.truth = np.eye(offsets.shape[1])[rows.labels]
         self.mu, self.strength = self.truth.copy(), 0.0
@@ -219,7 +219,7 @@ class _Corrections:
         visited = self.rows.labels, strength * self.rows.weights, self.offsets, orders, ENOUGH
         if self.alike is None:
             self.cells *= strength / self.strength if self.strength else 1.0
-            _core.correct(self.terms.lookups(self.rows.codes), self.terms.variances, visited, self.mu, self.cells)
+            self.terms.correct(self.rows.codes, visited, self.mu, self.cells)
         else:
             _core.correct_alike(self.alike, visited, self.mu)
         self.strength = strength
@@ -231,9 +231,7 @@ class _Corrections:
 
     def of_levels(self) -> Real:
         """Corrections of all levels, (cells, classes)."""
-        if self.alike is None:
-            return self.cells
-        return _core.spread(self.terms.lookups(self.rows.codes), self.terms.variances, self.surprise)
+        return self.cells if self.alike is None else self.terms.spread(self.rows.codes, self.surprise)
 
 
 class _Fold:
@@ -257,9 +255,8 @@ class _Fold:
         own.improve(strength, PASSES)
         if self.across is not None:
             return np.asarray(self.scores + np.einsum("ij,jc->ic", self.across, own.surprise))
-        ones, none = np.ones(len(own.terms.sizes)), np.zeros(self.scores.shape[1])
-        lookups = own.terms.lookups(self.held_out.codes)
-        return self.scores + _core.weighed_scores(lookups, own.cells.ravel(), ones, none, None, 1)
+        ones, none = np.ones(len(own.terms)), np.zeros(self.scores.shape[1])
+        return self.scores + own.terms.scores(self.held_out.codes, own.cells.ravel(), ones, none, None, 1)
 
 
 def _chosen_strength(
@@ -305,12 +302,5 @@ def _loss(scores: Real, labels: Any, weights: Real) -> float:
 def _temperature(scores: Real, labels: Any, weights: Real, loss: float) -> float:
     """What scores are multiplied by to lose least, 1 at most: weights were learned with these rows in view, so that they look
     better than they are; and 1 where less gains next to nothing."""
-    from scipy.optimize import minimize_scalar
-
-    found = minimize_scalar(
-        lambda log: _loss(np.exp(log) * scores, labels, weights),
-        bounds=(-2.0, 0.0),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    return float(np.exp(found.x)) if loss - found.fun > GAIN else 1.0
+    least, found = _core.tempered(scores.astype(np.float32), labels, weights, 0.0, 1.0)
+    return max(found, COOLEST) if loss - least > GAIN else 1.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Lexicon
 from banbury.distributions.cells import MANY_NODES, Cells, Nodes, codes_of
@@ -22,7 +22,7 @@ from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair, Terms
+from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
@@ -226,30 +226,24 @@ class WeighedParameters(Parameters):
 
     features: tuple[Feature, ...]
     cells: tuple[Cells, ...]  # of columns
-    found_by: Terms
+    found_by: _core.Terms
     tables: tuple[Real, ...]
     counts: tuple[Real, ...]  # rows per cell and class, of columns
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         codes = codes_of(self.cells, rows, n_threads(getattr(rows, "threads", None)))
-        return [("cells", self.found_by.lookups(codes), self._table)]
+        return [("cells", self.found_by, codes, self._table)]
 
     @cached_property
     def _table(self) -> Real:
         return np.concatenate(self.tables)
 
     def select(self, index: Sequence[int]) -> Self:
-        at = np.asarray(index, dtype=np.int64)
-        used = sorted({int(j) for t in index for j in (self.found_by.columns[t], self.found_by.others[t]) if j >= 0})
-        place = np.full(len(self.cells) + 1, -1, dtype=np.int64)
-        place[used] = np.arange(len(used))
-        terms = Terms(
-            place[self.found_by.columns[at]],
-            place[self.found_by.others[at]],
-            [self.found_by.firsts[t] for t in index],
-            [self.found_by.seconds[t] for t in index],
-            self.found_by.sizes[at],
-        )
+        every = self.found_by.groups
+        used = sorted({j for t in index for j in (every[t][0], every[t][2]) if j >= 0})
+        place = {-1: -1} | {j: k for k, j in enumerate(used)}
+        some = (every[t] for t in index)
+        terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in some])
         features, tables = tuple(self.features[t] for t in index), tuple(self.tables[t] for t in index)
         return type(self)(
             features, tuple(self.cells[j] for j in used), terms, tables, tuple(self.counts[j] for j in used)
@@ -263,10 +257,9 @@ class WeighedParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""
-        for t, feature in enumerate(self.features):
-            if self.found_by.others[t] >= 0:
+        for t, (feature, (j, other)) in enumerate(zip(self.features, self.found_by.columns, strict=True)):
+            if other >= 0:
                 continue
-            j = int(self.found_by.columns[t])
             cells, rows = self.cells[j], self.counts[j]
             nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
             first = np.unique(nodes, return_index=True)[1]

@@ -131,7 +131,7 @@ class WordEvidence:
     def left_out(self, bags: Bags, setting: Setting, labels: NDArray[np.int32], threads: int) -> Real:
         """What the words of each text say when that text was not counted, (texts, classes)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        says = _core.left_out_bags(bags.parts, values, one_each(labels), *self._without, threads)
+        says = bags.left_out(values, one_each(labels), *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums((self._having <= 1.0)[bags.words])
         for some in stretches(len(labels)):
@@ -258,7 +258,7 @@ class _Learner:
         if setting.left_out:
             says = counted.left_out(bags, setting, labels, threads)
         else:
-            says = _core.score_bags(bags.parts, self.values, counted.says, threads)
+            says = bags.scores(self.values, counted.says, threads)
         self.offsets = counted.log_prior + setting.trust * says
         n, k = self.offsets.shape
         squares = counted.says**2
@@ -268,7 +268,7 @@ class _Learner:
         self.table[:, :k] = 0.0
         if mean > 0:
             self.table[:-1, k:] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-        own = _core.score_bags(bags.parts, self.values**2, np.ascontiguousarray(self.table[:-1, k:]), threads)
+        own = bags.scores(self.values**2, np.ascontiguousarray(self.table[:-1, k:]), threads)
         self.own = (own + COMMON**2).astype(np.float32)
         self.mu = np.zeros((n, k), dtype=np.float32)
         self.mu[np.arange(n), labels] = 1.0
@@ -282,7 +282,7 @@ class _Learner:
         self.strength = strength
         task = strength * self.weights, self.offsets, COMMON, self.own
         for order in shuffled(len(self.labels), passes, seed):
-            if _core.correct_bags(self.bags.parts, self.values, task, order, self.mu, self.table) < ENOUGH:
+            if self.bags.correct(self.values, task, order, self.mu, self.table) < ENOUGH:
                 break
         return np.ascontiguousarray(corrections)
 
@@ -318,12 +318,12 @@ class _Fold:
         learner = _Learner(self._learned, self.labels[self.inside], self.weights, counted, setting, 1)
         tested = self.bags.take(self.outside)
         values = tested.values(setting.often, counted.scale(setting.power), 1)
-        plain = counted.log_prior + setting.trust * _core.score_bags(tested.parts, values, counted.says, 1)
+        plain = counted.log_prior + setting.trust * tested.scores(values, counted.says, 1)
         scores, best, worse = [plain.astype(np.float32)], np.inf, 0
         labels = self.labels[self.outside]
         for strength in strengths[1:]:
             table = learner.corrected(strength, PASSES, seed)
-            added = _core.score_bags(tested.parts, values, table[:-1], 1) + COMMON * table[-1].astype(np.float64)
+            added = tested.scores(values, table[:-1], 1) + COMMON * table[-1].astype(np.float64)
             scores.append((plain + added).astype(np.float32))
             loss = _core.tempered(scores[-1], labels, self.held_out, RIDGE, MOST_HONEST)[0]
             worse = 0 if loss < best else worse + 1

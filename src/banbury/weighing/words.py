@@ -62,7 +62,7 @@ class WordColumnScores(Parameters):
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         bags, values, threads = self._bags(rows)
-        scores = _core.score_bags(bags.parts, values, self.table, threads)
+        scores = bags.scores(values, self.table, threads)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:

@@ -1,0 +1,201 @@
+//! Bags of words: what they count, score and correct.
+
+use super::arrays::{Array, Changed, at_least_one, shaped};
+use crate::classes::Sets;
+use crate::weighing::{labels, texts};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+type Offsets<'py> = Array<'py, i64, 1>;
+type Labels<'py> = Array<'py, i32, 1>;
+type Ranks<'py> = Array<'py, u32, 1>;
+type Reals<'py> = Array<'py, f64, 1>;
+type Values<'py> = Array<'py, f32, 1>;
+type Table<'py> = Array<'py, f32, 2>;
+
+/// Strengths, offsets, what all texts have in common, and what each varies by itself.
+type HeldTask<'py, const AXES: usize> =
+    (Reals<'py>, Array<'py, f64, AXES>, f32, Array<'py, f32, AXES>);
+
+fn task<'a, const AXES: usize>(held: &'a HeldTask<'_, AXES>) -> texts::Task<'a> {
+    let (strengths, offsets, common, own) = held;
+    texts::Task { strengths, offsets, common: *common, own, classes: own.width() }
+}
+
+/// Text i has the words `offsets[i]..offsets[i + 1]`, each so many times; `hashes` are of all that it has.
+#[pyclass(frozen, subclass, module = "banbury._core")]
+pub(super) struct Bags {
+    #[pyo3(get)]
+    offsets: Py<PyAny>,
+    #[pyo3(get)]
+    words: Py<PyAny>,
+    #[pyo3(get)]
+    times: Py<PyAny>,
+    #[pyo3(get)]
+    hashes: Py<PyAny>,
+    #[pyo3(get)]
+    n_words: usize,
+}
+
+/// Offsets, words, and how many words there are.
+struct HeldBags<'py>(Offsets<'py>, Ranks<'py>, usize);
+
+impl HeldBags<'_> {
+    fn bags(&self) -> PyResult<texts::Bags<'_>> {
+        Ok(texts::Bags::new(&self.0, &self.1, self.2)?)
+    }
+
+    fn texts<'a>(&'a self, values: &'a [f32]) -> PyResult<texts::Texts<'a>> {
+        Ok(texts::Texts::new(self.bags()?, values)?)
+    }
+}
+
+impl Bags {
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<HeldBags<'py>> {
+        Ok(HeldBags(self.offsets.extract(py)?, self.words.extract(py)?, self.n_words))
+    }
+}
+
+#[pymethods]
+impl Bags {
+    #[new]
+    fn new(
+        offsets: Py<PyAny>,
+        words: Py<PyAny>,
+        times: Py<PyAny>,
+        hashes: Py<PyAny>,
+        n_words: usize,
+    ) -> Self {
+        Bags { offsets, words, times, hashes, n_words }
+    }
+
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        labels: (Offsets<'py>, Labels<'py>),
+        weights: Reals<'py>,
+        n_classes: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (held, labels) = (self.held(py)?, Sets::new(&labels.0, &labels.1, n_classes)?);
+        let (bags, weights) = (held.bags()?, &*weights);
+        let found = py.detach(|| bags.count(labels, weights, n_classes))?;
+        shaped(py, found, &[self.n_words, n_classes])
+    }
+
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        often: bool,
+        scale: Values<'py>,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let times: Option<Values> = often.then(|| self.times.extract(py)).transpose()?;
+        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
+        Ok(py.detach(|| bags.values(times, scale, threads))?.into_pyarray(py))
+    }
+
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'py>,
+        table: Table<'py>,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let (texts, n_classes, table) = (held.texts(&values)?, table.width(), &*table);
+        let found = py.detach(|| texts.scores(table, n_classes, threads))?;
+        shaped(py, found, &[texts.len(), n_classes])
+    }
+
+    fn left_out<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'py>,
+        labels: (Offsets<'py>, Labels<'py>),
+        others: Table<'py>,
+        own: Table<'py>,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (held, threads) = (self.held(py)?, at_least_one(threads)?);
+        let (texts, n_classes, tables) = (held.texts(&values)?, others.width(), [&*others, &*own]);
+        let labels = Sets::new(&labels.0, &labels.1, n_classes)?;
+        let found = py.detach(|| texts.left_out(labels, tables, n_classes, threads))?;
+        shaped(py, found, &[texts.len(), n_classes])
+    }
+
+    fn correct<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'py>,
+        rows: HeldTask<'py, 2>,
+        order: Ranks<'py>,
+        mut mu: Changed<'py, f32>,
+        mut table: Changed<'py, f32>,
+    ) -> PyResult<f64> {
+        let (held, task, order) = (self.held(py)?, task(&rows), &*order);
+        let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
+        Ok(py.detach(|| texts::ascend(&texts, &task, order, mu, table))?)
+    }
+
+    fn correct_labels<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'py>,
+        rows: HeldTask<'py, 3>,
+        order: Ranks<'py>,
+        mut mu: Changed<'py, f32>,
+        mut table: Changed<'py, f32>,
+        threads: i64,
+    ) -> PyResult<f64> {
+        let (held, task, order) = (self.held(py)?, task(&rows), &*order);
+        let (texts, mu, table) = (held.texts(&values)?, mu.slice(), table.slice());
+        let threads = at_least_one(threads)?;
+        Ok(py.detach(|| labels::ascend(&texts, &task, order, mu, table, threads))?)
+    }
+
+    /// By the pairs of words and labels that occur: starts, labels, what they say, and what each word says of all.
+    fn label_scores<'py>(
+        &self,
+        py: Python<'py>,
+        values: Values<'py>,
+        index: (Offsets<'py>, Ranks<'py>, Reals<'py>, Reals<'py>),
+        slopes: Reals<'py>,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (held, threads, slopes) = (self.held(py)?, at_least_one(threads)?, &*slopes);
+        let texts = held.texts(&values)?;
+        let index = labels::Index::new(&index.0, &index.1, &index.2, &index.3, slopes.len())?;
+        let found = py.detach(|| index.scores(&texts, slopes, threads))?;
+        shaped(py, found, &[texts.len(), slopes.len()])
+    }
+
+    /// Bags of ids, by the ranks of ids: offsets, words, how often each occurs, and a hash of each text.
+    #[staticmethod]
+    fn ranked<'py>(
+        py: Python<'py>,
+        offsets: Offsets<'py>,
+        ids: Labels<'py>,
+        times: Labels<'py>,
+        ranks: Ranks<'py>,
+        threads: i64,
+    ) -> PyResult<Ranked<'py>> {
+        let (offsets, ids, times, ranks) = (&*offsets, &*ids, &*times, &*ranks);
+        let threads = at_least_one(threads)?;
+        let (starts, words, often, hashes) =
+            py.detach(|| texts::ranked(offsets, ids, times, ranks, threads))?;
+        Ok((
+            starts.into_pyarray(py),
+            words.into_pyarray(py),
+            often.into_pyarray(py),
+            hashes.into_pyarray(py),
+        ))
+    }
+}
+
+type Ranked<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<u64>>,
+);
