@@ -51,7 +51,7 @@ INSIDE: dict[str, tuple[Any, str]] = {
     "weights": (_core, "weighed_slope"),
     "pairs": (learning, "_chosen_pairs"),
     "the choice of C": (learning, "_chosen_strength"),
-    "corrections": (_core, "correct"),
+    "corrections": (learning._Corrections, "improve"),
     "tables of the model": (model.Weighing, "parameters"),
 }
 
@@ -102,7 +102,7 @@ def test_an_interrupted_weigh_changes_no_model(monkeypatch: pytest.MonkeyPatch) 
     plain = bb.estimate(bb.EvidenceClassifier().fit(DATA, LABELS).tally_)
     before, digest = plain.posterior(DATA), plain.tally.digest()
     with monkeypatch.context() as patch:
-        patch.setattr(_core, "correct", stop)
+        patch.setattr(learning._Corrections, "improve", stop)
         with pytest.raises(KeyboardInterrupt):
             bb.weigh(plain, DATA, LABELS)
     assert plain.weighing is None and plain.tally.digest() == digest and np.array_equal(plain.posterior(DATA), before)
