@@ -23,7 +23,7 @@ from banbury import errors
 from banbury.distributions.quantile_tree import Leaves
 from banbury.distributions.trees import trees_of
 from banbury.weighing.columns import WeighedColumns
-from banbury.weighing.evidence import Evidence, Layout, Pair
+from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair
 from banbury.weighing.learning import Weights
 from banbury.weighing.rows import WeighedRows
 
@@ -140,16 +140,18 @@ def test_columns_told_together_are_those_told_one_by_one(threads: int) -> None:
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def evidence_of(n: int = 300, threads: int = 1) -> Evidence:
+def evidence_of(n: int = 300, threads: int = 1) -> EvidenceTables:
     rows, labels = table(n)
     tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
     columns = WeighedColumns.of(tally, 1)
     weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
-    pairs = (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0))
-    return Evidence(Layout(columns.cells, pairs), weighed, 2, threads)
+    pairs = (WeighedPair(0, 1, 4.0), WeighedPair(2, 3, 1.0), WeighedPair(0, 2, 16.0))
+    return EvidenceTables(PairedColumns(columns.cells, pairs), weighed, 2, threads)
 
 
-def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
+def slow_pair(
+    evidence: EvidenceTables, pair: WeighedPair, own: int | None
+) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
     """δ of every fine cell, as formulas have it."""
     a, b = evidence.columns[pair.first].nodes, evidence.columns[pair.second].nodes
     columns = [evidence.columns[pair.first], evidence.columns[pair.second]]
@@ -195,7 +197,7 @@ def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int
     return found
 
 
-def rows_of(evidence: Evidence, pair: Pair, label: int) -> Any:
+def rows_of(evidence: EvidenceTables, pair: WeighedPair, label: int) -> Any:
     """The weight of the class's rows in each fine cell of a pair."""
     nodes, rows = [evidence.columns[j].nodes for j in (pair.first, pair.second)], evidence.rows
     found = np.zeros([own.n_fine for own in nodes])

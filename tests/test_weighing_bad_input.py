@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 import banbury as bb
 from banbury import _core, errors
 from banbury.weighing import learning, model
-from banbury.weighing.evidence import Evidence
+from banbury.weighing.evidence import EvidenceTables
 
 N = 300
 
@@ -47,7 +47,7 @@ def loss(clf: bb.EvidenceClassifier, data: Any, labels: Any) -> float:
 # Interrupted ----------------------------------------------------------------------------------------------------------
 
 INSIDE: dict[str, tuple[Any, str]] = {
-    "counting cells": (Evidence, "__init__"),
+    "counting cells": (EvidenceTables, "__init__"),
     "weights": (_core, "weighed_slope"),
     "pairs": (learning, "_chosen_pairs"),
     "the choice of C": (learning, "_chosen_strength"),

@@ -15,8 +15,8 @@ from banbury.distributions.trees import Tree
 from banbury.files.checking import Arrays, check
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights
-from banbury.weighing.evidence import Pair
-from banbury.weighing.model import WeighedWords
+from banbury.weighing.evidence import WeighedPair
+from banbury.weighing.model import CorrectedWords
 from banbury.weighing.texts import LearnedTexts, Setting
 
 LARGEST = 1e100  # of a weight: sums of what they are multiplied with stay finite
@@ -89,7 +89,7 @@ def _levels(tree: Tree) -> Any:
 def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
     """The weights; whatever does not fit raises some error or other."""
     columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
-    pairs = tuple(Pair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
+    pairs = tuple(WeighedPair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
     classes = scalars("classes", about["classes"])
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
@@ -128,12 +128,12 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
 
 def _learned_texts(
     about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
-) -> tuple[WeighedWords, LearnedTexts]:
+) -> tuple[CorrectedWords, LearnedTexts]:
     words, corrections = words_of(t, arrays), arrays[f"{t}.word_corrections"]
     if corrections.dtype != np.float32 or corrections.shape != (len(words) + 1, n_classes):
         raise ValueError("there is not a correction for each word")
     learned = LearnedTexts(*how_learned(about, corrections), losses_of(about))
-    return WeighedWords(tally.schema[about["column"]].name, words), learned
+    return CorrectedWords(tally.schema[about["column"]].name, words), learned
 
 
 def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:

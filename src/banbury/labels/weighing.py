@@ -177,7 +177,7 @@ def in_lanes(table: Any, rest: float) -> Any:
     return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
 
 
-class _Learner:
+class _LabelLearner:
     """Texts that are learned from: the scores they start from, and corrections so far."""
 
     def __init__(self, texts: LabelTexts, setting: Setting, threads: int) -> None:
@@ -254,7 +254,7 @@ class LearnedLabels:
     losses: tuple[tuple[float, float], ...]
 
 
-class _Fold:
+class _LabelFold:
     """Texts to learn from, and texts held out."""
 
     def __init__(self, texts: LabelTexts, outside: Flags) -> None:
@@ -262,7 +262,7 @@ class _Fold:
 
     def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[tuple[float, Reals32]]:
         """The loss and the log-odds of texts held out, with corrections of each C in turn; it ends where they become worse."""
-        learner, found = _Learner(self.inside, setting, 1), list[tuple[float, Reals32]]()
+        learner, found = _LabelLearner(self.inside, setting, 1), list[tuple[float, Reals32]]()
         for strength in strengths:
             corrections = learner.corrected(strength, PASSES, seed)
             scores = _scores(self.outside, self.inside, corrections, setting, 1)
@@ -284,7 +284,7 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     if len(texts.cells):
         strengths, settings = OF_TABLES, SETTINGS
     many = len(texts) >= FEW_TEXTS and not len(texts.cells)
-    every = [_Fold(texts, folds == fold) for fold in np.unique(folds).tolist()]
+    every = [_LabelFold(texts, folds == fold) for fold in np.unique(folds).tolist()]
     with ThreadPoolExecutor(max(1, threads)) as pool:
         raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), settings))
         best = int(np.argmin([min(loss for loss, _ in path) for path in raced]))
@@ -300,7 +300,7 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
             scores[folds == fold] = path[level][1]
         tried.append((honest_loss(scores, texts.flags, texts.weights), scores))
     at = int(np.argmin([loss for loss, _ in tried]))
-    corrections = _Learner(texts, setting, threads).corrected(strengths[at], LAST_PASSES, seed)
+    corrections = _LabelLearner(texts, setting, threads).corrected(strengths[at], LAST_PASSES, seed)
     losses = tuple((strength, loss) for strength, (loss, _) in zip(strengths, tried, strict=False))
     return LearnedLabels(setting, strengths[at], corrections, tried[at][1], losses)
 

@@ -20,7 +20,7 @@ STRENGTHS: Real = 4.0 ** np.arange(6, dtype=np.float64)  # m of a pair: 1 to 1,0
 
 
 @dataclass(frozen=True)
-class Pair:
+class WeighedPair:
     """Two columns, and the strength of the prior by which what they say together is shrunk to what they say apart."""
 
     first: int
@@ -40,11 +40,11 @@ def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PairedColumns:
     """Columns and pairs of them, as rows find their cells."""
 
     columns: tuple[Cells, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[WeighedPair, ...]
 
     @cached_property
     def forest(self) -> Forest:
@@ -73,12 +73,12 @@ class Layout:
         columns = [_of_levels(j, cells.tree) for j, cells in enumerate(self.columns)]
         return _core.Terms([*columns, *(self._of_pair(pair, self._levels(pair)) for pair in self.pairs)])
 
-    def _levels(self, pair: Pair) -> list[bool]:
+    def _levels(self, pair: WeighedPair) -> list[bool]:
         """Whether the levels of a pair are fine: coarse ones come first, where they are others."""
         a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
         return [True] if (a.n_coarse, b.n_coarse) == (a.n_fine, b.n_fine) else [False, True]
 
-    def _of_pair(self, pair: Pair, fine: Sequence[bool]) -> _core.Group:
+    def _of_pair(self, pair: WeighedPair, fine: Sequence[bool]) -> _core.Group:
         a, b = self.columns[pair.first].nodes, self.columns[pair.second].nodes
         widths = [b.n_fine if each else b.n_coarse for each in fine]
         first, second = (
@@ -97,23 +97,23 @@ def _of_levels(column: int, tree: Tree) -> _core.Group:
 # Evidence -------------------------------------------------------------------------------------------------------------
 
 
-class Evidence:
+class EvidenceTables:
     """Columns and pairs under the rows of one count: their shares of the classes, plain and with a row left out."""
 
     def __init__(
-        self, layout: Layout, rows: WeighedRows, n_classes: int, threads: int, counts: Real | None = None
+        self, layout: PairedColumns, rows: WeighedRows, n_classes: int, threads: int, counts: Real | None = None
     ) -> None:
         self.layout, self.rows, self.n_classes, self.threads = layout, rows, n_classes, threads
         self.columns, self.pairs = layout.columns, layout.pairs
         self.counts = rows.counted(layout.sizes, n_classes, threads) if counts is None else counts
 
-    def of_rows(self, rows: WeighedRows) -> Evidence:
+    def of_rows(self, rows: WeighedRows) -> EvidenceTables:
         """The same columns and pairs under other rows."""
-        return Evidence(self.layout, rows, self.n_classes, self.threads)
+        return EvidenceTables(self.layout, rows, self.n_classes, self.threads)
 
-    def with_pairs(self, pairs: Sequence[Pair]) -> Evidence:
-        layout = Layout(self.columns, tuple(pairs))
-        return Evidence(layout, self.rows, self.n_classes, self.threads, self.counts)
+    def with_pairs(self, pairs: Sequence[WeighedPair]) -> EvidenceTables:
+        layout = PairedColumns(self.columns, tuple(pairs))
+        return EvidenceTables(layout, self.rows, self.n_classes, self.threads, self.counts)
 
     @cached_property
     def prior(self) -> Real:

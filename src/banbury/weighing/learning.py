@@ -13,7 +13,7 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
-from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair
+from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
 from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
@@ -37,7 +37,7 @@ class Weights:
     """
 
     columns: tuple[Cells, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[WeighedPair, ...]
     weights: Real
     intercepts: Real
     corrections: tuple[Real, ...]  # of each column and pair: (cells, classes)
@@ -62,7 +62,7 @@ def learned(
     With what the cells of each pair say beyond both columns, (cells, classes).
     """
     texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
-    evidence = Evidence(Layout(columns, ()), rows, n_classes, threads)
+    evidence = EvidenceTables(PairedColumns(columns, ()), rows, n_classes, threads)
     weights, intercepts = _fitted(evidence, None)
     if pairs and len(columns) > 1:
         chosen = _chosen_pairs(evidence, weights, intercepts)
@@ -113,7 +113,7 @@ def _learned_texts(
 Fitted = tuple[Real, Real]  # weights and intercepts
 
 
-def _fitted(evidence: Evidence, start: Real | None) -> Fitted:
+def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
     from scipy.optimize import minimize
 
@@ -142,7 +142,7 @@ def _fitted(evidence: Evidence, start: Real | None) -> Fitted:
     return found.x[:n], found.x[n : n + k] + prior
 
 
-def _says(evidence: Evidence) -> Any:
+def _says(evidence: EvidenceTables) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
     if evidence.columns:
@@ -155,7 +155,7 @@ def _says(evidence: Evidence) -> Any:
     return says
 
 
-def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, own: bool) -> Real:
+def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: WeighedRows, own: bool) -> Real:
     """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
     n_given = rows.given.shape[1]
     given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
@@ -170,7 +170,7 @@ def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRo
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real) -> list[Pair]:
+def _chosen_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> list[WeighedPair]:
     """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
     columns, n = evidence.columns, len(evidence.columns)
     usable = [j for j in range(n) if columns[j].n_fine > 2]
@@ -185,7 +185,7 @@ def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real) -> list[P
     told = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
     kept = np.flatnonzero((gain > 0) & (told > np.log(len(every))))
     kept = kept[np.argsort(-told[kept], kind="stable")][: 2 * n]
-    return [Pair(*every[k], float(strength[k])) for k in kept.tolist()]
+    return [WeighedPair(*every[k], float(strength[k])) for k in kept.tolist()]
 
 
 def n_paired(n_columns: int) -> int:
@@ -234,11 +234,11 @@ class _Corrections:
         return self.cells if self.alike is None else self.terms.spread(self.rows.codes, self.surprise)
 
 
-class _Fold:
+class _TableFold:
     """A fold: rows to count and correct, and rows held out with their scores so far; ``across`` is what both have in common."""
 
     def __init__(
-        self, evidence: Evidence, fitted: Fitted, inside: Real, outside: Real, alike: Real | None, seed: int
+        self, evidence: EvidenceTables, fitted: Fitted, inside: Real, outside: Real, alike: Real | None, seed: int
     ) -> None:
         rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
         counted, self.across = evidence.of_rows(rows), None
@@ -260,12 +260,12 @@ class _Fold:
 
 
 def _chosen_strength(
-    evidence: Evidence, fitted: Fitted, alike: Real | None, seed: int
+    evidence: EvidenceTables, fitted: Fitted, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
     rows = evidence.rows
     folds = [
-        _Fold(evidence, fitted, rows.weights - share, share, alike, seed)
+        _TableFold(evidence, fitted, rows.weights - share, share, alike, seed)
         for share in rows.folds(rows.n_folds).T
         if share.any() and (rows.weights - share).any()
     ]

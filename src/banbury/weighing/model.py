@@ -22,7 +22,7 @@ from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MOST_PAIR_CELLS, Evidence, Layout, Pair
+from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
@@ -32,7 +32,7 @@ from banbury.weighing.words import ScaledParameters, text_parameters
 FEWEST_ROWS = 100  # below which weights do not help
 
 
-class WeighedWords(NamedTuple):
+class CorrectedWords(NamedTuple):
     """The words of a column of texts, in the order of their corrections."""
 
     column: str
@@ -47,7 +47,7 @@ class Weighing:
     classes: tuple[Any, ...]
     digest: str
     pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
-    texts: tuple[WeighedWords, ...] = ()
+    texts: tuple[CorrectedWords, ...] = ()
     scored: tuple[str, ...] = ()  # columns that are scored by their family
     paired: bool = True  # whether pairs were looked for
     sample: int | None = None  # rows that they were learned from, where these are not all
@@ -167,11 +167,11 @@ class Weighing:
         counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
         return WeighedParameters((*columns, *pairs), self.columns, evidence.layout.terms, tuple(tables), counts)
 
-    def _evidence(self, tally: Tally) -> Evidence:
+    def _evidence(self, tally: Tally) -> EvidenceTables:
         counts, k = np.concatenate(counted(tally, self.columns)), len(tally.classes)
         codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
-        return Evidence(Layout(self.columns, self.weights.pairs), rows, k, n_threads(None), counts)
+        return EvidenceTables(PairedColumns(self.columns, self.weights.pairs), rows, k, n_threads(None), counts)
 
     def kept(self, tally: Tally) -> Weighing:
         """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
@@ -197,7 +197,7 @@ class Weighing:
         weights = replace(self.weights, columns=tuple(columns), corrections=tuple(corrections), texts=corrected)
         return replace(self, weights=weights, pair_tables=tuple(tables), texts=texts)
 
-    def _kept_words(self, tally: Tally) -> tuple[tuple[WeighedWords, ...], tuple[LearnedTexts, ...]]:
+    def _kept_words(self, tally: Tally) -> tuple[tuple[CorrectedWords, ...], tuple[LearnedTexts, ...]]:
         """The words that some text has, and their corrections."""
         texts, corrected = [], []
         for own, of in zip(self.texts, self.weights.texts, strict=True):
@@ -205,14 +205,14 @@ class Weighing:
             if tuple(words) != own.words:
                 there = set(words)
                 kept = np.array([word in there for word in own.words], dtype=np.bool_)
-                own = WeighedWords(own.column, tuple(word for word in own.words if word in there))
+                own = CorrectedWords(own.column, tuple(word for word in own.words if word in there))
                 of = replace(of, corrections=of.corrections[np.append(kept, True)])
             texts.append(own)
             corrected.append(of)
         return tuple(texts), tuple(corrected)
 
 
-def _pair_cells(nodes: Sequence[Nodes], pair: Pair, gone: dict[int, Int]) -> Int:
+def _pair_cells(nodes: Sequence[Nodes], pair: WeighedPair, gone: dict[int, Int]) -> Int:
     """The cells of a pair whose value in either column is gone."""
     a, b = nodes[pair.first], nodes[pair.second]
     cells = np.arange(a.n_fine * b.n_fine).reshape(a.n_fine, b.n_fine)
@@ -358,6 +358,6 @@ def learn(
         weights, tables = learned(
             columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads
         )
-    texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
+    texts = tuple(CorrectedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
     return Weighing(weights, tally.classes, tally.digest(), tables, texts, scored, bool(pairs), sample)

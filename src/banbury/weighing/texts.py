@@ -163,7 +163,7 @@ def learned_texts(
     ``shares`` has what each text weighs in each fold; ``others`` what texts that are not here have. The setting and C are those
     whose scores lose least on texts held out, when they are made honest.
     """
-    folds = [_Fold(bags, labels, weights, shares[:, k], n_classes, others) for k in range(shares.shape[1])]
+    folds = [_TextFold(bags, labels, weights, shares[:, k], n_classes, others) for k in range(shares.shape[1])]
     strengths = (0.0, *STRENGTHS) if correct else (0.0,)
     settings: Sequence[Setting] = SETTINGS
     tried: dict[tuple[Setting, int], list[Reals32]] = {}
@@ -199,7 +199,7 @@ def learned_texts(
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if strength:
         counted = WordEvidence.of(bags, labels, weights, n_classes, others)
-        table = _Learner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
+        table = _TextLearner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
     curve = tuple(zip(strengths, (best.losses / weights.sum()).tolist(), strict=False))
     return LearnedTexts(setting, strength, table, curve), evidence
 
@@ -228,7 +228,7 @@ class _Scored:
     scores: list[Reals32]
 
     @classmethod
-    def of(cls, folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> _Scored:
+    def of(cls, folds: Sequence[_TextFold], paths: Sequence[list[Reals32]]) -> _Scored:
         labels = np.concatenate([fold.labels[fold.outside] for fold in folds])
         weights = np.concatenate([fold.held_out for fold in folds])
         each = (np.concatenate([path[level] for path in paths]) for level in range(min(map(len, paths))))
@@ -241,7 +241,7 @@ class _Scored:
         return float(self.losses[self.level])
 
 
-class _Learner:
+class _TextLearner:
     """Texts that are learned from under a setting: the scores they start from, and corrections so far."""
 
     def __init__(
@@ -287,7 +287,7 @@ class _Learner:
         return np.ascontiguousarray(corrections)
 
 
-class _Fold:
+class _TextFold:
     """A fold: texts to count and correct, and texts held out."""
 
     def __init__(
@@ -315,7 +315,7 @@ class _Fold:
     def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[Reals32]:
         """The scores of texts held out, with corrections of each C in turn; it ends where they become worse."""
         counted = self.counted
-        learner = _Learner(self._learned, self.labels[self.inside], self.weights, counted, setting, 1)
+        learner = _TextLearner(self._learned, self.labels[self.inside], self.weights, counted, setting, 1)
         tested = self.bags.take(self.outside)
         values = tested.values(setting.often, counted.scale(setting.power), 1)
         plain = counted.log_prior + setting.trust * tested.scores(values, counted.says, 1)
