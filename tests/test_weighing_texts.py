@@ -87,7 +87,7 @@ def test_a_text_that_is_left_out_was_never_counted(n_classes: int, setting: Any)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
     numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
     assert np.array_equal(bags.count(one_each(numbers), np.ones(60), n_classes), lexicon.documents())
-    left_out = evidence.left_out(bags, setting, numbers, 1)
+    left_out = evidence.left_out(bags, setting, one_each(numbers), 1)
     for text in range(0, 60, 7):
         slow = slow_left_out(texts, labels, text, setting.often, setting.power)
         np.testing.assert_allclose(left_out[text], slow, rtol=2e-5, atol=2e-5)

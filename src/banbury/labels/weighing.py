@@ -23,7 +23,7 @@ from banbury.naive_bayes import Model
 from banbury.readers import Batch
 from banbury.tally import Label, Tally
 from banbury.weighing.rows import shuffled
-from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence
+from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence, variances
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
 STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
@@ -62,21 +62,6 @@ class LabelEvidence(WordEvidence):
     def _totals(self) -> tuple[Real, Real]:
         own, words = self.documents.sum(axis=0), float((self.having > 0).sum())
         return own + words, self.having.sum() - own + words
-
-    def left_out_sets(self, bags: Bags, setting: Setting, sets: _core.LabelSets, threads: int) -> Real:
-        """What the words of each text say of each label when that text was not counted, (texts, labels)."""
-        values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        says = bags.left_out(values, sets, *self._without, threads)
-        words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
-        alone = bags.sums(self.having[bags.words] <= 1.0)
-        mine, others = (each - alone[:, None] for each in self._totals)
-        at = np.repeat(np.arange(len(bags)), np.diff(sets[0])), sets[1]
-        kept = others[at].copy()
-        others -= words[:, None]
-        others[at] = kept
-        mine[at] -= words[at[0]]
-        says += lengths[:, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
-        return np.asarray(says)
 
 
 @dataclass(frozen=True)
@@ -186,7 +171,7 @@ class _LabelLearner:
         values = [evidence.values(bags, setting, threads) for bags, evidence in both]
         self.offsets = np.tile(texts.log_prior, (len(texts), 1))
         for bags, evidence in both:
-            self.offsets += setting.trust * evidence.left_out_sets(bags, setting, texts.sets, threads)
+            self.offsets += setting.trust * evidence.left_out(bags, setting, texts.sets, threads)
         if len(texts.cells):
             self.offsets += setting.trust * texts.of_cells.left_out(texts.codes, texts.flags)
             both.append((texts.words_of_cells, texts.of_words_of_cells))
@@ -194,19 +179,12 @@ class _LabelLearner:
         if texts.given is not None:
             self.offsets += texts.given
         self.bags, self.values = _together([bags for bags, _ in both], values)
-        squares = np.concatenate([evidence.says for _, evidence in both]) ** 2
-        share = np.bincount(self.bags.words, self.values.astype(np.float64) ** 2, self.bags.n_words)
-        mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-        vary = np.ones((self.bags.n_words + 1, k), dtype=np.float32)  # how much each correction may
-        if mean > 0:
-            vary[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+        vary = variances(self.bags, self.values, np.concatenate([evidence.says for _, evidence in both]), setting)
         own = self.bags.scores(self.values**2, vary[:-1], threads) + COMMON**2
         self.offsets, self.own = in_lanes(self.offsets, NEVER), in_lanes(own.astype(np.float32), 1.0)
         self.mu = in_lanes(texts.flags.astype(np.float32), 0.0)
         varies = in_lanes(vary, 1.0)
-        self.table = np.stack(
-            [np.zeros_like(varies), varies], axis=2
-        )  # (lanes, words + 1, corrections or that, labels)
+        self.table = np.stack([np.zeros_like(varies), varies], axis=2)  # of lanes and words: corrections, and that
         self.strength, self.n_labels, self.threads = 0.0, k, threads
 
     def corrected(self, strength: float, passes: int, seed: int) -> Reals32:

@@ -128,19 +128,21 @@ class WordEvidence:
         rarity = np.log((1.0 + self._every_text) / (1.0 + self._having)) + 1.0
         return np.where(self._having > (0.0 if alone else 1.0), rarity**power, 0.0).astype(np.float32)
 
-    def left_out(self, bags: Bags, setting: Setting, labels: NDArray[np.int32], threads: int) -> Real:
+    def left_out(self, bags: Bags, setting: Setting, labels: _core.LabelSets, threads: int) -> Real:
         """What the words of each text say when that text was not counted, (texts, classes)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        says = bags.left_out(values, one_each(labels), *self._without, threads)
+        says = bags.left_out(values, labels, *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums((self._having <= 1.0)[bags.words])
-        for some in stretches(len(labels)):
+        offsets, classes = labels
+        for some in stretches(len(bags)):
             mine, others = (each - alone[some, None] for each in self._totals)
-            at = np.arange(some.stop - some.start), labels[some]
-            kept = others[at].copy()
+            sizes = np.diff(offsets[some.start : some.stop + 1])
+            at = np.repeat(np.arange(len(sizes)), sizes), classes[offsets[some.start] : offsets[some.stop]]
+            kept = others[at]
             others -= words[some, None]
             others[at] = kept
-            mine[at] -= words[some]
+            mine[at] -= words[some][at[0]]
             says[some] += lengths[some, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
         says *= self._halved
         return says
@@ -241,6 +243,16 @@ class _Scored:
         return float(self.losses[self.level])
 
 
+def variances(bags: Bags, values: Reals32, says: Reals32, setting: Setting) -> Reals32:
+    """How much the correction of each word, and of all texts, may vary, (words + 1, classes): of words that tell more, more."""
+    squares, share = says**2, bags.squares(values)
+    mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
+    vary = np.ones((bags.n_words + 1, says.shape[1]), dtype=np.float32)
+    if mean > 0:
+        vary[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+    return vary
+
+
 class _TextLearner:
     """Texts that are learned from under a setting: the scores they start from, and corrections so far."""
 
@@ -256,19 +268,14 @@ class _TextLearner:
         self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
         self.values = bags.values(setting.often, counted.scale(setting.power), threads)
         if setting.left_out:
-            says = counted.left_out(bags, setting, labels, threads)
+            says = counted.left_out(bags, setting, one_each(labels), threads)
         else:
             says = bags.scores(self.values, counted.says, threads)
         self.offsets = counted.log_prior + setting.trust * says
         n, k = self.offsets.shape
-        squares = counted.says**2
-        share = bags.squares(self.values)
-        mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-        self.table = np.ones((bags.n_words + 1, 2 * k), dtype=np.float32)  # corrections, and how much each may vary
-        self.table[:, :k] = 0.0
-        if mean > 0:
-            self.table[:-1, k:] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-        own = bags.scores(self.values**2, np.ascontiguousarray(self.table[:-1, k:]), threads)
+        varies = variances(bags, self.values, counted.says, setting)
+        self.table = np.hstack([np.zeros_like(varies), varies])  # corrections, and how much each may vary
+        own = bags.scores(self.values**2, varies[:-1], threads)
         self.own = (own + COMMON**2).astype(np.float32)
         self.mu = np.zeros((n, k), dtype=np.float32)
         self.mu[np.arange(n), labels] = 1.0
