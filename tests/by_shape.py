@@ -12,7 +12,7 @@ from banbury.distributions.keys import KeyCounter
 from banbury.distributions.moments import MomentCounter, ProductCounter
 from banbury.distributions.words import WordCounter
 from banbury.schema import Schema
-from banbury.sums import Counts, Moments
+from banbury.sums import Counts, Moments, zeros
 from banbury.tally import Tally
 
 SHAPES: dict[type[Counter], str] = {  # the first that a counter is
@@ -60,7 +60,7 @@ def moments(tally: Tally) -> Moments:
     """Those of all columns of numbers."""
     each = [tally.of(f.name) for f in measured(tally.schema)]
     if not each:
-        return Moments.zeros(0, len(tally.classes))
+        return Moments(zeros(0, len(tally.classes)), zeros(0, len(tally.classes), 2))
     return Moments(Integers.join([m.n for m in each]), Integers.join([m.sums for m in each]))
 
 

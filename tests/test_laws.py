@@ -551,7 +551,7 @@ def assert_products(products: Any, feature: Any, classes: Sequence[Any], slow: n
         n, first, second = own.get(label, (Fraction(0), [Fraction(0)] * d, [[Fraction(0)] * d] * d))
         (o, u) = ([Fraction(number) for number in part] for part in zip(*feature.scales, strict=True))
         wanted = [(a - n * o[i]) / u[i] * 2**57 for i, a in enumerate(first)]
-        for i, j in zip(*products.pairs, strict=True):
+        for i, j in zip(*np.tril_indices(products.n_columns), strict=True):
             about = second[i][j] - o[i] * first[j] - o[j] * first[i] + n * o[i] * o[j]
             wanted.append(about / u[i] / u[j] * 4**57)
         assert exact(products.take([c]).sums) == wanted

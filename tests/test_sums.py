@@ -26,6 +26,7 @@ from banbury.sums import (
     in_parts,
     in_rows,
     python_integers,
+    zeros,
 )
 
 SIZES = st.sampled_from([1, 8, 60, 63, 64, 65, 127, 128, 200, 400])
@@ -451,8 +452,8 @@ def test_one_feature_of_several(rows: list[Row]) -> None:
     assert both.select([1, 0]).same(swapped)
     assert both.select([0, 1]) is both
     assert both.select([1]).same(swapped.take([0], 0))
-    assert Moments.zeros(2, 2).same(moments([]))
-    assert Products.zeros(2, 2).same(products([]))
+    assert Moments(zeros(2, 2), zeros(2, 2, 2)).same(moments([]))
+    assert Products(zeros(2), zeros(2, 5)).same(products([]))
 
 
 @BOTH

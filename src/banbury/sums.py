@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import compress
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,9 +185,8 @@ class Combinations(Sequence[Any]):
 
     def __iter__(self) -> Iterator[tuple[Key, ...]]:
         places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
-        return zip(
-            *(map(axis.__getitem__, at.tolist()) for axis, at in zip(self.axes, places, strict=True)), strict=True
-        )
+        parts = (map(axis.__getitem__, at.tolist()) for axis, at in zip(self.axes, places, strict=True))
+        return zip(*parts, strict=True)
 
     def __getitem__(self, k: Any) -> Any:
         return tuple(self)[k]
@@ -217,10 +216,8 @@ def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
         moved = (as_index([place.get(v, -1) for v in axis]) for place, axis in zip(places, keys.axes, strict=True))
         columns = [new[old] for new, old in zip(moved, numbers, strict=True)]
     else:
-        columns = [
-            as_index([*map(place.__getitem__, own)])
-            for place, own in zip(places, zip(*keys, strict=True), strict=False)
-        ]
+        parts = zip(places, zip(*keys, strict=True), strict=False)
+        columns = [as_index([*map(place.__getitem__, own)]) for place, own in parts]
     index = np.zeros(len(keys), dtype=np.int64)
     for axis, column in zip(axes, columns, strict=False):
         index = index * len(axis) + column
@@ -360,10 +357,8 @@ class Counts:
         parts = [self.feature(g) for g in range(len(self.keys))]
         keys, cells = parts[f]
         if keys:
-            several = not isinstance(times, int)
-            merged, where = np.unique(
-                np.array(keys, dtype=np.int64) >> times, axis=0 if several else None, return_inverse=True
-            )
+            several, halved = not isinstance(times, int), np.array(keys, dtype=np.int64) >> times
+            merged, where = np.unique(halved, axis=0 if several else None, return_inverse=True)
             coarser: Any = tuple(map(tuple, merged.tolist())) if several else WholeKeys(merged)
             parts[f] = coarser, cells.merge(as_index(where.reshape(-1)), len(merged), 0)
         return Counts.join(parts, self.cells.shape[1])
@@ -391,6 +386,21 @@ class Counts:
         return self.keys == other.keys and self.cells.same(other.cells)
 
 
+class Keyless:
+    """Sums without keys: of words, which are in the state, and of numbers."""
+
+    keys: ClassVar[tuple[Keys, ...]] = ()
+
+    def arrays(self) -> dict[str, Integers]:
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def select(self, features: Sequence[int]) -> Self:
+        return self
+
+
 # Words ---------------------------------------------------------------------------------------------------------------
 
 # What a file has of words: of whole numbers, or of fractional weights.
@@ -401,7 +411,7 @@ WORD_STATES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class Words(Keyless):
     """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
 
     table: _core.Words
@@ -416,17 +426,9 @@ class Words:
         """The same, (1, classes)."""
         return self.texts.arranged([1, self.table.n_classes])
 
-    keys: ClassVar[tuple[Keys, ...]] = ()  # words are in the state
-
-    def arrays(self) -> dict[str, Integers]:
-        return {}
-
     def state(self) -> dict[str, NDArray[Any]]:
         """All that is counted, as arrays."""
         return self.table.state()
-
-    def select(self, features: Sequence[int]) -> Words:
-        return self
 
     @property
     def occurrences(self) -> Integers:
@@ -470,17 +472,19 @@ class Words:
 
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
-        totals = np.zeros(self.table.n_ids)
-        for ids in word_chunks(self.table.n_ids, max(1, (1 << 21) // max(self.table.n_classes, 1))):
+        totals, step = np.zeros(self.table.n_ids), max(1, (1 << 21) // max(self.table.n_classes, 1))
+        for start in range(
+            0, len(totals), step
+        ):  # some at a time, so that no temporary array is as long as all the pairs
+            ids = np.arange(start, min(start + step, len(totals)), dtype=np.uint32)
             starts, _, occurrences, _ = self.table.pairs(ids)
             owner = np.repeat(np.arange(len(ids)), np.diff(starts))
             totals[ids] = np.bincount(owner, occurrences, len(ids))
         totals = np.around(totals, 9)
         by_name = self.table.in_order()
         if self.table.buckets:
-            by_name = by_name[
-                np.argsort([int(name.removeprefix("#")) for name in self.table.words(by_name)], kind="stable")
-            ]
+            numbers = [int(name.removeprefix("#")) for name in self.table.words(by_name)]
+            by_name = by_name[np.argsort(numbers, kind="stable")]
         best = by_name[np.argsort(-totals[by_name], kind="stable")[:n]]
         return self.table.words(best)
 
@@ -490,12 +494,6 @@ class Words:
 
 def _words(n_classes: int, buckets: int, state: Any) -> Words:
     return Words(_core.Words.from_state(n_classes, buckets, state))
-
-
-def word_chunks(n_ids: int, size: int = 1 << 16) -> Iterator[NDArray[np.uint32]]:
-    """The ids of words, some at a time, so that no temporary array is as long as all the pairs."""
-    for start in range(0, n_ids, size):
-        yield np.arange(start, min(start + size, n_ids), dtype=np.uint32)
 
 
 # Moments -------------------------------------------------------------------------------------------------------------
@@ -633,55 +631,71 @@ def negative(n: Integers, sums: Integers, spread: Real, columns: int) -> NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """n, Σz and Σz² per (feature, class), z = (x − origin) / unit in steps of 2⁻⁵⁷; the squares are exact."""
+class NumberSums(Keyless):
+    """n, and the sums of z and of the products of columns, z = (x − origin) / unit in steps of 2⁻⁵⁷; products are exact.
 
-    n: Integers  # (features, classes)
-    sums: Integers  # (features, classes, 2)
-    keys: ClassVar[tuple[Keys, ...]] = ()
+    The cells of ``sums`` are the columns, then the pairs (i, j), j ≤ i, i by i.
+    """
+
+    n: Integers
+    sums: Integers
+    axis: ClassVar[int]  # of the classes
+
+    def arrays(self) -> dict[str, Integers]:
+        return {"n": self.n, "sums": self.sums}
+
+    @cached_property
+    def n_columns(self) -> int:
+        return n_columns(self.sums.shape[-1])
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n, self.sums + other.sums)
+
+    def __sub__(self, other: Self) -> Self:
+        """The difference; ``below_zero`` finds what cannot be."""
+        return type(self)(self.n - other.n, self.sums - other.sums)
+
+    def times(self, factor: float) -> tuple[Self, bool]:
+        n, sums, exact = scaled_sums(self.n, self.sums, factor, self.n_columns)
+        return type(self)(n, sums), exact
+
+    def below_zero(self) -> NDArray[np.bool_]:
+        """Where no rows can have such sums."""
+        return negative(self.n, self.sums, self._deviations, self.n_columns)
+
+    def possible(self) -> Self:
+        return type(self)(*possible(self.n, self.sums, self.n_columns))
+
+    def same(self, other: Self) -> bool:
+        return self.n.same(other.n) and self.sums.same(other.sums)
+
+    def take(self, classes: Any, axis: int | None = None) -> Self:
+        index, axis = as_index(classes), self.axis if axis is None else axis
+        return type(self)(self.n.take(index, axis), self.sums.take(index, axis))
+
+    def merge(self, index: Any, size: int) -> Self:
+        index = as_index(index)
+        return type(self)(self.n.merge(index, size, self.axis), self.sums.merge(index, size, self.axis))
+
+    @cached_property
+    def _every(self) -> Self:
+        """All classes as one."""
+        return self.merge(np.zeros(self.n.shape[self.axis]), 1)
+
+    @cached_property
+    def _deviations(self) -> Real:
+        return self.n.deviations(self.sums, self.n_columns)
+
+
+class Moments(NumberSums):
+    """n, Σz and Σz² per (feature, class): n is (features, classes), and sums (features, classes, 2)."""
+
+    axis: ClassVar[int] = 1
 
     @property
     def present(self) -> Integers:
         """Rows that have a value of each feature, (features, classes)."""
         return self.n
-
-    def arrays(self) -> dict[str, Integers]:
-        return {"n": self.n, "sums": self.sums}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    @classmethod
-    def zeros(cls, n_features: int, n_classes: int) -> Moments:
-        return cls(zeros(n_features, n_classes), zeros(n_features, n_classes, 2))
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.n + other.n, self.sums + other.sums)
-
-    def __sub__(self, other: Moments) -> Moments:
-        """The difference; ``below_zero`` finds what cannot be."""
-        return Moments(self.n - other.n, self.sums - other.sums)
-
-    def below_zero(self) -> NDArray[np.bool_]:
-        return negative(self.n, self.sums, self.spread[..., None], 1)
-
-    def possible(self) -> Moments:
-        return Moments(*possible(self.n, self.sums, 1))
-
-    def times(self, factor: float) -> tuple[Moments, bool]:
-        n, sums, exact = scaled_sums(self.n, self.sums, factor, 1)
-        return Moments(n, sums), exact
-
-    def same(self, other: Moments) -> bool:
-        return self.n.same(other.n) and self.sums.same(other.sums)
-
-    def take(self, classes: Any, axis: int = 1) -> Moments:
-        index = as_index(classes)
-        return Moments(self.n.take(index, axis), self.sums.take(index, axis))
-
-    def merge(self, index: Any, size: int) -> Moments:
-        index = as_index(index)
-        return Moments(self.n.merge(index, size, 1), self.sums.merge(index, size, 1))
 
     def select(self, features: Sequence[int]) -> Moments:
         return self if is_all(features, self.n.shape[0]) else self.take(features, 0)
@@ -698,89 +712,26 @@ class Moments:
 
     def pooled(self) -> tuple[Real, Real, Real]:
         """n, mean and Σ(z − mean)² over all classes, (features, 1)."""
-        return self._pooled
+        return self._every.n.value, self._every.mean, self._every.spread
 
-    @cached_property
-    def _pooled(self) -> tuple[Real, Real, Real]:
-        every = Moments(total(self.n, 1), total(self.sums, 1))
-        return every.n.value, every.mean, every.spread
-
-    @cached_property
+    @property
     def spread(self) -> Real:
         """Σ(z − mean)², 0 exactly where all values are one."""
-        return self.n.deviations(self.sums, 1)[..., 0]
+        return self._deviations[..., 0]
 
 
 # Products ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """n, Σz and Σzzᵀ per class of a block of columns; of rows that have all of them.
+class Products(NumberSums):
+    """n, Σz and Σzzᵀ per class of a block of columns, of rows that have all of them: sums are (classes, columns + pairs)."""
 
-    The cells of ``sums`` are the columns, then the pairs (i, j), j ≤ i, i by i.
-    """
-
-    n: Integers  # (classes,)
-    sums: Integers  # (classes, columns + pairs)
-    keys: ClassVar[tuple[Keys, ...]] = ()
+    axis: ClassVar[int] = 0
 
     @property
     def present(self) -> Integers:
         """Rows that have all columns, (1, classes)."""
         return self.n.arranged([1, self.n.shape[0]])
-
-    def arrays(self) -> dict[str, Integers]:
-        return {"n": self.n, "sums": self.sums}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    def select(self, features: Sequence[int]) -> Products:
-        return self
-
-    @classmethod
-    def zeros(cls, n_columns: int, n_classes: int) -> Products:
-        return cls(zeros(n_classes), zeros(n_classes, n_columns + n_columns * (n_columns + 1) // 2))
-
-    @cached_property
-    def n_columns(self) -> int:
-        return n_columns(self.sums.shape[1])
-
-    @cached_property
-    def pairs(self) -> tuple[Int, Int]:
-        """The columns of each pair."""
-        first, second = np.tril_indices(self.n_columns)
-        return first, second
-
-    def __add__(self, other: Products) -> Products:
-        return Products(self.n + other.n, self.sums + other.sums)
-
-    def __sub__(self, other: Products) -> Products:
-        """The difference; ``below_zero`` finds what cannot be."""
-        return Products(self.n - other.n, self.sums - other.sums)
-
-    def times(self, factor: float) -> tuple[Products, bool]:
-        n, sums, exact = scaled_sums(self.n, self.sums, factor, self.n_columns)
-        return Products(n, sums), exact
-
-    def below_zero(self) -> NDArray[np.bool_]:
-        """The classes whose sums no rows can have."""
-        return negative(self.n, self.sums, self._deviations, self.n_columns)
-
-    def possible(self) -> Products:
-        return Products(*possible(self.n, self.sums, self.n_columns))
-
-    def same(self, other: Products) -> bool:
-        return self.n.same(other.n) and self.sums.same(other.sums)
-
-    def take(self, classes: Any) -> Products:
-        index = as_index(classes)
-        return Products(self.n.take(index, 0), self.sums.take(index, 0))
-
-    def merge(self, index: Any, size: int) -> Products:
-        index = as_index(index)
-        return Products(self.n.merge(index, size, 0), self.sums.merge(index, size, 0))
 
     def shift(self, shift: Real, scale: Real) -> Products:
         """About other origins and units, (columns,) each: z becomes scale · (z + shift)."""
@@ -795,28 +746,21 @@ class Products:
     @cached_property
     def scatter(self) -> Real:
         """Σ(z − m)(z − m)ᵀ, (classes, columns, columns); 0 exactly in the rows and columns of what is constant."""
-        d, (i, j) = self.n_columns, self.pairs
+        d, (i, j) = self.n_columns, np.tril_indices(self.n_columns)
         result = np.zeros((len(self._deviations), d, d))
         result[:, i, j] = result[:, j, i] = self._deviations
         return result
 
-    @cached_property
-    def _deviations(self) -> Real:
-        return self.n.deviations(self.sums, self.n_columns)
-
     def pooled(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
-        every = self.merge(np.zeros(self.n.shape[0]), 1)
-        return float(every.n.value[0]), every.mean[0], every.scatter[0]
+        return float(self._every.n.value[0]), self._every.mean[0], self._every.scatter[0]
 
 
 # Nothing -------------------------------------------------------------------------------------------------------------
 
 
-class Uncounted:
+class Uncounted(Keyless):
     """Stands for sums that are kept elsewhere, since they grow in place."""
-
-    keys: ClassVar[tuple[Keys, ...]] = ()
 
     def __add__(self, other: Any) -> Any:
         return other
@@ -836,15 +780,5 @@ class Uncounted:
     def merge(self, index: Any, size: int) -> Uncounted:
         return self
 
-    def select(self, features: Sequence[int]) -> Uncounted:
-        return self
-
-    def arrays(self) -> dict[str, Integers]:
-        return {}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {}
-
 
 UNCOUNTED = Uncounted()
-Sums = Counts | Moments | Products | Words | Uncounted

@@ -25,7 +25,7 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.moments import MOMENTS, names_of
-from banbury.sums import GRID, Keys, Moments
+from banbury.sums import GRID, Keyless, Moments
 
 LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
 FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
@@ -36,12 +36,11 @@ LARGE = 1e5  # from here on Stirling's series is exact to a double
 
 
 @dataclass(frozen=True, eq=False)
-class LogMoments:
+class LogMoments(Keyless):
     """Moments of z = x / unit and of log x, of the same rows."""
 
     values: Moments
     logs: Moments
-    keys: ClassVar[tuple[Keys, ...]] = ()
 
     @property
     def present(self) -> Integers:
@@ -74,9 +73,6 @@ class LogMoments:
 
     def arrays(self) -> dict[str, Integers]:
         return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {}
 
 
 class LogMomentCounter(PositiveCounter):
