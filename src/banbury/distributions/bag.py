@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -58,10 +58,6 @@ class TextParameters(Parameters):
     @property
     def family(self) -> TextSettings:
         return cast("TextSettings", self.features[0].family)
-
-    def select(self, index: Sequence[int]) -> TextParameters:
-        assert list(index) == [0]
-        return self
 
     # Scoring
 

@@ -28,22 +28,16 @@ from banbury.distributions.family import (
     Reads,
     RowsToCount,
     check_finite,
-    check_positive,
+    check_given,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import (
-    KeyCounter,
-    count_values,
-    dense_numbers,
-    finite_numbers,
-    kind_of,
-    scalar_keys,
-)
+from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, finite_numbers, kind_of, scalar_keys
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.readers import Batch, Codes
-from banbury.sums import Counts, Key, Keys, Moments, as_index
+from banbury.sums import Counts, Key, Keys, as_index
 
 KEYS: Keys = (False, True)
+NUMBERS = {"boolean", "integer", "float", "empty"}  # the kinds of columns that arrive as such
 WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 
@@ -79,8 +73,7 @@ class Bernoulli(KeyedFamily):
         if self.beta is not None and self.alpha is None:
             raise errors.bad_setting("beta", self.beta, "given together with alpha")
         check_prior(self.alpha, self.m, None)
-        if self.beta is not None:
-            check_positive("beta", self.beta, zero=True)
+        check_given(self, "beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
@@ -119,11 +112,10 @@ class Bernoulli(KeyedFamily):
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
         """Which of a column's distinct values mean yes."""
         if self.yes is not None:
-            if not any(value == self.yes for value in values) and any(
-                isinstance(self.yes, str) != isinstance(v, str) for v in values
-            ):
+            means, unlike = [value == self.yes for value in values], isinstance(self.yes, str)
+            if not any(means) and any(unlike != isinstance(value, str) for value in values):
                 raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, declared as yes,")
-            return [value == self.yes for value in values]
+            return means
         for value in values:
             if (value.lower() not in WORDS) if isinstance(value, str) else value not in (0, 1):
                 raise errors.wrong_type(value, name, "0 or 1, true or false (or bb.Bernoulli(yes=...) to name the yes)")
@@ -147,9 +139,6 @@ class Bernoulli(KeyedFamily):
         low, high = column.least, column.greatest
         middle = low / 2.0 + high / 2.0
         return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
-
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
-        return [(1, 0)] * len(features)
 
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
         if self.yes is None:
@@ -176,9 +165,11 @@ class Bernoulli(KeyedFamily):
         numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
         numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
         cells, alpha, stays = sums.cells.value, self.pseudo_counts(choice.alpha), np.ones(2, dtype=np.bool_)
-        return by_cells(
-            numbered, held_out, lambda f: Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
-        )
+
+        def shares(f: int) -> Shares:
+            return Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
+
+        return by_cells(numbered, held_out, shares)
 
 
 class FlagCounter(KeyCounter):
@@ -244,15 +235,11 @@ class BernoulliParameters(KeyedParameters):
 
     @property
     def family(self) -> Bernoulli:
-        family = self.features[0].family
-        assert isinstance(family, Bernoulli)
-        return family
+        return _family(self.features[0])
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         names = [feature.name for feature in self.features]
-        if self.family.yes is None and all(
-            rows.kind(name) in ("boolean", "integer", "float", "empty") for name in names
-        ):
+        if self.family.yes is None and {rows.kind(name) for name in names} <= NUMBERS:
             limit = np.nan if self.family.threshold is None else self.family.threshold
             return [("flags", rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
@@ -263,10 +250,6 @@ class BernoulliParameters(KeyedParameters):
         ]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
         return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
-
-    def select(self, index: Sequence[int]) -> BernoulliParameters:
-        at = np.asarray(index, dtype=np.int64)
-        return BernoulliParameters(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Of no and yes of every feature."""
@@ -286,11 +269,9 @@ class BernoulliParameters(KeyedParameters):
 
     def listed_values(self, f: int, column: str) -> Keys | None:
         """No and yes, as a column would have them; None where numbers are."""
-        return (
-            None
-            if self.family.threshold is not None
-            else (self._no, True if self.family.yes is None else self.family.yes)
-        )
+        if self.family.threshold is not None:
+            return None
+        return self._no, True if self.family.yes is None else self.family.yes
 
     @property
     def _no(self) -> Any:
@@ -302,6 +283,4 @@ class BernoulliParameters(KeyedParameters):
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
         yes = self.family.yes
-        if yes is None:
-            return list(drawn)
-        return [np.where(column, yes, self._no) for column in drawn]
+        return list(drawn) if yes is None else [np.where(column, yes, self._no) for column in drawn]

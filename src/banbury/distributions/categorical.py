@@ -27,8 +27,8 @@ from banbury.distributions.family import (
     NumberColumn,
     Reads,
     RowsToCount,
-    by_class,
     check_positive,
+    drawn_cells,
     side_by_side,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
@@ -406,20 +406,11 @@ class CategoricalParameters(KeyedParameters):
         columns = []
         for f, keys in enumerate(self.keys):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
-            chosen = np.zeros(len(classes), dtype=np.int64)
-            for c, rows in enumerate(by_class(classes, self.table.shape[1])):
-                if len(keys):
-                    chosen[rows] = rng.choice(len(keys), size=len(rows), p=share[:, c] / share[:, c].sum())
-            columns.append(_taken(keys, chosen, len(classes)))
+            one = len({type(key) for key in keys}) == 1
+            values = np.array(keys if keys else [None], dtype=None if one else object)
+            columns.append(values[drawn_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)])
         return columns
 
 
 def _not_in(keys: set[Key], values: Sequence[Any]) -> list[bool]:
     return [value not in keys for value in values]
-
-
-def _taken(keys: Keys, chosen: NDArray[np.int64], n_rows: int) -> NDArray[Any]:
-    if not keys:
-        return np.full(n_rows, None, dtype=object)
-    values = np.array(keys) if len({type(key) for key in keys}) == 1 else np.array(keys, dtype=object)
-    return values[chosen]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -278,10 +278,6 @@ class GaussianBlockParameters(Parameters):
         if self.nu is None:
             return normal((few,), self.mean[:, columns], covariance)
         return _student((few,), self.mean[:, columns], covariance, self.nu)
-
-    def select(self, index: Sequence[int]) -> GaussianBlockParameters:
-        assert list(index) == [0]
-        return self
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """The stretches of each column, as it is distributed whatever the others are."""

@@ -22,7 +22,7 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
-    check_positive,
+    check_given,
     line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
@@ -107,9 +107,7 @@ class Exponential(Family):
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
-        for setting in ("prior_rows", "prior_total"):
-            if getattr(self, setting) is not None:
-                check_positive(setting, getattr(self, setting))
+        check_given(self, "prior_rows", "prior_total")
 
     def counter(self, feature: Feature) -> Counter:
         return POSITIVE
@@ -146,9 +144,6 @@ class Exponential(Family):
         rows, total = self._prior(parameters.features, np.maximum(sums.pooled()[1], SMALLEST_MEAN))
         times = max(rows - 1.0, 0.0) if choice.how == "map" else rows
         return float((times * np.log(parameters.rate) - total * parameters.rate).sum())
-
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
-        return [(1, 0)] * len(features)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.least >= 0 and not column.few else ()
@@ -210,11 +205,6 @@ class ExponentialParameters(PositiveParameters):
 
     def log_density(self, f: int, z: Real) -> Real:
         return _log_density(z, self.rate[f], None if self.scale is None else self.scale[f])
-
-    def select(self, index: Sequence[int]) -> ExponentialParameters:
-        at = np.asarray(index, dtype=np.int64)
-        scale = None if self.scale is None else self.scale[at]
-        return ExponentialParameters(tuple(self.features[f] for f in index), self.rate[at], scale)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

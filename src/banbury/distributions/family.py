@@ -33,7 +33,7 @@ from banbury.distributions.evidence import (
 from banbury.distributions.information import ColumnTest, bits_of_draws
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
-from banbury.sums import Key, Keys, rows_of
+from banbury.sums import Key, Keys, is_all, rows_of
 from banbury.threads import n_threads
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
@@ -206,8 +206,12 @@ class Parameters:
         raise NotImplementedError
 
     def select(self, index: Sequence[int]) -> Self:
-        """The same parameters of some of the features."""
-        raise NotImplementedError
+        """The same parameters of some of the features. Here: of each array its rows, of each tuple its members."""
+        if is_all(index, len(self.features)):
+            return self
+        every = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        chosen = {name: _chosen(each, index) for name, each in every.items() if each is not None}
+        return replace(self, **chosen)  # type: ignore[type-var]
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         """A value of each feature for rows of these classes."""
@@ -251,12 +255,10 @@ class Parameters:
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
-        alone = not any(feature.columns for feature in self.features)
-        values = (
-            rows.first([feature.name for feature in self.features])
-            if alone
-            else [first_value(rows, feature) for feature in self.features]
-        )
+        if any(feature.columns for feature in self.features):
+            values = [first_value(rows, feature) for feature in self.features]
+        else:
+            values = rows.first([feature.name for feature in self.features])
         return [
             Term(feature.name, value, says, self.is_seen(f, rows))
             for f, (feature, value, says) in enumerate(zip(self.features, values, log_likelihoods, strict=True))
@@ -306,6 +308,10 @@ class Parameters:
         values, rows = np.unique(np.array(list(map(str, drawn()[0]))), return_counts=True)
         called = values.tolist()
         return NamedValues(called, called, rows.astype(np.float64)).most_frequent(n)
+
+
+def _chosen(each: Any, index: Sequence[int]) -> Any:
+    return tuple(each[f] for f in index) if isinstance(each, tuple) else each[np.asarray(index, dtype=np.int64)]
 
 
 class NumericParameters(Parameters):
@@ -423,6 +429,9 @@ class Counter:
 
     def described(self, feature: Feature) -> str:
         """The same, for people; after the family's name."""
+        if feature.scales:
+            places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
+            return f" about {errors.listed(places)}"
         return f" about {feature.origin:g} in units of {feature.unit:g}"
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
@@ -585,8 +594,8 @@ class Family:
         return None
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
-        """Per feature: free parameters per class, and those shared by all classes."""
-        raise NotImplementedError
+        """Per feature: free parameters per class, and those shared by all classes. Here: one per class."""
+        return [(1, 0)] * len(features)
 
     # Estimating
 
@@ -864,11 +873,26 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
 
 
+def check_given(family: Family, *settings: str, zero: bool = False) -> None:
+    """Raises unless those of a family's settings that are given are such numbers."""
+    for setting in settings:
+        if (value := getattr(family, setting)) is not None:
+            check_positive(setting, value, zero=zero)
+
+
 def check_finite(setting: str, value: Any) -> None:
     """Raises unless ``value`` is a finite number."""
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
     if not -np.inf < number < np.inf:
         raise errors.bad_setting(setting, value, "a finite number")
+
+
+def drawn_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:
+    """A cell for each of these classes, from the shares of cells, (cells, classes)."""
+    drawn = np.zeros(len(classes), dtype=np.int64)
+    for c, rows in enumerate(by_class(classes, share.shape[1])):
+        drawn[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
+    return drawn
 
 
 def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[NDArray[np.int64]]:

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.exponential import PositiveCounter, PositiveParameters, check_not_negative
+from banbury.distributions.exponential import (
+    FARTHEST,
+    SMALLEST_MEAN,
+    PositiveCounter,
+    PositiveParameters,
+    check_not_negative,
+)
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
@@ -22,17 +28,15 @@ from banbury.distributions.family import (
     NumberColumn,
     RowsToCount,
     Stored,
-    check_positive,
+    check_given,
 )
+from banbury.distributions.log_rising import LARGE
 from banbury.distributions.moments import MOMENTS, names_of
 from banbury.sums import GRID, Keyless, Moments
 
 LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
-FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
-SMALLEST_MEAN = 2.0**-200  # of z: numbers that are nothing beside their unit have some mean all the same
 NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
 WIDEST = 1e-3  # no shape is smaller
-LARGE = 1e5  # from here on Stirling's series is exact to a double
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +157,7 @@ class Gamma(Family):
     name: ClassVar[str] = "gamma"
 
     def __post_init__(self) -> None:
-        if self.prior_rows is not None:
-            check_positive("prior_rows", self.prior_rows)
+        check_given(self, "prior_rows")
 
     def counter(self, feature: Feature) -> Counter:
         return LOG_MOMENTS
@@ -204,9 +207,8 @@ def shape_of(s: Real) -> Real:
     for _ in range(6):  # the start is within 2 % (Minka 2002), and each step squares the error
         large = np.maximum(k, LARGE)
         excess = np.where(k < LARGE, np.log(k) - digamma(k), 0.5 / large + 1.0 / (12.0 * large * large)) - s
-        slope = np.where(
-            k < LARGE, 1.0 / k - polygamma(1, np.minimum(k, LARGE)), -0.5 / large**2 - 1.0 / (6.0 * large**3)
-        )
+        near = 1.0 / k - polygamma(1, np.minimum(k, LARGE))
+        slope = np.where(k < LARGE, near, -0.5 / large**2 - 1.0 / (6.0 * large**3))
         k = np.clip(k - excess / slope, k / 2.0, k * 2.0)
     return np.asarray(np.clip(k, WIDEST, NARROWEST))
 
@@ -215,10 +217,8 @@ def _drawn_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
     from scipy.special import polygamma
 
     few = np.minimum(shape, LARGE)
-    width = np.where(
-        shape < LARGE, shape * (few * polygamma(1, few) - 1.0), 0.5
-    )  # of rows · the information about log k
-    drawn = shape * np.exp(np.clip(rng.standard_normal(shape.shape) / np.sqrt(rows * width), -50.0, 50.0))
+    information = np.where(shape < LARGE, shape * (few * polygamma(1, few) - 1.0), 0.5)  # about log k, of one row
+    drawn = shape * np.exp(np.clip(rng.standard_normal(shape.shape) / np.sqrt(rows * information), -50.0, 50.0))
     return np.clip(drawn, WIDEST, NARROWEST)
 
 
@@ -236,11 +236,6 @@ class GammaParameters(PositiveParameters):
 
     def log_density(self, f: int, z: Real) -> Real:
         return _log_density(z, self.shape[f], self.mean[f], None if self.strength is None else self.strength[f])
-
-    def select(self, index: Sequence[int]) -> GammaParameters:
-        at = np.asarray(index, dtype=np.int64)
-        strength = None if self.strength is None else self.strength[at]
-        return GammaParameters(tuple(self.features[f] for f in index), self.shape[at], self.mean[at], strength)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

@@ -33,6 +33,7 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     check_finite,
+    check_given,
     check_positive,
 )
 from banbury.distributions.histogram import FINE, in_bins
@@ -114,13 +115,11 @@ class Gaussian(Family):
         if self.covariance not in (None, *COVARIANCES):
             raise errors.unknown_choice("covariance", self.covariance, [None, *COVARIANCES])
         if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
-            raise errors.bad_setting(
-                "covariance", self.covariance, "given without smoothing and variance, which are of one column"
-            )
+            wanted = "given without smoothing and variance, which are of one column"
+            raise errors.bad_setting("covariance", self.covariance, wanted)
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
-        if self.smoothing is not None:
-            check_positive("smoothing", self.smoothing, zero=True)
+        check_given(self, "smoothing", zero=True)
 
     def in_words(self) -> str:
         return "Gaussian"
@@ -130,7 +129,7 @@ class Gaussian(Family):
     ) -> GaussianParameters | GaussianBlockParameters:
         if self.covariance is not None:
             return self._block(features, sums, choice, rng)
-        if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
+        if self._without_prior(choice.how):
             return _normal(features, *self._plain(features, sums))
         posterior = self._posterior(features, sums)
         if choice.how == "predictive":
@@ -143,7 +142,7 @@ class Gaussian(Family):
         self, features: tuple[Feature, ...], sums: Products, choice: Choice, rng: np.random.Generator
     ) -> GaussianBlockParameters:
         tied, shrink = self._tied, self.covariance == "shrunk" and choice.how != "mle"
-        if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
+        if self._without_prior(choice.how):
             return normal(features, *plain(sums, tied, shrink, features[0]))
         found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
         if choice.how == "predictive":
@@ -180,12 +179,11 @@ class Gaussian(Family):
 
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
-        return (
-            self.variance == "per class"
-            and self.smoothing is None
-            and self.covariance is None
-            and (how == "mle" or (self.prior is None and how in ("map", "mean")))
-        )
+        alone = self.variance == "per class" and self.smoothing is None and self.covariance is None
+        return alone and self._without_prior(how)
+
+    def _without_prior(self, how: How) -> bool:
+        return how == "mle" or (self.prior is None and how in ("map", "mean"))
 
     def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         n, mean, spread = sums.n.value, sums.mean, sums.spread
@@ -321,11 +319,9 @@ class Gaussian(Family):
         if not self.is_plain(choice.how):
             return one_by_one(self, features, sums, choice, held_out)
         floor = FLOOR * pooled(sums)[1]
-        low = (sums.n.value <= 0) | (
-            sums.spread < NEAR * floor * sums.n.value
-        )  # a class without values has those of all
-        slow = np.flatnonzero(low.any(axis=1)).tolist()
-        quick = np.flatnonzero(~low.any(axis=1)).tolist()
+        n = sums.n.value
+        low = ((n <= 0) | (sums.spread < NEAR * floor * n)).any(axis=1)  # a class without values has those of all
+        slow, quick = np.flatnonzero(low).tolist(), np.flatnonzero(~low).tolist()
         few = tuple(features[f] for f in slow)
         if not quick:
             return one_by_one(self, few, sums.select(slow), choice, held_out)
@@ -434,13 +430,6 @@ class GaussianParameters(NumericParameters):
         columns = rows.numbers([feature.name for feature in self.features])
         common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
         return [("normal", *common) if self.power is None else ("student", *common, self.power)]
-
-    def select(self, index: Sequence[int]) -> GaussianParameters:
-        at = np.asarray(index, dtype=np.int64)
-        arrays = (self.origin[at], self.unit[at], self.mean[at], self.precision[at], self.constant[at])
-        return GaussianParameters(
-            tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at]
-        )
 
     def log_probability_of_each(self, x: Real) -> Real:
         """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""

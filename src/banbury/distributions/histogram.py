@@ -24,9 +24,10 @@ from banbury.distributions.family import (
     HeldOutRows,
     NumberColumn,
     NumericParameters,
-    by_class,
     check_finite,
+    check_given,
     check_positive,
+    drawn_cells,
 )
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import (
@@ -120,8 +121,7 @@ class Histogram(BinnedFamily):
         for setting in ("start", "width"):
             object.__setattr__(self, setting, hashable(getattr(self, setting)))
         check_grid(self.start, self.width)
-        if self.alpha is not None:
-            check_positive("alpha", self.alpha, zero=True)
+        check_given(self, "alpha", zero=True)
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
@@ -357,18 +357,12 @@ class HistogramParameters(NumericParameters):
         bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
         return [("histogram", *each) for each in bins]
 
-    def select(self, index: Sequence[int]) -> HistogramParameters:
-        columns = (self.features, self.firsts, self.widths, self.tables, self.sizes)
-        return HistogramParameters(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
-
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
             share = np.exp(table + np.log(width))
             share[[0, -1]] *= 2.0
-            bins = np.zeros(len(classes), dtype=np.int64)
-            for c, rows in enumerate(by_class(classes, table.shape[1])):
-                bins[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
+            bins = drawn_cells(share, classes, rng)
             beyond = rng.geometric(0.5, len(classes)) - 1
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))

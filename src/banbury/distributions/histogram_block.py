@@ -220,9 +220,6 @@ class HistogramBlockParameters(Parameters):
             raise errors.bad_setting("feature", column, f"one column of the block: {errors.listed(names)}")
         return self.cells[0].axes[names.index(column)].cuts()
 
-    def select(self, index: Sequence[int]) -> HistogramBlockParameters:
-        return HistogramBlockParameters(tuple(self.features[f] for f in index), tuple(self.cells[f] for f in index))
-
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns: list[NDArray[Any]] = []
         for feature, cells in zip(self.features, self.cells, strict=True):

@@ -27,7 +27,7 @@ from banbury.distributions.family import (
     RowsToCount,
     at_least,
     by_class,
-    check_positive,
+    check_given,
 )
 from banbury.distributions.key_families import KeyedFamily
 from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of
@@ -60,8 +60,7 @@ class Joint(KeyedFamily):
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.alpha is not None:
-            check_positive("alpha", self.alpha, zero=True)
+        check_given(self, "alpha", zero=True)
 
     def counter(self, feature: Feature) -> CombinationCounter:
         return COMBINATIONS
@@ -347,9 +346,6 @@ class JointParameters(KeyedParameters):
         low = np.zeros(len(columns), dtype=np.int64)
         outside = np.full(len(columns), -1, dtype=np.int64)
         return [("table", columns, low, lookups, outside, np.concatenate(tables))]
-
-    def select(self, index: Sequence[int]) -> JointParameters:
-        return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
 
     def listed_values(self, f: int, column: str) -> Keys:
         return in_order(self.tables[f].values[self.features[f].columns.index(column)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -160,9 +159,6 @@ class KernelBlockParameters(Parameters):
 
     def axes(self, f: int) -> tuple[str, ...]:
         return self.features[f].inputs
-
-    def select(self, index: Sequence[int]) -> KernelBlockParameters:
-        return KernelBlockParameters(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns: list[NDArray[Any]] = []

@@ -347,9 +347,6 @@ class KernelDensityParameters(NumericParameters):
             parts.append(("kernel", column, feature.origin, unit, *shape))
         return parts
 
-    def select(self, index: Sequence[int]) -> KernelDensityParameters:
-        return KernelDensityParameters(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
-
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for feature, bump in zip(self.features, self.bumps, strict=True):

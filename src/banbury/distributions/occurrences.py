@@ -282,10 +282,6 @@ class OccurrencesParameters(Parameters):
         assert isinstance(family, Occurrences)
         return family
 
-    def select(self, index: Sequence[int]) -> OccurrencesParameters:
-        assert list(index) == [0]
-        return self
-
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:

@@ -20,14 +20,14 @@ from banbury.distributions.family import (
     HeldOutRows,
     NumberColumn,
     NumericParameters,
-    check_positive,
+    check_given,
 )
 from banbury.distributions.histogram import in_bins
 from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
 from banbury.distributions.log_rising import log_rising
 from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
-from banbury.sums import Counts, Moments
+from banbury.sums import Moments
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
 
@@ -52,10 +52,7 @@ class Poisson(Family):
     name: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        if self.prior_count is not None:
-            check_positive("prior_count", self.prior_count)
-        if self.prior_rows is not None:
-            check_positive("prior_rows", self.prior_rows)
+        check_given(self, "prior_count", "prior_rows")
 
     def counter(self, feature: Feature) -> Counter:
         return WHOLE_NUMBERS
@@ -98,9 +95,6 @@ class Poisson(Family):
         logs = np.where(some, np.log(np.where(some, parameters.mean, 1.0)), 0.0)
         return float((events * logs - rows * parameters.mean).sum())
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
-        return [(1, 0)] * len(features)
-
     def measure(self) -> str:
         return "probability"
 
@@ -140,19 +134,15 @@ class PoissonParameters(NumericParameters):
 
     def log_probability(self, f: int, counts: Real) -> Real:
         """(counts, classes)."""
-        return self._of(counts, self.mean[f], None if self.rate is None else self.rate[f])
+        return self.select([f]).log_probability_of_each(counts)
 
     def log_probability_of_each(self, counts: Real) -> Real:
         """The same where every count has a feature of its own."""
-        return self._of(counts, self.mean, self.rate)
-
-    def _of(self, counts: Real, mean: Real, rate: Real | None) -> Real:
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
-        x = counts[:, None]
+        x, shape, rate = counts[:, None], self.mean, self.rate
         if rate is None:
-            return np.asarray(xlogy(x, mean) - mean - gammaln(x + 1.0))
-        shape = mean
+            return np.asarray(xlogy(x, shape) - shape - gammaln(x + 1.0))
         choose = log_rising(shape, x) - gammaln(x + 1.0)
         return np.asarray(choose - shape * np.log1p(1.0 / rate) - x * np.log1p(rate))
 
@@ -171,22 +161,11 @@ class PoissonParameters(NumericParameters):
         starts = np.array(low, dtype=np.int64)
         return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
 
-    def select(self, index: Sequence[int]) -> PoissonParameters:
-        at = np.asarray(index, dtype=np.int64)
-        return PoissonParameters(
-            tuple(self.features[f] for f in index), self.mean[at], None if self.rate is None else self.rate[at]
-        )
-
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        mean = self.mean if self.rate is None else None
         columns = []
         for f in range(len(self.features)):
-            if mean is None:
-                assert self.rate is not None
-                drawn = rng.gamma(self.mean[f, classes], 1.0 / self.rate[f, classes])
-            else:
-                drawn = mean[f, classes]
-            columns.append(rng.poisson(drawn))
+            mean = self.mean[f, classes]
+            columns.append(rng.poisson(mean if self.rate is None else rng.gamma(mean, 1.0 / self.rate[f, classes])))
         return columns
 
     def bits(self, f: int, rows: Real) -> float:

@@ -25,8 +25,8 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
-    by_class,
-    check_positive,
+    check_given,
+    drawn_cells,
     is_power,
 )
 from banbury.distributions.key_families import BinnedFamily
@@ -143,8 +143,7 @@ class QuantileTree(BinnedFamily):
     name: ClassVar[str] = "quantile_tree"
 
     def __post_init__(self) -> None:
-        if self.m is not None:
-            check_positive("m", self.m, zero=True)
+        check_given(self, "m", zero=True)
 
     def counter(self, feature: Feature) -> LeadingBitsCounter:
         return LEADING_BITS
@@ -400,17 +399,11 @@ class QuantileTreeParameters(NumericParameters):
     def _table(self) -> Real:
         return np.concatenate(self.tables)
 
-    def select(self, index: Sequence[int]) -> QuantileTreeParameters:
-        columns = (self.features, self.edges, self.tables, self.leaf_cuts)
-        return QuantileTreeParameters(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
-
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
-        for f, table in enumerate(self.tables):
+        for f in range(len(self.features)):
             ends, mass = self._ends(f), self._masses(f)
-            drawn = np.zeros(len(classes), dtype=np.int64)
-            for c, rows in enumerate(by_class(classes, table.shape[1])):
-                drawn[rows] = rng.choice(len(mass), size=len(rows), p=mass[:, c] / mass[:, c].sum())
+            drawn = drawn_cells(mass, classes, rng)
             part = rng.random(len(classes))
             columns.append(np.clip(ends[drawn] * (1.0 - part) + ends[drawn + 1] * part, -LARGEST, LARGEST))
         return columns

@@ -644,13 +644,7 @@ class BeliefNetwork:
     # Explaining
 
     def explain(
-        self,
-        row: Any,
-        against: Any = None,
-        of: str | None = None,
-        *,
-        held_out: bool = False,
-        label: Any = None,
+        self, row: Any, against: Any = None, of: str | None = None, *, held_out: bool = False, label: Any = None
     ) -> Explanation:
         """The weight of evidence, in decibans, for the most probable value of ``of`` against the runner-up or another.
 
