@@ -55,13 +55,11 @@ def estimate(
     >>> bb.estimate(tally, how="mle").posterior(row).round(3).tolist()
     [[0.795, 0.205]]
     """
-    if not isinstance(tally, Tally):
-        raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
+    errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
-    if tally.schema.labels is not None:
-        wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
-        raise errors.bad_setting("the tally", "one of sets of labels", wanted)
+    wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
+    errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", wanted)
     choice = checked_choice(how, alpha, seed)
     return estimated(
         replace(tally, schema=tally.schema.with_families(features)) if features else tally, choice, class_prior
@@ -359,8 +357,7 @@ class Model:
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, scores = self._answer(batch, parameters)
         other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
-        if other == winner:
-            raise errors.bad_setting("against", against, "another class than the most probable one")
+        errors.require(other != winner, "against", against, "another class than the most probable one")
         terms, texts, unknown = [], dict[str, str](), []
         likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
         for group in parameters:
@@ -578,9 +575,7 @@ class Model:
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
-            raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
-        check_seed(seed)
+        check_drawn(n, seed)
         if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
             return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
@@ -766,8 +761,7 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
         raise
     except (TypeError, ValueError, AttributeError):
         raise errors.bad_setting("costs", costs, wanted) from None
-    if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
-        raise errors.bad_setting("costs", costs, wanted)
+    errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, wanted)
     return matrix
 
 
@@ -832,8 +826,14 @@ def _unpacked(
 
 
 def check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise errors.bad_setting("seed", seed, "a whole number from 0 up")
+    errors.check_whole("seed", seed, 0)
+
+
+def check_drawn(n: Any, seed: Any) -> None:
+    """Raises unless so many rows can be drawn by this seed."""
+    whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+    errors.require(whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
+    check_seed(seed)
 
 
 def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
@@ -866,7 +866,6 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
         ) from None
     if given.shape != (size,):
         raise errors.bad_setting("class_prior", class_prior, f"one probability for each of the {size} classes")
-    if not np.all(given >= 0) or not abs(given.sum() - 1.0) <= 1e-9:
-        wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
-        raise errors.bad_setting("class_prior", class_prior, wanted)
+    wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
+    errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
     return log(given)

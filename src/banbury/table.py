@@ -89,8 +89,7 @@ class Table:
             return data if schema is None else data.under(schema)
         if schema is not None and not (isinstance(features, str) and features == "auto"):
             raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
-        if schema is not None and not isinstance(schema, Schema):
-            raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
+        errors.require(schema is None or isinstance(schema, Schema), "schema", schema, "a Schema, such as tally.schema")
         source = opened(data, schema, reading)
         weights = source.weights if weights is None else weights
         if not labelled:
@@ -356,10 +355,8 @@ class Labels:
         name = target if isinstance(target, str) else None
         soft = plain.weights is not None and plain.weights.ndim == 2
         codes = None if target is None or name is not None else encode(target, threads)
-        if soft and codes is not None:
-            raise errors.bad_setting(
-                "target", "an array", "left out, or a column to leave aside, when weights are soft labels"
-            )
+        wanted = "left out, or a column to leave aside, when weights are soft labels"
+        errors.require(not soft or codes is None, "target", "an array", wanted)
         if soft:
             assert plain.weights is not None
             n_classes = plain.weights.shape[1]
@@ -368,10 +365,8 @@ class Labels:
                 raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
         elif classes is not None:
             classes = _class_names(classes)
-            if target is not None or len(classes) != 1:
-                raise errors.bad_setting(
-                    "classes", classes, "left out unless weights are soft labels, or all rows of one class"
-                )
+            wanted = "left out unless weights are soft labels, or all rows of one class"
+            errors.require(target is None and len(classes) == 1, "classes", classes, wanted)
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
         column = getattr(target, "name", None)
@@ -383,8 +378,7 @@ class Labels:
         """The same with labels that are sets, given apart or found in columns."""
         if self.weights is not None and self.weights.ndim == 2:
             raise errors.bad_setting("weights", "soft labels", "one number per row where rows have sets of labels")
-        if classes is not None:
-            raise errors.bad_setting("classes", classes, "left out where rows have sets of labels, which name them")
+        errors.require(classes is None, "classes", classes, "left out where rows have sets of labels, which name them")
         given = {"group_name": groups} if isinstance(groups, str) else {"groups": groups}
         if isinstance(target, LabelTarget):
             name = None if target.flags or not target.columns else target.columns[0]
@@ -427,9 +421,8 @@ class Labels:
             raise errors.length_mismatch("weights", len(self.weights), n_rows)
 
     def check_one_class(self) -> None:
-        if self.several is not None:
-            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
-            raise errors.bad_setting("the target", "sets of labels", wanted)
+        wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+        errors.require(self.several is None, "the target", "sets of labels", wanted)
 
     @property
     def by_column(self) -> bool:
@@ -479,8 +472,7 @@ def _class_names(classes: Any) -> tuple[Scalar, ...]:
     """Names of soft labels' columns: scalars, each once."""
     names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
     fit = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
-    if not fit or len(set(names)) != len(names):
-        raise errors.bad_setting("classes", names, "texts, numbers or booleans, each once")
+    errors.require(fit and len(set(names)) == len(names), "classes", names, "texts, numbers or booleans, each once")
     return names
 
 
@@ -500,9 +492,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     ):
         wanted = "whole numbers that a double holds, as all below 2**53 are"
         raise errors.bad_setting("weights", int(given.max()), wanted)
-    if array.ndim not in (1, 2):
-        wanted = "one number per row, or rows × classes"
-        raise errors.bad_setting("weights", f"an array of {array.ndim} dimensions", wanted)
+    wanted = "one number per row, or rows × classes"
+    errors.require(array.ndim in (1, 2), "weights", f"an array of {array.ndim} dimensions", wanted)
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
         row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
         cells = array[row : row + 1].ravel()

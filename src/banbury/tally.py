@@ -251,8 +251,7 @@ class Tally:
             raise errors.bad_setting(
                 "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**63 rows"
             )
-        if float(factor) != factor:
-            raise errors.bad_setting("the factor of a tally", factor, "a number that a double holds")
+        errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
         factor = float(factor)
         rows, exact = self.rows.times(factor)
         scaled = [sums.times(factor) for sums in self.sums]

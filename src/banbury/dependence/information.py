@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from banbury import errors
 from banbury.dependence.results import Information
 from banbury.distributions.family import Feature
@@ -79,12 +77,10 @@ def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
 
 
 def check_tally(tally: Any) -> None:
-    if not isinstance(tally, Tally):
-        raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
+    errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
 
 
 def check_n(n: Any) -> None:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise errors.bad_setting("n", n, "a whole number from 1 up")
+    errors.check_whole("n", n, 1)

@@ -70,8 +70,7 @@ class Bernoulli(KeyedFamily):
             raise errors.bad_setting("yes", self.yes, "left out when a threshold is given")
         if self.threshold is not None:
             check_finite("threshold", self.threshold)
-        if self.beta is not None and self.alpha is None:
-            raise errors.bad_setting("beta", self.beta, "given together with alpha")
+        errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")
         check_prior(self.alpha, self.m, None)
         check_given(self, "beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):

@@ -224,8 +224,7 @@ VALUES = ValueCounter()
 def declared_values(values: Any) -> Keys:
     """The values in order, each once; raises unless they are scalars."""
     wanted = "a list of at least one value: texts, numbers or booleans"
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise errors.bad_setting("values", values, wanted)
+    errors.require(not isinstance(values, (str, bytes)) and isinstance(values, Iterable), "values", values, wanted)
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if not plain or not all(isinstance(value, (bool, int, float, str)) and value == value for value in plain):
         raise errors.bad_setting("values", values, wanted)
@@ -233,14 +232,11 @@ def declared_values(values: Any) -> Keys:
 
 
 def check_prior(alpha: Any, m: Any, p: Any) -> None:
-    if m is not None and alpha is not None:
-        raise errors.bad_setting("m", m, "left out when alpha is given (alpha = m · p)")
-    if p is not None and m is None:
-        raise errors.bad_setting("p", p, "given together with m, the number of pseudo-rows")
+    errors.require(m is None or alpha is None, "m", m, "left out when alpha is given (alpha = m · p)")
+    errors.require(p is None or m is not None, "p", p, "given together with m, the number of pseudo-rows")
     if m is not None:
         check_positive("m", m, zero=True)
-    if p is not None and not isinstance(p, Mapping):
-        raise errors.bad_setting("p", p, "a mapping from each value to its share")
+    errors.require(p is None or isinstance(p, Mapping), "p", p, "a mapping from each value to its share")
     for share in p.values() if isinstance(p, Mapping) else ():
         check_positive("p", share, zero=True)
     if isinstance(p, Mapping) and abs(sum(p.values()) - 1.0) > 1e-9:

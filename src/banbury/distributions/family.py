@@ -883,8 +883,7 @@ def check_given(family: Family, *settings: str, zero: bool = False) -> None:
 def check_finite(setting: str, value: Any) -> None:
     """Raises unless ``value`` is a finite number."""
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
-    if not -np.inf < number < np.inf:
-        raise errors.bad_setting(setting, value, "a finite number")
+    errors.require(-np.inf < number < np.inf, setting, value, "a finite number")
 
 
 def drawn_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:

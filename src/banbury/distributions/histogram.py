@@ -59,8 +59,7 @@ def hashable(given: Any) -> Any:
 
 
 def check_grid(start: Any, width: Any) -> None:
-    if (start is None) != (width is None):
-        raise errors.bad_setting("start and width", (start, width), "given together")
+    errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
     for each in several(width):
         check_positive("width", each)
     for each in several(start):
@@ -272,9 +271,8 @@ class Histogram(BinnedFamily):
         if not len(values):
             return ()
         first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
-        if last - first >= MOST_BINS:
-            wanted = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
-            raise errors.bad_setting(f"width of {name!r}", width, wanted)
+        wanted = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+        errors.require(last - first < MOST_BINS, f"width of {name!r}", width, wanted)
         return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 
     def node_prior(self, keys: Keys, alpha: float) -> Real:

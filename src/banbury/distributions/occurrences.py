@@ -76,8 +76,7 @@ class Occurrences(TellingFamily):
             raise errors.unknown_choice("model", self.model, MODELS)
         if self.threshold is not None:
             check_positive("threshold", self.threshold, zero=True)
-        if self.norm not in (True, False):
-            raise errors.bad_setting("norm", self.norm, "True or False")
+        errors.require(self.norm in (True, False), "norm", self.norm, "True or False")
         if self.missing not in ("skip", "error"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "error"])
         if self.norm and self.model != "complement":
@@ -153,10 +152,8 @@ class Occurrences(TellingFamily):
         own = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(own, tuple):
             return float(own)  # type: ignore[arg-type]
-        if len(own) != n_columns:
-            raise errors.bad_setting(
-                "alpha", f"{len(own)} numbers", f"one number, or one for each of {n_columns} columns"
-            )
+        wanted = f"one number, or one for each of {n_columns} columns"
+        errors.require(len(own) == n_columns, "alpha", f"{len(own)} numbers", wanted)
         return np.array(own)
 
     def words(self, sums: Words, n_columns: int) -> Vocabulary:
@@ -451,8 +448,7 @@ class OccurrencesParameters(Parameters):
 
     def linear(self) -> tuple[list[str], Real, Real]:
         """The linear form: columns, weights (columns, classes), intercepts; a row scores intercepts + counts @ weights."""
-        if self.scores.certain is not None:
-            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+        errors.require(self.scores.certain is None, "how", self.choice.how, "another for a linear form, such as 'mean'")
         return list(self.features[0].inputs), self.weights, self.scores.constant
 
     # Drawing

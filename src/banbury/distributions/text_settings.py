@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.event_models import WEIGHING
-from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_given, check_positive
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.word_families import TellingFamily
 
@@ -54,22 +54,14 @@ class TextSettings(TellingFamily):
     norm: bool = False
 
     name: ClassVar[str] = "text"
-    counting: ClassVar[tuple[str, ...]] = (
-        "tokens",
-        "lowercase",
-        "unit",
-        "ngrams",
-        "stop_words",
-        "buckets",
-        "only",
-        "damping",
-        "length",
+    counting: ClassVar[tuple[str, ...]] = tuple(
+        "tokens lowercase unit ngrams stop_words buckets only damping length".split()
     )
 
     def __post_init__(self) -> None:
         for setting in ("lowercase", "length", "idf", "norm"):
-            if not isinstance(getattr(self, setting), (bool, np.bool_)):
-                raise errors.bad_setting(setting, getattr(self, setting), "True or False")
+            value = getattr(self, setting)
+            errors.require(isinstance(value, (bool, np.bool_)), setting, value, "True or False")
         _check_choice("unit", self.unit, ("words", "characters"))
         _check_choice("damping", self.damping, (None, "log"))
         _check_choice("model", self.model, ("multinomial", "presence", "bernoulli", "complement", "log_odds"))
@@ -83,38 +75,32 @@ class TextSettings(TellingFamily):
         self._check_together()
 
     def _check_numbers(self) -> None:
-        if self.alpha is not None:
-            check_positive("alpha", self.alpha, zero=True)
+        check_given(self, "alpha", zero=True)
         check_positive("min_count", self.min_count, zero=True)
         for setting in ("min_share", "max_share"):
             share = getattr(self, setting)
-            if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-                raise errors.bad_setting(setting, share, "a share of the texts from 0 to 1")
-        if not (_is_whole(self.drop_most_frequent) and self.drop_most_frequent >= 0):
-            raise errors.bad_setting("drop_most_frequent", self.drop_most_frequent, "a whole number from 0 up")
-        if self.max_words is not None and not (_is_whole(self.max_words) and self.max_words >= 1):
-            raise errors.bad_setting("max_words", self.max_words, "None or a whole number from 1 up")
-        n = self.buckets
-        if n is not None and not (_is_whole(n) and 2 <= n <= MOST_BUCKETS and int(n).bit_count() == 1):
-            raise errors.bad_setting("buckets", n, f"None or a power of two from 2 to 2**30, {MOST_BUCKETS:,}")
+            number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+            errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
+        errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
+        most, n = self.max_words, self.buckets
+        fits = most is None or (_is_whole(most) and most >= 1)
+        errors.require(fits, "max_words", most, "None or a whole number from 1 up")
+        power = n is None or (_is_whole(n) and 2 <= n <= MOST_BUCKETS and int(n).bit_count() == 1)
+        errors.require(power, "buckets", n, f"None or a power of two from 2 to 2**30, {MOST_BUCKETS:,}")
 
     def _check_together(self) -> None:
-        if self.min_share > self.max_share:
-            raise errors.bad_setting("min_share", self.min_share, f"max_share, {self.max_share:g}, at most")
-        if self.unit == "characters" and self.tokens != "word":
-            raise errors.bad_setting("tokens", self.tokens, "left out when unit='characters', which has no words")
-        if self.unit == "characters" and self.stop_words is not None:
-            raise errors.bad_setting(
-                "stop_words", self.stop_words, "left out when unit='characters', which has no words"
-            )
-        if self.choose_by != "count" and self.max_words is None:
-            raise errors.bad_setting("choose_by", self.choose_by, "given together with max_words")
-        if self.vocabulary is not None and self.buckets is not None:
-            raise errors.bad_setting("vocabulary", self.vocabulary, "left out when words are hashed into buckets")
-        if self.idf and self.model == "bernoulli":
-            raise errors.bad_setting("idf", self.idf, "False when model='bernoulli', which has no counts to weigh")
-        if self.norm and self.model != "complement":
-            raise errors.bad_setting("norm", self.norm, "False unless model='complement'")
+        words, wordless = self.unit == "words", "left out when unit='characters', which has no words"
+        hashed, weighed = self.buckets is not None, self.idf and self.model == "bernoulli"
+        for setting, fits, wanted in (
+            ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
+            ("tokens", words or self.tokens == "word", wordless),
+            ("stop_words", words or self.stop_words is None, wordless),
+            ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
+            ("vocabulary", self.vocabulary is None or not hashed, "left out when words are hashed into buckets"),
+            ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
+            ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
+        ):
+            errors.require(fits, setting, getattr(self, setting), wanted)
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings alone: a tokeniser is made again where it is needed."""
@@ -146,10 +132,8 @@ class TextSettings(TellingFamily):
     def texts(self, rows: ColumnReader, name: str) -> Any:
         """A column's texts as the kernels take them."""
         given = rows.texts(name)
-        ready = self.split is None or (
-            isinstance(given, tuple) and len(given) == 3
-        )  # their words were looked up before
-        return given if ready else self.found(_strings(given))
+        looked_up = isinstance(given, tuple) and len(given) == 3
+        return given if self.split is None or looked_up else self.found(_strings(given))
 
     def reads_text(self) -> bool:
         return True
@@ -265,33 +249,25 @@ def _pattern(tokens: Any) -> re.Pattern[str] | None:
         pattern = re.compile(tokens)
     except re.error as problem:
         raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
-    if pattern.groups > 1:
-        raise errors.bad_setting(
-            "tokens", tokens, f"a regular expression with one group at most, the word (this has {pattern.groups})"
-        )
+    wanted = f"a regular expression with one group at most, the word (this has {pattern.groups})"
+    errors.require(pattern.groups <= 1, "tokens", tokens, wanted)
     return pattern
 
 
 def _ngrams(given: Any) -> tuple[int, int]:
     span = (1, given) if _is_whole(given) else tuple(given) if isinstance(given, (tuple, list)) else ()
-    if len(span) != 2 or not all(map(_is_whole, span)) or not 1 <= span[0] <= span[1] <= LONGEST_NGRAM:
-        raise errors.bad_setting(
-            "ngrams", given, f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
-        )
+    fits = len(span) == 2 and all(map(_is_whole, span)) and 1 <= span[0] <= span[1] <= LONGEST_NGRAM
+    wanted = f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
+    errors.require(fits, "ngrams", given, wanted)
     return int(span[0]), int(span[1])
 
 
 def _strings_of(setting: str, given: Any) -> list[str]:
-    wanted = "a list of words" + (
-        " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
-        if setting == "stop_words"
-        else ""
-    )
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise errors.bad_setting(setting, given, wanted)
+    english = " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
+    wanted = "a list of words" + english * (setting == "stop_words")
+    errors.require(not isinstance(given, (str, bytes)) and isinstance(given, Iterable), setting, given, wanted)
     words = list(given)
-    if not all(isinstance(word, str) for word in words):
-        raise errors.bad_setting(setting, given, wanted)
+    errors.require(all(isinstance(word, str) for word in words), setting, given, wanted)
     return [str(word) for word in words]
 
 
@@ -306,8 +282,7 @@ def _vocabulary(setting: str, given: Any, lowercase: bool = False) -> tuple[str,
         return None
     words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of(setting, given)
     kept = sorted({word.lower() if lowercase else word for word in words} - {""})
-    if not kept:
-        raise errors.bad_setting(setting, given, "a list of at least one word, or a text file with a word on each line")
+    errors.require(kept, setting, given, "a list of at least one word, or a text file with a word on each line")
     return tuple(kept)
 
 

@@ -300,8 +300,7 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
     """The values of a column, in the order in which they come; or those declared, among which they must be."""
     present = [plain(value) for value in column.tolist() if not is_missing(value)]
     for value in present:
-        if not is_hashable(value):
-            raise errors.bad_setting(f"column {name!r}", value, "one of texts, numbers or booleans")
+        errors.require(is_hashable(value), f"column {name!r}", value, "one of texts, numbers or booleans")
     seen = list(dict.fromkeys(present))
     if declared is None:
         return seen

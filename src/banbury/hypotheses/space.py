@@ -567,10 +567,8 @@ def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
             names = [f"h{i}" for i in range(1, len(names) + 1)]
     seen = set()
     for name in names:
-        if not is_hashable(name):
-            raise errors.bad_setting("hypotheses", name, "functions of a row, or names such as texts and numbers")
-        if name in seen:
-            raise errors.bad_setting("hypotheses", name, "different from each other: this name is there twice")
+        errors.require(is_hashable(name), "hypotheses", name, "functions of a row, or names such as texts and numbers")
+        errors.require(name not in seen, "hypotheses", name, "different from each other: this name is there twice")
         seen.add(name)
     return names, Functions(members) if callables else None
 

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from banbury import errors, renamed
 from banbury.arrays import Real
-from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
+from banbury.distributions.family import Choice, How, Kind, check_positive
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
 from banbury.explain import Explanation, Term, calibrated, explained
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.naive_bayes import (
-    MOST_SAMPLED,
     Calibrates,
     check_calibration,
-    check_seed,
+    check_drawn,
+    checked_choice,
     class_number,
     same_rows,
     tell_other_columns,
@@ -224,8 +224,7 @@ class BeliefNetwork:
         if not isinstance(tables, Mapping) or not tables:
             raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
         for name in tables:
-            if not isinstance(name, str):
-                raise errors.bad_setting("the name of a node", name, "a text")
+            errors.require(isinstance(name, str), "the name of a node", name, "a text")
         structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (checked_parents(parents) if parents else {})
         for name in structure:
             if name not in tables:
@@ -444,12 +443,10 @@ class BeliefNetwork:
         >>> {value: round(p, 2) for value, p in network.query("die", {"die": {1: 0.1, 2: 0.4, 3: 0.4}}).items()}
         {1: 0.2, 2: 0.4, 3: 0.4}
         """
-        if not isinstance(of, (str, Sequence)):
-            raise errors.bad_setting("of", of, "a node, or several nodes, each once")
+        errors.require(isinstance(of, (str, Sequence)), "of", of, "a node, or several nodes, each once")
         names = (of,) if isinstance(of, str) else tuple(of)
         keep = tuple(self._node(name) for name in names)
-        if not keep or len(set(keep)) < len(keep):
-            raise errors.bad_setting("of", of, "a node, or several nodes, each once")
+        errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several nodes, each once")
         joint = queried(self._scorer, keep, self._evidence(given))
         highest = joint.max()
         if not np.isfinite(highest):
@@ -690,8 +687,7 @@ class BeliefNetwork:
         said = np.exp(posterior) if honest is None else honest.apply(posterior[None])[0]
         ranked = np.lexsort((-posterior, -said)).tolist()
         other = ranked[1] if against is None else class_number(against, classes)
-        if other == ranked[0]:
-            raise errors.bad_setting("against", against, "another class than the most probable one")
+        errors.require(other != ranked[0], "against", against, "another class than the most probable one")
         terms = [
             Term(self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None), says, bool(places[v] != UNSEEN))
             for v, says in zip(order, steps, strict=True)
@@ -775,9 +771,7 @@ class BeliefNetwork:
         >>> network.sample(4, seed=1)["coin"].tolist()
         ['tails', 'tails', 'heads', 'tails']
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
-            raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
-        check_seed(seed)
+        check_drawn(n, seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer
         places: dict[str, NDArray[np.int64]] = {}
@@ -804,14 +798,6 @@ class BeliefNetwork:
         if self.calibration is not None:
             lines.append(f"  calibrated: {self.calibration}")
         return "\n".join(lines)
-
-
-def checked_choice(how: Any, alpha: Any, seed: Any) -> Choice:
-    if not isinstance(how, str) or how not in HOWS:
-        raise errors.unknown_choice("how", how, HOWS)
-    check_positive("alpha", alpha, zero=True)
-    check_seed(seed)
-    return Choice(how, float(alpha), int(seed))
 
 
 def checked_bins(bins: Any, with_classes: bool = True) -> Any:

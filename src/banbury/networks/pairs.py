@@ -52,8 +52,7 @@ class Pairs:
         source = read(data, **reading)
         target = source.target if target is None else target
         labels = Labels.of(target, source.weights if weights is None else weights, None, n_threads(threads))
-        if labels.classes is not None:
-            raise errors.bad_setting("weights", "soft labels", "one number per row")
+        errors.require(labels.classes is None, "weights", "soft labels", "one number per row")
 
         def begin(batch: Batch) -> Callable[[Batch], Pairs]:
             leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}

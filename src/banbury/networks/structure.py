@@ -21,8 +21,7 @@ def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
         for each in (name, *several):
             if not isinstance(each, str):
                 raise errors.bad_setting("parents", f"{name!r}: {given!r}", "names of columns, which are texts")
-        if len(set(several)) < len(several):
-            raise errors.bad_setting("parents", f"{name!r}: {list(several)!r}", "each parent once")
+        errors.require(len(set(several)) == len(several), "parents", f"{name!r}: {list(several)!r}", "each parent once")
         found[name] = several
     for several in list(found.values()):
         for each in several:

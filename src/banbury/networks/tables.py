@@ -78,8 +78,7 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
     if values is not None and name in values:
         declared_values(values[name])
         named = tuple(_plain(value) for value in values[name])
-        if len(set(named)) < len(named):
-            raise errors.bad_setting("values", {name: list(named)}, "each value once")
+        errors.require(len(set(named)) == len(named), "values", {name: list(named)}, "each value once")
         return named
     if not isinstance(table, Mapping):
         raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")

@@ -126,10 +126,8 @@ class Variable:
             weights[[self.place(value) for value in several]] = 1.0
             return weights
         places = [self.place(value) for value in known]
-        if len(set(places)) < len(places):
-            raise errors.bad_setting(
-                f"the evidence of {self.name!r}", known, "one number for each value, and each value once"
-            )
+        wanted = "one number for each value, and each value once"
+        errors.require(len(set(places)) == len(places), f"the evidence of {self.name!r}", known, wanted)
         for place, (value, weight) in zip(places, known.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
