@@ -6,14 +6,15 @@ Bins are doubled when too many are occupied, so that a finer grid always fits in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions import grid
-from banbury.distributions.family import MOST_BINS, Feature, Reads, RowsToCount, is_power, named
+from banbury.distributions.family import MOST_BINS, Counter, Feature, RowsToCount, is_power, named
 from banbury.distributions.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
 from banbury.distributions.moments import names_of
 from banbury.distributions.scales import first_rows, scales
@@ -27,18 +28,16 @@ LARGEST_BIN = 2**53
 class BinCounter(KeyCounter):
     """The rows of each fine bin of a column."""
 
-    def reads(self, feature: Feature) -> Reads | None:
-        return "number"
+    most: ClassVar[int] = MOST_BINS  # that may be occupied
+    reads, described = Counter.reads, Counter.described
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return feature.origin, feature.scales
 
-    def described(self, feature: Feature) -> str:
-        return f" about {feature.origin:g} in units of {feature.unit:g}"
-
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        units = np.maximum(scales(first_rows(batch, names_of(features, batch)))[1] * 2.0**-FINE_BINS, 2.0**-1020)
-        return [_placed(feature, width) for feature, width in zip(features, units.tolist(), strict=True)]
+        fine = _fine(batch, names_of(features, batch))
+        each = ((feature, *feature.family.grid(fine[f : f + 1])[0]) for f, feature in enumerate(features))
+        return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in each]
 
     def is_settled(self, feature: Feature) -> bool:
         return not feature.scales
@@ -51,15 +50,14 @@ class BinCounter(KeyCounter):
         return _span([feature.name], [feature.origin], [feature.unit], [key])
 
     def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        if max(map(len, sums.keys), default=0) <= MOST_BINS:
+        if max(map(len, sums.keys), default=0) <= self.most:
             return features
-        return [_within(feature, keys) for feature, keys in zip(features, sums.keys, strict=True)]
+        return [_within(feature, keys, self.most) for feature, keys in zip(features, sums.keys, strict=True)]
 
     def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
         for f, (a, b) in enumerate(zip(old, new, strict=True)):
-            if a.unit != b.unit:
-                (times,) = _doublings(a.inputs, np.array([a.unit]), np.array([b.unit])).tolist()
-                sums = sums.coarsen(f, times)
+            if (a.unit, a.scales) != (b.unit, b.scales):
+                sums = sums.coarsen(f, _doublings(a, b))
         return sums
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
@@ -71,10 +69,9 @@ class BinCounter(KeyCounter):
         return tuple(keys)
 
 
-def _placed(feature: Feature, width: float) -> Feature:
-    """The feature with its bins: those that its family sets, or fine ones from 0 on."""
-    (placed,) = feature.family.grid(np.array([width]))
-    return feature._replace(kind="float", origin=placed[0], unit=placed[1])
+def _fine(batch: Batch, names: Sequence[str]) -> Real:
+    """Widths of fine bins, as the first rows want them."""
+    return np.maximum(scales(first_rows(batch, names))[1] * 2.0**-FINE_BINS, 2.0**-1020)
 
 
 def _bins(feature: Feature, rows: RowsToCount) -> Codes:
@@ -91,22 +88,24 @@ def bins_of(column: NDArray[Any], name: str, start: float, width: float, rows: R
         raise named(bad, [name], rows.batch) from None
 
 
-def _within(feature: Feature, keys: Keys) -> Feature:
-    """The feature with bins doubled until no more than 4,096 of these are left."""
+def _within(feature: Feature, keys: Keys, most: int) -> Feature:
+    """The feature with bins doubled until no more of these are left than may be."""
     codes, doublings = np.array(keys, dtype=np.int64), 0
-    while len(np.unique(codes >> doublings)) > MOST_BINS:
+    while len(np.unique(codes >> doublings)) > most:
         doublings += 1
     return feature._replace(unit=feature.unit * 2.0**doublings) if doublings else feature
 
 
-def _doublings(names: Sequence[str], here: Any, there: Any) -> NDArray[np.int64]:
-    """How often bins are doubled from one width to the other; raises where that does not make one of the other."""
+def _doublings(old: Feature, new: Feature) -> Any:
+    """How often the bins of a column, or of each of a block's, are doubled; raises where that does not make the new ones."""
+    here, there = (grid.widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
     doublings = np.log2(there / here)
     unfit = (doublings < 0) | (doublings != np.rint(doublings))
     if unfit.any():
         j = int(np.argmax(unfit))
-        raise errors.schema_mismatch(f"bins of {names[j]!r} of width {here[j]:g} cannot be cut to width {there[j]:g}")
-    return np.asarray(doublings.astype(np.int64))
+        name = old.inputs[j]
+        raise errors.schema_mismatch(f"bins of {name!r} of width {here[j]:g} cannot be cut to width {there[j]:g}")
+    return doublings.astype(np.int64) if old.columns else int(doublings[0])
 
 
 def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float], numbers: Sequence[int]) -> str:
@@ -118,12 +117,8 @@ def _span(names: Sequence[str], starts: Sequence[float], widths: Sequence[float]
 class CellCounter(BinCounter):
     """The rows of each cell of a block of columns; a row that lacks one of the values is in none."""
 
-    def described(self, feature: Feature) -> str:
-        places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
-        return f" about {errors.listed(places)}"
-
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(scales=_grid(feature, batch)) for feature in features]
+        return [f._replace(scales=f.family.grid(_fine(batch, f.inputs))) for f in features]
 
     def is_settled(self, feature: Feature) -> bool:
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)
@@ -148,12 +143,6 @@ class CellCounter(BinCounter):
             for feature, keys in zip(features, sums.keys, strict=True)
         ]
 
-    def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
-        for f, (a, b) in enumerate(zip(old, new, strict=True)):
-            if (a.unit, a.scales) != (b.unit, b.scales):
-                sums = sums.coarsen(f, _doublings(a.inputs, grid.widths(a), grid.widths(b)))
-        return sums
-
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
             return feature
@@ -166,12 +155,6 @@ class CellCounter(BinCounter):
         if not fit or tuple(sorted(set(cells))) != cells:
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of cells, in order and each once")
         return cells  # type: ignore[return-value]
-
-
-def _grid(feature: Feature, batch: Batch) -> tuple[tuple[float, float], ...]:
-    """Start and width of each column's bins: those that the family sets, or fine ones from 0 on."""
-    units = scales(first_rows(batch, feature.inputs))[1]
-    return feature.family.grid(np.maximum(units * 2.0**-FINE_BINS, 2.0**-1020))
 
 
 def _block_codes(feature: Feature, rows: RowsToCount) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -58,34 +58,56 @@ def hashable(given: Any) -> Any:
     return tuple(np.asarray(given, dtype=object).tolist()) if isinstance(given, (list, np.ndarray)) else given
 
 
-def check_grid(start: Any, width: Any) -> None:
-    errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
-    for each in several(width):
-        check_positive("width", each)
-    for each in several(start):
-        check_finite("start", each)
+class GridFamily(BinnedFamily):
+    """The base of families of bins whose ``start`` and ``width`` may be set; of a block, for each column."""
 
+    start: float | tuple[float, ...] | None
+    width: float | tuple[float, ...] | None
+    counting: ClassVar[tuple[str, ...]] = ("start", "width")
+    blocks: ClassVar[bool] = True
+    per_column: ClassVar[tuple[str, ...]] = ("start", "width")  # settings of which a block may have several
 
-def check_one_each(feature: Feature, **settings: Any) -> None:
-    """Raises where a setting has several numbers, and not one for each column of a block."""
-    n_columns = len(feature.columns)
-    for setting, value in settings.items():
-        if isinstance(value, tuple) and (not n_columns or len(value) != n_columns):
-            block = f"a number, or one for each of the {n_columns} columns"
-            column = f"one number for the column {feature.name!r}; several are for a block"
-            raise errors.bad_setting(setting, value, block if n_columns else column)
+    def __post_init__(self) -> None:
+        for setting in self.per_column:
+            object.__setattr__(self, setting, hashable(getattr(self, setting)))
+        start, width = self.start, self.width
+        errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
+        for each in several(width):
+            check_positive("width", each)
+        for each in several(start):
+            check_finite("start", each)
 
+    def counter(self, feature: Feature) -> BinCounter:
+        return BLOCK_CELLS if feature.columns else BINS
 
-def grid_of(start: Any, width: Any, fine: Real) -> tuple[tuple[float, float], ...]:
-    """Start and width of each column's bins: those that are set, or fine ones from 0 on."""
-    if start is None:
-        return tuple((0.0, each) for each in fine.tolist())
-    starts, widths = (np.broadcast_to(np.array(each, dtype=np.float64), fine.shape).tolist() for each in (start, width))
-    return tuple(zip(starts, widths, strict=True))
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        """Raises where a setting has several numbers, and not one for each column of a block."""
+        n_columns = len(feature.columns)
+        block = f"a number, or one for each of the {n_columns} columns"
+        column = f"one number for the column {feature.name!r}; several are for a block"
+        for setting in self.per_column:
+            value = getattr(self, setting)
+            fits = not isinstance(value, tuple) or (n_columns and len(value) == n_columns)
+            errors.require(fits, setting, value, block if n_columns else column)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        if self.start is None:
+            return super().grid(fine)
+        each = (np.broadcast_to(np.array(g, dtype=np.float64), fine.shape).tolist() for g in (self.start, self.width))
+        return tuple(zip(*each, strict=True))
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        if not feature.columns:
+            return (feature,)
+        each = zip(feature.columns, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        return tuple(in_bins(*column) for column in each)
 
 
 @dataclass(frozen=True, repr=False)
-class Histogram(BinnedFamily):
+class Histogram(GridFamily):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
@@ -113,29 +135,13 @@ class Histogram(BinnedFamily):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "histogram"
-    counting: ClassVar[tuple[str, ...]] = ("start", "width")
-    blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for setting in ("start", "width"):
-            object.__setattr__(self, setting, hashable(getattr(self, setting)))
-        check_grid(self.start, self.width)
+        super().__post_init__()
         check_given(self, "alpha", zero=True)
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
-
-    def counter(self, feature: Feature) -> BinCounter:
-        return BLOCK_CELLS if feature.columns else BINS
-
-    def counted(self) -> tuple[Any, ...]:
-        return "bins", self.start, self.width
-
-    def check_columns(self, feature: Feature) -> None:
-        check_one_each(feature, start=self.start, width=self.width)
-
-    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
-        return grid_of(self.start, self.width, fine)
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
@@ -156,23 +162,16 @@ class Histogram(BinnedFamily):
         alpha = choice.alpha if self.alpha is None else self.alpha
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
-            return HistogramBlockParameters(
-                features, tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
-            )
+            cells = tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
+            return HistogramBlockParameters(features, cells)
         joined = self._joined_of(sums)
-        ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
-        share = dirichlet.shares(
-            np.concatenate([bins.cells for bins in joined]), ends, np.full(ends[-1], alpha), choice.how, rng
-        )
+        ends, every = np.cumsum([0, *(len(bins.cells) for bins in joined)]), np.concatenate([b.cells for b in joined])
+        share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
         dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
-        widths = [min(bins.width * feature.unit, 2.0**1023) for feature, bins in zip(features, joined, strict=True)]
-        tables = [
-            (dense[a:b] if len(bins.sizes) == bins.sizes.sum() else np.repeat(dense[a:b], bins.sizes, axis=0))
-            - np.log(w)
-            for a, b, bins, w in zip(ends, ends[1:], joined, widths, strict=False)
-        ]
-        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
-        return HistogramParameters(features, firsts, tuple(widths), tuple(tables), sizes)
+        parameters = HistogramParameters.of(features, joined, np.split(dense, ends[1:-1]))
+        steps = zip(parameters.tables, joined, parameters.widths, strict=True)
+        tables = (np.repeat(table, bins.sizes, axis=0) - np.log(width) for table, bins, width in steps)
+        return replace(parameters, tables=tuple(tables))
 
     def _joined_of(self, sums: Counts) -> list[Joined]:
         """The bins of every column, which no prior changes."""
@@ -209,9 +208,7 @@ class Histogram(BinnedFamily):
     ) -> float:
         alpha = choice.alpha if self.alpha is None else self.alpha
         if isinstance(parameters, HistogramBlockParameters):
-            return sum(
-                log_prior_of_cells(each.seen, each.empty, each.n_empty, alpha, choice) for each in parameters.cells
-            )
+            return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
         first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
         logs = [table[steps] for table, steps in zip(parameters.tables, first_steps, strict=True)]
         return sum(dirichlet.log_prior(each, np.full(len(each), alpha), choice.how) for each in logs)
@@ -229,12 +226,6 @@ class Histogram(BinnedFamily):
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         return occupied(self.joined, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...]:
-        if not feature.columns:
-            return (feature,)
-        each = zip(feature.columns, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
-        return tuple(in_bins(*column) for column in each)
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
         """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
@@ -287,15 +278,13 @@ class Histogram(BinnedFamily):
         """As for keys, of which all stay: the bins are those of all rows."""
         alpha = choice.alpha if self.alpha is None else self.alpha
         joined = self._joined_of(sums)
-        widths = [min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True)]
-        numbers = tuple(np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined)
-        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
-        numbered = HistogramParameters(features, firsts, tuple(widths), numbers, sizes)
+        numbers = [np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined]
+        numbered = HistogramParameters.of(features, joined, numbers)
 
         def shares(f: int) -> Shares:
-            cells = joined[f].cells
+            cells, log_width = joined[f].cells, float(np.log(numbered.widths[f]))
             every = np.ones(len(cells), dtype=np.bool_)
-            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=float(np.log(widths[f])))
+            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=log_width)
 
         return by_cells(numbered, held_out, shares)
 
@@ -348,6 +337,12 @@ class HistogramParameters(NumericParameters):
     widths: tuple[float, ...]
     tables: tuple[Real, ...]
     sizes: tuple[Int, ...]
+
+    @classmethod
+    def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
+        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        widths = (min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True))
+        return cls(features, firsts, tuple(widths), tuple(tables), sizes)
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
@@ -49,11 +50,11 @@ def product_bumps(
     bandwidth: Bandwidth,
     feature: Feature,
     keys: Any,
-    cells: Real,
+    rows: Integers,
     choice: Choice,
     rng: np.random.Generator,
 ) -> ProductBumps:
-    d, n_classes = len(feature.inputs), cells.shape[1]
+    d, cells, n_classes = len(feature.inputs), rows.value, rows.shape[1]
     if not keys:
         nothing = np.zeros((1, d)), np.zeros((1, n_classes)), np.ones((n_classes, d))
         return ProductBumps(kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))

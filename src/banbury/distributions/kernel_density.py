@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     UNUSED,
@@ -25,7 +25,7 @@ from banbury.distributions.family import (
     by_class,
     check_positive,
 )
-from banbury.distributions.histogram import Histogram, check_grid, check_one_each, grid_of, hashable, several
+from banbury.distributions.histogram import GridFamily, Histogram, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
@@ -38,7 +38,6 @@ from banbury.distributions.kernels import (
     means_and_deviations,
     noise,
 )
-from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.leave_one_out import CELLS, rounding
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
@@ -53,7 +52,7 @@ AROUND = 256  # occupied bins on either side of a lonely one
 
 
 @dataclass(frozen=True, repr=False)
-class KernelDensity(BinnedFamily):
+class KernelDensity(GridFamily):
     """A kernel on every row of the class.
 
     ``bandwidth`` is a number in the column's own unit, or a rule for each class: ``"scott"``, ``"silverman"`` (both set the
@@ -77,13 +76,10 @@ class KernelDensity(BinnedFamily):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "kernel_density"
-    counting: ClassVar[tuple[str, ...]] = ("start", "width")
-    blocks: ClassVar[bool] = True
+    per_column: ClassVar[tuple[str, ...]] = ("start", "width", "bandwidth")
 
     def __post_init__(self) -> None:
-        for setting in ("bandwidth", "start", "width"):
-            object.__setattr__(self, setting, hashable(getattr(self, setting)))
-        check_grid(self.start, self.width)
+        super().__post_init__()
         if not isinstance(self.kernel, str) or self.kernel not in DEVIATION:
             raise errors.unknown_choice("kernel", self.kernel, DEVIATION)
         if isinstance(self.bandwidth, str):
@@ -93,18 +89,6 @@ class KernelDensity(BinnedFamily):
             for each in several(self.bandwidth) or (self.bandwidth,):
                 check_positive("bandwidth", each)
 
-    def counter(self, feature: Feature) -> BinCounter:
-        return BLOCK_CELLS if feature.columns else BINS
-
-    def counted(self) -> tuple[Any, ...]:
-        return "bins", self.start, self.width
-
-    def check_columns(self, feature: Feature) -> None:
-        check_one_each(feature, start=self.start, width=self.width, bandwidth=self.bandwidth)
-
-    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
-        return grid_of(self.start, self.width, fine)
-
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return () if column.few or column.n_rows > MOST_TRIED else (self,)
 
@@ -112,23 +96,16 @@ class KernelDensity(BinnedFamily):
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> KernelDensityParameters | KernelBlockParameters:
         if features[0].columns:
-            every = (sums.feature(f) for f in range(len(features)))
-            blocks = zip(features, every, strict=True)
-            bumps = (
-                product_bumps(self.kernel, self.bandwidth, block, keys, rows.value, choice, rng)
-                for block, (keys, rows) in blocks
-            )
-            return KernelBlockParameters(features, tuple(bumps))
-        return KernelDensityParameters(
-            features, tuple(self._one(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
-        )
+            made = partial(product_bumps, self.kernel, self.bandwidth)
+            blocks = (made(block, *sums.feature(f), choice, rng) for f, block in enumerate(features))
+            return KernelBlockParameters(features, tuple(blocks))
+        bumps = (self._one(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
+        return KernelDensityParameters(features, tuple(bumps))
 
     def _one(self, feature: Feature, keys: Any, rows: Any, choice: Choice, rng: np.random.Generator) -> Bumps:
-        cells = rows.value
+        cells, n = rows.value, rows.shape[1]
         if not keys:
-            return Bumps(
-                self.kernel, np.zeros(1), np.zeros((1, cells.shape[1])), np.ones(cells.shape[1]), np.array([0.0, 1.0])
-            )
+            return Bumps(self.kernel, np.zeros(1), np.zeros((1, n)), np.ones(n), np.array([0.0, 1.0]))
         together = cells.sum(axis=1, keepdims=True)
         cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
         centres = np.array(keys, dtype=np.float64) + 0.5
@@ -208,9 +185,6 @@ class KernelDensity(BinnedFamily):
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         """As a histogram joins them."""
         return Histogram().joined_cells(feature, keys, cells)
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...]:
-        return Histogram().compared(feature) if feature.columns else (feature,)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return not features[0].columns and super().can_leave_one_out(features, choice, weighted)
@@ -338,9 +312,7 @@ class KernelDensityParameters(NumericParameters):
         parts = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             column = rows.numbers([feature.name])[0].reshape(-1)
-            unit = float(
-                2.0 ** np.floor(np.log2(feature.unit))
-            )  # the kernel's unit is a power of two; a bin need not be
+            unit = float(2.0 ** np.floor(np.log2(feature.unit)))  # a power of two, which a bin need not be
             bin_ = feature.unit / unit
             constant = np.full(len(bump.bandwidth), -np.log(unit))
             shape = (bump.kernel, bump.centres * bin_, bump.weights, bump.bandwidth * bin_, constant, bump.floor * bin_)
@@ -352,11 +324,8 @@ class KernelDensityParameters(NumericParameters):
         for feature, bump in zip(self.features, self.bumps, strict=True):
             z = np.empty(len(classes))
             for c, rows in enumerate(by_class(classes, bump.weights.shape[1])):
-                share = (
-                    bump.weights[:, c]
-                    if bump.weights[:, c].any()
-                    else np.full(len(bump.weights), 1.0 / len(bump.weights))
-                )
+                share = bump.weights[:, c]
+                share = share if share.any() else np.full(len(share), 1.0 / len(share))
                 centre = rng.choice(bump.centres, size=len(rows), p=share)
                 z[rows] = centre + bump.bandwidth[c] * noise(bump.kernel, len(rows), rng)
                 stray = (rng.random(len(rows)) < MIXED_IN) & (bump.kernel != "normal")

@@ -114,18 +114,13 @@ class ProductCounter(Counter):
     def group(self, feature: Feature) -> Any:
         return feature.name
 
-    def described(self, feature: Feature) -> str:
-        places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
-        return f" about {errors.listed(places)}"
-
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [_settled(batch, feature) for feature in features]
 
     def is_settled(self, feature: Feature) -> bool:
-        powers = all(is_power(unit) for _, unit in feature.scales)
-        if feature.holds_lists:
-            return len(feature.columns) == 1 <= len(feature.scales) and powers
-        return len(feature.scales) == len(feature.columns) and powers
+        n, n_scales = len(feature.columns), len(feature.scales)
+        fit = n == 1 <= n_scales if feature.holds_lists else n == n_scales
+        return fit and all(is_power(unit) for _, unit in feature.scales)
 
     def reads(self, feature: Feature) -> Reads:
         return "list" if feature.holds_lists else "number"

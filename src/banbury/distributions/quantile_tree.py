@@ -30,7 +30,7 @@ from banbury.distributions.family import (
     is_power,
 )
 from banbury.distributions.key_families import BinnedFamily
-from banbury.distributions.keys import scalar_keys
+from banbury.distributions.keys import KeyCounter, scalar_keys
 from banbury.distributions.leave_one_out import different_rows
 from banbury.distributions.trees import HALF_ROW, MOST_LEAVES, SMALLEST, Strengths, Tree, prior_of, trees_of
 from banbury.readers import Batch
@@ -64,11 +64,11 @@ class LeadingBitsCounter(BinCounter):
     ``unit`` is 2 to the number of bits dropped: as few as leave no more bins occupied than may be.
     """
 
+    most: ClassVar[int] = MOST_KEYS
+    described = KeyCounter.described
+
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
-
-    def described(self, feature: Feature) -> str:
-        return ""
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [feature._replace(kind="float", origin=0.0, unit=1.0) for feature in features]
@@ -88,33 +88,18 @@ class LeadingBitsCounter(BinCounter):
     def key(self, feature: Feature, key: Any) -> str:
         return f"{feature.name} {stretch(*_edges(np.array([key, key + 1]), feature.unit).tolist())}"
 
-    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        if max(map(len, sums.keys), default=0) <= MOST_KEYS:
-            return features
-        return [_within(feature, keys) for feature, keys in zip(features, sums.keys, strict=True)]
-
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         if not sums.keys[0]:
             return f"no value{missing}"
         keys = np.array(sums.keys[0], dtype=np.int64)
         low, high = _edges(keys[[0, -1]], feature.unit)
-        exact = feature.unit == 1.0
-        n = f"{len(keys):,} {'values' if exact else 'bins'}"
-        return f"{n} from {low:.6g} to {high:.6g}{missing}"
+        return f"{len(keys):,} {'values' if feature.unit == 1.0 else 'bins'} from {low:.6g} to {high:.6g}{missing}"
 
     def checked_keys(self, feature: Feature, keys: Any) -> Keys:
         most = INFINITE >> int(np.log2(feature.unit))
         if not all(type(key) is int and -most - 1 <= key <= most for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
         return cast(Keys, WholeKeys(np.array(keys, dtype=np.int64)))
-
-
-def _within(feature: Feature, keys: Keys) -> Feature:
-    """The feature with so many more bits dropped that no more keys are left than may be."""
-    codes, shift = np.array(keys, dtype=np.int64), 0
-    while len(np.unique(codes >> shift)) > MOST_KEYS:
-        shift += 1
-    return feature._replace(unit=feature.unit * 2.0**shift) if shift else feature
 
 
 LEADING_BITS = LeadingBitsCounter()
@@ -182,9 +167,7 @@ class QuantileTree(BinnedFamily):
         return [(max(len(each.cells) - 1, 0), 0) for each in self.leaves(features, sums)]
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        if not len(cells):
-            return cells
-        return _joined([cells], 1)[0][1]
+        return _joined([cells], 1)[0][1] if len(cells) else cells
 
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         edges = _edges(np.array(keys, dtype=np.int64), feature.unit)[1:]
@@ -431,9 +414,7 @@ class QuantileTreeParameters(NumericParameters):
         cuts = self.leaf_cuts[f]
         if not len(cuts):
             return super().ends(f, wanted, step)
-        right = (
-            np.clip(np.searchsorted(cuts, wanted), 1, len(cuts) - 1) if len(cuts) > 1 else np.zeros(wanted.shape, int)
-        )
+        right = np.clip(np.searchsorted(cuts, wanted), min(1, len(cuts) - 1), len(cuts) - 1)
         left = np.maximum(right - 1, 0)
         return np.asarray(np.where(wanted - cuts[left] < cuts[right] - wanted, cuts[left], cuts[right]))
 
