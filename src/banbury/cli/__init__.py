@@ -45,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _ended_in_order():
             code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
-            return code or _checked_output()
+            if code or not getattr(sys.stdout, "lost", False):
+                return code
+            _say("stdout is closed, so that the output is lost. Send it somewhere, or to /dev/null to be rid of it.")
+            return DATA_SAYS_NO
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -123,9 +126,7 @@ def _speak_any_language() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, _Nowhere(open(os.devnull, "wb"), encoding="utf-8"))  # noqa: SIM115
-    if isinstance(
-        getattr(sys.stdout, "buffer", None), io.RawIOBase
-    ):  # unbuffered: it drops what a pipe does not take at once
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):  # it drops what a pipe does not take at once
         sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
@@ -140,14 +141,6 @@ class _Nowhere(io.TextIOWrapper):
     def write(self, text: str) -> int:
         self.lost = self.lost or bool(text)
         return super().write(text)
-
-
-def _checked_output() -> int:
-    """Says so if the output went nowhere; gives back the exit code."""
-    if not getattr(sys.stdout, "lost", False):
-        return DONE
-    _say("stdout is closed, so that the output is lost. Send it somewhere, or to /dev/null to be rid of it.")
-    return DATA_SAYS_NO
 
 
 @contextmanager

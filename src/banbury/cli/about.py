@@ -73,25 +73,23 @@ def weighed(model: Model) -> dict[str, Any]:
 
 
 def _of_tally(tally: Tally) -> dict[str, Any]:
+    if tally.schema.labels is None:
+        classes = {"classes": _classes(tally.classes, tally.rows)}
+    else:
+        each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
+        classes = {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
     return {
         "rows": tally.n_rows,
         "skipped": tally.skipped,
         "rounded": tally.rounded,
         "target": tally.schema.target,
-        **_classes_or_labels(tally),
+        **classes,
         "features": [
             {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
             for f in tally.schema.features
         ],
         "left_out": dict(tally.schema.left_out),
     }
-
-
-def _classes_or_labels(tally: Tally) -> dict[str, Any]:
-    if tally.schema.labels is None:
-        return {"classes": _classes(tally.classes, tally.rows)}
-    each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
-    return {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
 
 
 def _of_network(network: BeliefNetwork) -> dict[str, Any]:
@@ -131,20 +129,16 @@ def classes(facts: Mapping[str, Any], of: str = "") -> str:
     """How many classes there are, and how large; of a network without a target the nodes."""
     if "labels" in facts:
         named = sorted(facts["labels"], key=lambda each: -each["rows"])
-        shown = errors.listed(
-            (f"{errors.shortened(each['label'])} {each['rows']:,.6g}" for each in named), CLASSES_SHOWN
-        )
-        return f"{many(len(named), 'label')}{of}: {shown}"
+        each = (f"{errors.shortened(own['label'])} {own['rows']:,.6g}" for own in named)
+        return f"{many(len(named), 'label')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
     if "classes" not in facts:
         return many(len(facts["nodes"]), "node")
     numbers = np.array([each["rows"] for each in facts["classes"]], dtype=np.float64)
     if not len(numbers):
         return "no class"
-    shares = numbers / numbers.sum()
-    order = np.argsort(-shares, kind="stable")
-    names = [errors.shortened(each["class"]) for each in facts["classes"]]
-    shown = errors.listed((f"{names[c]} {shares[c]:.1%}" for c in order), CLASSES_SHOWN)
-    return f"{many(len(names), 'class')}{of}: {shown}"
+    shares, names = numbers / numbers.sum(), [errors.shortened(each["class"]) for each in facts["classes"]]
+    each = (f"{names[c]} {shares[c]:.1%}" for c in np.argsort(-shares, kind="stable"))
+    return f"{many(len(names), 'class')}{of}: {errors.listed(each, CLASSES_SHOWN)}"
 
 
 def columns(facts: Mapping[str, Any]) -> str:

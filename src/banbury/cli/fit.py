@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
+from banbury import errors, selection
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
 from banbury.cli import about, inputs, labels, output, settings
@@ -22,20 +22,8 @@ from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.validation import cross_validated
 from banbury.reports.alternatives import alternatives
 from banbury.schema import WHOLE
-from banbury.selection import (
-    CrossValidation,
-    Streamed,
-    Tuning,
-    calibrated_within,
-    counted_and_validated,
-    held,
-    scored_and_validated,
-    streamed,
-    tune,
-    weighed,
-    weighed_and_validated,
-    weighed_rows,
-)
+from banbury.selection import CrossValidation, Streamed, Tuning
+from banbury.selection.results import Mean
 from banbury.tally import count
 from banbury.weighing import FEWEST_ROWS
 
@@ -95,19 +83,16 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
         raise errors.bad_setting("--weigh", "--plain", "one of the two")
     if not args.cross_validate:
         if args.weigh:
-            return Fitted(weighed(weighed_rows(data, args.target, **_weighable(counting)), args.seed))
+            rows = selection.weighed_rows(data, args.target, **_weighable(counting))
+            return Fitted(selection.weighed(rows, args.seed))
         return Fitted(models.estimate(count(data, args.target, **counting), **estimating))
     hold = inputs.size(args) <= args.hold
     plain = _validated(args, data, counting, estimating, hold)
-    if args.plain or plain.validation is None or not (args.weigh or (hold and _as_it_comes(counting, estimating))):
+    said = {"features": "auto", "missing": "skip", "how": "mean", "alpha": 1.0, "class_prior": None}
+    as_it_comes = all({**counting, **estimating}.get(name, value) == value for name, value in said.items())
+    if args.plain or plain.validation is None or not (args.weigh or (hold and as_it_comes)):
         return plain
     return _better(args, data, counting, estimating, plain)
-
-
-def _as_it_comes(counting: Mapping[str, Any], estimating: Mapping[str, Any]) -> bool:
-    """Whether nothing was said of how columns are counted and estimated."""
-    said = {"features": "auto", "missing": "skip", "how": "mean", "alpha": 1.0, "class_prior": None}
-    return all({**counting, **estimating}.get(name, value) == value for name, value in said.items())
 
 
 def _weighable(counting: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,13 +108,13 @@ def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: di
         return plain
     if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
         return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
-    rows = weighed_rows(data, args.target, **_weighable(counting))
+    rows = selection.weighed_rows(data, args.target, **_weighable(counting))
     if tally.n_rows >= MANY_ROWS and folds > FEW_FOLDS:
         few = _validated(Namespace(**{**vars(args), "folds": FEW_FOLDS}), data, counting, estimating).validation
         assert few is not None
         validation, folds = few, FEW_FOLDS
-    other, _ = weighed_and_validated(rows, folds, seed=args.seed, weigh=True)
-    model = weighed(rows, args.seed)
+    other, _ = selection.weighed_and_validated(rows, folds, seed=args.seed, weigh=True)
+    model = selection.weighed(rows, args.seed)
     said = (
         f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}, {folds} folds",
         f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}, the same {folds}",
@@ -142,21 +127,21 @@ def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: di
 def _validated(
     args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], hold: bool = True
 ) -> Fitted:
-    rows = (held if hold else streamed)(data, args.target, **counting)
+    rows = (selection.held if hold else selection.streamed)(data, args.target, **counting)
     n_rows = rows.n_rows - rows.n_unlabelled
     if n_rows < 2:
         return Fitted(models.estimate(count(data, args.target, **counting), **estimating), None, (ONE_ROW,))
     folds, notes = _folds(args, n_rows)
     if settings.tunes({**counting, **estimating}):
         choose = "choose" if counting["features"] == "choose" else "auto"
-        tuning = tune(rows, features=choose, folds=folds, calibrate=args.calibrate, **estimating)
+        tuning = selection.tune(rows, features=choose, folds=folds, calibrate=args.calibrate, **estimating)
         tuning.warn_of_edges()
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
         notes += _chosen(tuning)
     if args.calibrate is None:
-        tally, figures = counted_and_validated(rows, folds, estimating)
+        tally, figures = selection.counted_and_validated(rows, folds, estimating)
         return Fitted(models.estimate(tally, **estimating), figures if args.cross_validate else None, tuple(notes))
-    tally, scores, validation = scored_and_validated(rows, folds, estimating)
+    tally, scores, validation = selection.scored_and_validated(rows, folds, estimating)
     model = models.estimate(tally, **estimating)
     return _calibrated(args, Fitted(model, validation, tuple(notes)), scores, validation)
 
@@ -170,7 +155,7 @@ def _fitted_tree(args: Namespace, data: Any) -> Fitted:
         return Fitted(network)
     if inputs.size(args) > args.hold and args.calibrate is None:
         return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
-    rows = held(data, args.target, **counting)
+    rows = selection.held(data, args.target, **counting)
     n_rows = int(np.count_nonzero(rows.labels >= 0))
     if n_rows < 2:
         return Fitted(network, None, (ONE_ROW,))
@@ -187,7 +172,7 @@ def _calibrated(args: Namespace, fitted: Fitted, scores: Any, validation: CrossV
     model = fitted.model.calibrated(calibrate(args.calibrate, scores, validation.truth, validation.weights))
     if not args.cross_validate:
         return replace(fitted, model=model, validation=None)
-    after, _ = calibrated_within(validation, scores, args.calibrate)
+    after, _ = selection.calibrated_within(validation, scores, args.calibrate)
     gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
     notes = (*fitted.notes, f"{gained}: each fold by what the others taught")
     return Fitted(model, after, notes)
@@ -200,10 +185,8 @@ def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
 
 def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
     """What is odd about the classes."""
-    numbers = model.target_kind in ("integer", "float") and not any(
-        isinstance(c, float) and c % 1 for c in model.classes
-    )
-    if len(model.classes) <= MOST_NUMBERS or not numbers:  # of fractions it has been said
+    fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
+    if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float") or fractions:
         return ()
     return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
 
@@ -253,12 +236,11 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
 
 def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:
     held_or_not = "in three passes over the file" if isinstance(validation, Streamed) else "in memory"
-    accuracy, n = validation.accuracy, len(validation.fold_accuracies)
-    lines = [
-        f"  accuracy  {accuracy}  by {exactly}{n}-fold cross-validation, {held_or_not}",
+    how = f"{exactly}{len(validation.fold_accuracies)}-fold cross-validation, {held_or_not}"
+    return [
+        f"  accuracy  {validation.accuracy}  by {how}",
         f"  majority  {validation.majority:.4f}           answering with the most frequent class",
     ]
-    return lines
 
 
 def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
@@ -280,7 +262,7 @@ def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
         tried = alternatives(data, args.target, ("", "", ""), but=but, seed=args.seed, counting=counting)
     if tried is None or not tried.others:
         return ["No better than that."]
-    figures = {each.option: f"{each.option} {each.accuracy:.4f}{_error(each.standard_error)}" for each in tried.others}
+    figures = {o.option: f"{o.option} {Mean(o.accuracy, o.standard_error)}" for o in tried.others}
     of = f"over {tried.folds} folds of {many(tried.n_rows, 'row')}"
     helps = [o.option for o in tried.others if _beats(o.accuracy, o.standard_error, validation.majority)]
     if helps:
@@ -291,10 +273,6 @@ def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
 def _beats(accuracy: float, error: float | None, majority: float) -> bool:
     """Whether answers are better than the most frequent class, beyond chance."""
     return accuracy - majority > 2.0 * (error or 0.0)
-
-
-def _error(error: float | None) -> str:
-    return "" if error is None else f" ± {error:.4f}"
 
 
 def _keeping(args: Namespace) -> str:

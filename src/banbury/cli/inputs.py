@@ -26,6 +26,7 @@ from banbury.readers import Source, header_columns, read
 from banbury.readers.archives import divided
 from banbury.readers.batches import Batch, numbered
 from banbury.readers.blocks import COMPRESSED
+from banbury.readers.columns import decoded
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
 from banbury.table import batches
@@ -39,8 +40,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 Answering: TypeAlias = "Model | NetworkClassifier"
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet", "ARFF": ".arff"}
-ENDINGS |= {"LIBSVM": ".libsvm"}
+ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff", "libsvm": ".libsvm"}
 CHUNK = 1 << 16
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
@@ -71,17 +71,17 @@ def _spooled(args: Namespace, path: str) -> str:
     held = args.format
     if held == "auto" and not is_document(path) and not header_columns(reading(args).get("headers", ())):
         held = kind_of_table(path)
-    os.rename(path, path + ENDINGS.get(held, ""))
-    return path + ENDINGS.get(held, "")
+    named = path + ENDINGS.get(held.lower(), "")
+    os.rename(path, named)
+    return named
 
 
 @contextmanager
 def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
     if args.format == "lines" and "-" in args.input:
-        raise errors.bad_setting(
-            "--format", "lines", "said of files here: each file is a class, and stdin would be one"
-        )
+        wanted = "said of files here: each file is a class, and stdin would be one"
+        raise errors.bad_setting("--format", "lines", wanted)
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "left out with --format lines: lines have no columns")
     with opened(args) as data:
@@ -101,9 +101,9 @@ def _check_classes(args: Namespace, source: Source) -> None:
     if first.names and all(map(first.is_text, first.names)):
         message = f"the texts{there} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
         message += (
-            "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format lines, of "
+            "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format lines, "
         )
-        message += "several files, if each line is a text and each file a class."
+        message += "of several files, if each line is a text and each file a class."
     else:
         example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
         message = (
@@ -156,9 +156,7 @@ def answering_or_labels(path: str, of: str | None = None) -> Answering | LabelMo
 
 def is_labels(thing: Any) -> TypeIs[LabelModel]:
     """Whether it is a model of labels; a model of classes is told without importing those."""
-    if isinstance(thing, (Model, Tally)):
-        return False
-    return isinstance(thing, banbury.LabelModel)
+    return not isinstance(thing, (Model, Tally)) and isinstance(thing, banbury.LabelModel)
 
 
 def answering(path: str, of: str | None = None) -> Answering:
@@ -264,8 +262,11 @@ def _is_text(path: str, column: str | None) -> bool:
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
         return False
-    with _bytes_of(path) as stream:
-        return column not in re.split(r"[,;\t|]", _text(stream.readline()).replace('"', ""))
+    try:
+        with open(path, "rb") as stream:
+            return column not in re.split(r"[,;\t|]", _text(stream.readline()).replace('"', ""))
+    except OSError as problem:
+        raise errors.bad_file(path, f"{problem.strerror}.") from None
 
 
 def lines_of(args: Namespace) -> Source:
@@ -284,13 +285,6 @@ def lines_of(args: Namespace) -> Source:
     return Source(lambda: numbered(batches()), name, again="-" not in paths)
 
 
-def _bytes_of(path: str) -> Any:
-    try:
-        return open(os.path.expanduser(path), "rb")
-    except OSError as problem:
-        raise errors.bad_file(path, f"{problem.strerror}.") from None
-
-
 def _chunks(stream: Any) -> Iterator[list[str]]:
     """Whole lines, as many as are there to be read."""
     pending: list[bytes] = []  # of a line that has not ended
@@ -305,11 +299,7 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    line = line.removesuffix(b"\n").removesuffix(b"\r")
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
+    return decoded(line.removesuffix(b"\n").removesuffix(b"\r"))
 
 
 def _stdin(begun: bytes = b"") -> Any:

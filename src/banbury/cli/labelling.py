@@ -17,7 +17,7 @@ def suspicious(args: Namespace) -> None:
         chosen = {**settings.counting(args, data), "n": args.n, "by": args.by, "groups": args.groups}
         chosen |= {"weigh": True} if args.weigh else {"alpha": args.alpha}
         found = find_suspicious(data, args.target, **chosen)
-    _print(args, found, [row.to_dict() for row in found.rows])
+    _print(args, found)
 
 
 def next(args: Namespace) -> None:
@@ -26,12 +26,12 @@ def next(args: Namespace) -> None:
     with inputs.rows(args, model) as data:
         chosen = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
         found = next_to_label(model, data, **chosen, **settings.reading(args))
-    _print(args, found, [row.to_dict() for row in found.rows])
+    _print(args, found)
 
 
-def _print(args: Namespace, found: Suspicious | NextToLabel, rows: list[dict[str, Any]]) -> None:
+def _print(args: Namespace, found: Suspicious | NextToLabel) -> None:
     """Here rows are numbered from 1, as `explain --row` takes them."""
-    rows = [{**row, "row": row["row"] + 1} for row in rows]
+    rows = [{**each, "row": each["row"] + 1} for each in (row.to_dict() for row in found.rows)]
     text, facts = "", dict[str, Any]()
     if output.kind(args) == "table":
         table = output.table(found.HEAD, found.lines(first=1), (0, 2, 4))

@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,12 @@ def target(args: Namespace, data: Any) -> Any:
 
 def reading(args: Namespace) -> dict[str, Any]:
     """How the input is read, and its labels."""
-    delimiter = getattr(args, "target_delimiter", None)
-    return {**settings.reading(args), **({} if delimiter is None else {"target_delimiter": delimiter})}
+    return {**settings.reading(args), **_delimiter(args)}
+
+
+def _delimiter(args: Namespace) -> dict[str, Any]:
+    given = getattr(args, "target_delimiter", None)
+    return {} if given is None else {"target_delimiter": given}
 
 
 def _refuse(args: Namespace, *names: str) -> None:
@@ -62,18 +67,16 @@ def fit(args: Namespace, data: Any) -> None:
     """Counts, chooses thresholds on rows held out, weighs where that is better, and keeps the model."""
     _refuse(args, "tan", "class-prior", "bins")
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
-    delimiter = {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
-    rows = HeldRows.of(Table.of(data, args.target, threads=args.threads, **counting, **delimiter))
+    table = partial(Table.of, data, args.target, threads=args.threads, **counting, **_delimiter(args))
+    rows = HeldRows.of(table())
     tally = rows.count()
     enough = int(rows.known.sum()) >= FEWEST_ROWS
-    alpha = estimating.get("alpha", 1.0)
-    alpha = "auto" if enough and args.alpha == "1" else alpha
+    alpha = "auto" if enough and args.alpha == "1" else estimating.get("alpha", 1.0)
     chosen = {"how": args.how, "seed": args.seed, "threads": args.threads, "threshold": "f1" if enough else None}
     chosen["calibrate"] = args.calibrate
     model, found = fitted(rows, tally, alpha=alpha, **chosen)
     if found is None and not enough and args.cross_validate and int(rows.known.sum()) > 1:
-        given = Table.of(data, args.target, threads=args.threads, **counting, **delimiter)
-        validation: LabelEvaluation | None = validate_labels(given, min(10, rows.n_rows), threshold=None)
+        validation: LabelEvaluation | None = validate_labels(table(), min(10, rows.n_rows), threshold=None)
     else:
         validation = None if found is None else validated(found, chosen["threshold"], args.calibrate)
     notes = list[str]()
@@ -84,9 +87,7 @@ def fit(args: Namespace, data: Any) -> None:
         notes += [_compared("plain  ", validation), _compared("weighed", said)]
         if args.weigh or validation is None or said.log_loss < validation.log_loss:
             model, validation = other, said
-            notes.append(about.kept("weighed", args.weigh))
-        else:
-            notes.append(about.kept("plain", args.weigh))
+        notes.append(about.kept("weighed" if model is other else "plain", args.weigh))
     if not enough:
         notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
     if args.output is not None:
@@ -108,9 +109,8 @@ def cross_validate(args: Namespace, data: Any) -> None:
     """How good labels are on rows that were not counted."""
     _refuse(args, "class-prior", "groups")
     folds = settings.folds(args.folds, " where rows have sets of labels")
-    chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
-    chosen = {name: value for name, value in chosen.items() if name != "class_prior"}
-    chosen |= {"target_delimiter": args.target_delimiter} if args.target_delimiter is not None else {}
+    chosen = {**settings.counting(args, data), **settings.estimating(args, data), **_delimiter(args)}
+    del chosen["class_prior"]
     found = selection.cross_validate(data, args.target, folds=folds, weigh=args.weigh, threads=args.threads, **chosen)
     output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
@@ -162,11 +162,10 @@ def explain(args: Namespace, model: LabelModel) -> None:
     """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
     _refuse(args, "of", "against")
     row = inputs.wanted_row(args, model.as_answering())
-    label = args.label
-    if label is None:
-        label = model.labels[int(np.argmax(model.posterior(row)[0]))]
+    if args.label is None:
+        label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
     else:
-        label = settings.as_label(label, model.labels)
+        label = settings.as_label(args.label, model.labels)
     told = model.explain(row, label)
     output.result(args, facts := {"label": label, **told.to_dict()}, str(told), facts["evidence"])
 
@@ -183,16 +182,12 @@ def show(args: Namespace, model: LabelModel) -> None:
     if args.informative is not None:
         every = [model.informative(label, args.informative) for label in model.labels]
         ratios = (own.to_dict()["classes"][0]["ratios"] for own in every)
-        facts: dict[str, Any] = {
-            "labels": [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
-        }
-        text = "\n".join(map(str, every))
-        output.result(args, facts, text)
-        return
+        told = [{"label": n, "ratios": r} for n, r in zip(model.labels, ratios, strict=True)]
+        return output.result(args, {"labels": told}, "\n".join(map(str, every)))
     each = zip(model.labels, model.n_rows.tolist(), model.thresholds.probabilities.tolist(), strict=True)
     rows = sorted(each, key=lambda row: -row[1])
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]
     lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]
     facts = {"file": args.file, "kind": about.kind(model), **about.summary(model), "digest": model.tally.digest()}
-    output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))
+    return output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))

@@ -46,13 +46,12 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
         return None
     verb = next((verb for verb in VERBS if verb.name == words[0]), None)
     if verb is None:
-        near = difflib.get_close_matches(words[0], [verb.name for verb in VERBS], n=1)
-        if near:
+        names = [verb.name for verb in VERBS]
+        if near := difflib.get_close_matches(words[0], names, n=1):
             raise Usage(f"there is no command {words[0]!r}. Did you mean: banbury {near[0]}")
         if words[0].startswith("-"):
             raise Usage(f"there is no option {words[0]!r} before a command. See: banbury --help")
-        commands = ", ".join(verb.name for verb in VERBS)
-        raise Usage(f"there is no command {words[0]!r}. The commands are {commands}.")
+        raise Usage(f"there is no command {words[0]!r}. The commands are {', '.join(names)}.")
     said = []
     for word in words[1:]:  # options may be written with underscores, as the library writes them
         name, equals, value = word.partition("=")
@@ -246,10 +245,9 @@ def _verb(text: str) -> Verb:
 
 MODULES = {  # in banbury.cli, and the verbs they hold
     "fit": "fit",
-    "tune": "tune",
     "tallies": "count merge subtract estimate",
     "predict": "predict explain",
-    "validate": "evaluate cross-validate learning-curve",
+    "validate": "tune evaluate cross-validate learning-curve",
     "plot": "plot",
     "show": "diagnose show report demo",
     "labelling": "suspicious next",

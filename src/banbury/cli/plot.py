@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from banbury import errors, plots, selection
 from banbury.cli import inputs, labels, output, settings
@@ -18,11 +18,12 @@ from banbury.networks import BeliefNetwork
 from banbury.plots.display import FORMATS, Display
 from banbury.readers import read
 
+Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
+
 
 class Picture(NamedTuple):
     """What is drawn, what it is drawn of, and how."""
 
-    display: type[Display]
     shows: str
     usage: str
     draw: Callable[[Namespace], Display]
@@ -37,15 +38,14 @@ def plot(args: Namespace) -> None:
         raise errors.BadSetting("which picture? See: banbury plot --list", setting="picture", value=None)
     if args.picture not in PICTURES:
         raise errors.unknown_choice("PICTURE", args.picture, PICTURES)
-    picture = PICTURES[args.picture]
     args.output = f"{args.picture}.png" if args.output is None else args.output
     if os.path.splitext(args.output)[1].lower() not in FORMATS:
         raise errors.bad_setting("--output", args.output, f"a file whose name ends in {' or '.join(FORMATS)}")
     inputs.check_output(args)
     os.environ.setdefault("MPLBACKEND", "Agg")  # files are written, and no window is opened
-    picture.draw(args).save(args.output, dpi=args.dpi)
-    facts = {"picture": args.picture, "file": args.output}
-    output.result(args, facts, f"Drawn in {args.output} ({output.size(args.output)}).")
+    PICTURES[args.picture].draw(args).save(args.output, dpi=args.dpi)
+    drawn = f"Drawn in {args.output} ({output.size(args.output)})."
+    output.result(args, {"picture": args.picture, "file": args.output}, drawn)
 
 
 def _listed(args: Namespace) -> None:
@@ -65,10 +65,14 @@ def _listed(args: Namespace) -> None:
 def _file(args: Namespace, what: str) -> str:
     """The file of a model, which comes before the rows."""
     if not args.input:
-        usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
-        raise errors.BadSetting(f"of which {what}? Name its file: {usage}", setting="input", value=None)
+        raise _lacking(args, f"{what}? Name its")
     path, *args.input = args.input
     return str(path)
+
+
+def _lacking(args: Namespace, what: str) -> errors.BadSetting:
+    usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
+    return errors.BadSetting(f"of which {what} file: {usage}", setting="input", value=None)
 
 
 def _model(args: Namespace) -> Model:
@@ -80,8 +84,7 @@ def _rows(args: Namespace, target: str | None, needed: bool = True) -> Iterator[
     """Labelled rows; None where there are none and none are needed."""
     if not args.input:
         if needed:
-            usage = f"banbury plot {args.picture} {PICTURES[args.picture].usage}"
-            raise errors.BadSetting(f"of which rows? Name their file: {usage}", setting="input", value=None)
+            raise _lacking(args, "rows? Name their")
         yield None
         return
     with inputs.labelled(args, needs_target=target is None) as data:
@@ -107,14 +110,34 @@ def _class(given: str | None, model: Any) -> Any:
 
 # Pictures ------------------------------------------------------------------------------------------------------------
 
+PICTURES: dict[str, Picture] = {}
 
-def _evidence(args: Namespace) -> Display:
+
+def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
+    """Makes a picture of a function, under its name."""
+
+    def named(draw: Draw) -> Draw:
+        PICTURES[draw.__name__[1:].replace("_", "-")] = Picture(shows, usage, draw)
+        return draw
+
+    return named
+
+
+@_picture(
+    "why a row gets its class: what each column or word is worth, in decibans",
+    "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
+)
+def _evidence(args: Namespace) -> plots.EvidenceDisplay:
     model = inputs.answering(_file(args, "model"), args.of)
     explanation = model.explain(wanted_row(args, model), _class(args.against, model))
     return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
 
 
-def _compared_evidence(args: Namespace) -> Display:
+@_picture(
+    "the same by two models: plain and weighed, or another",
+    "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
+)
+def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     path = _file(args, "model")
     model = inputs.model(path, f"plot {args.picture}")
     if args.beside is None and model.weighing is None:
@@ -133,7 +156,11 @@ def _compared_evidence(args: Namespace) -> Display:
     return plots.ComparedEvidenceDisplay.from_explanations(shown, n=args.n or 15)
 
 
-def _likelihood(args: Namespace) -> Display:
+@_picture(
+    "how the values of a column lie in each class, over a histogram of rows",
+    "MODEL [INPUT...] --columns COLUMN [--n N]",
+)
+def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
     model = _model(args)
     [column] = _columns(args, 1, model)
     with _rows(args, model.target, needed=False) as data:
@@ -141,7 +168,8 @@ def _likelihood(args: Namespace) -> Display:
         return plots.LikelihoodDisplay.from_model(model, column, data, args.target, n=args.n or 20, **how)
 
 
-def _bandwidth(args: Namespace) -> Display:
+@_picture("a kernel density with its bandwidth, a narrower and a wider one", "MODEL --columns COLUMN [--class CLASS]")
+def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
     model = _model(args)
     [column] = _columns(args, 1, model)
     if args.label is None and len(model.classes) > 1:
@@ -149,7 +177,8 @@ def _bandwidth(args: Namespace) -> Display:
     return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
 
 
-def _boundary(args: Namespace) -> Display:
+@_picture("the regions of the classes in two columns of numbers, and rows", "MODEL [INPUT...] --columns A,B")
+def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
     with _rows(args, model.target, needed=False) as data:
@@ -157,7 +186,8 @@ def _boundary(args: Namespace) -> Display:
         return plots.DecisionBoundaryDisplay.from_model(model, columns, data, args.target, **how)
 
 
-def _density(args: Namespace) -> Display:
+@_picture("where rows lie in two columns of numbers, whatever their class", "MODEL INPUT... --columns A,B")
+def _density(args: Namespace) -> plots.DensityDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
     with _rows(args, "") as data:
@@ -165,7 +195,11 @@ def _density(args: Namespace) -> Display:
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, rows)
 
 
-def _nomogram(args: Namespace) -> Display:
+@_picture(
+    "a ruler for each column, to read off and add up what speaks for a class",
+    "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
+)
+def _nomogram(args: Namespace) -> plots.NomogramDisplay:
     model = _model(args)
     label = model.classes[-1] if args.label is None else _class(args.label, model)
     with _rows(args, model.target, needed=False) as data:
@@ -175,20 +209,25 @@ def _nomogram(args: Namespace) -> Display:
         return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **how)
 
 
-def _calibration(args: Namespace) -> Display:
+@_picture("how often answers are right beside how sure they are", "MODEL INPUT... [--target COLUMN]")
+def _calibration(args: Namespace) -> plots.CalibrationDisplay:
     model = inputs.no_tally(_file(args, "model"))
     with _rows(args, model.target) as data:
         return plots.CalibrationDisplay.from_model(model, data, args.target, **settings.reading(args))
 
 
-def _confusion(args: Namespace) -> Display:
+@_picture("which classes are taken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
+def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     model = inputs.answering(_file(args, "model"), args.of)
     with _rows(args, model.target) as data:
         found = selection.evaluate(model, data, args.target, **settings.reading(args))
     return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
 
 
-def _labels(args: Namespace) -> Display:
+@_picture(
+    "how good each of several labels per row is, beside how many rows have it", "MODEL INPUT... [--target COLUMN]"
+)
+def _labels(args: Namespace) -> plots.LabelsDisplay:
     path = _file(args, "model")
     model = inputs.kept(path)
     if not isinstance(model, LabelModel):
@@ -199,7 +238,11 @@ def _labels(args: Namespace) -> Display:
         return plots.LabelsDisplay.from_model(model, data, target, **settings.reading(args))
 
 
-def _learning_curve(args: Namespace) -> Display:
+@_picture(
+    "how good it is after so many rows",
+    "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
+)
+def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
     with _rows(args, args.target) as data:
         without_text = Namespace(**{**vars(args), "text": []})
         chosen = {**settings.counting(without_text, data), **settings.estimating(args, data)}
@@ -207,7 +250,8 @@ def _learning_curve(args: Namespace) -> Display:
         return plots.LearningCurveDisplay.from_learning_curve(selection.learning_curve(data, args.target, **chosen))
 
 
-def _network(args: Namespace) -> Display:
+@_picture("which nodes of a network or tree depend on which", "NETWORK")
+def _network(args: Namespace) -> plots.NetworkDisplay:
     path = _file(args, "network")
     network = inputs.kept(path)
     if not isinstance(network, BeliefNetwork):
@@ -216,75 +260,6 @@ def _network(args: Namespace) -> Display:
     return plots.NetworkDisplay.from_network(network)
 
 
-PICTURES = {
-    "evidence": Picture(
-        plots.EvidenceDisplay,
-        "why a row gets its class: what each column or word is worth, in decibans",
-        "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
-        _evidence,
-    ),
-    "compared-evidence": Picture(
-        plots.ComparedEvidenceDisplay,
-        "the same by two models: plain and weighed, or another",
-        "MODEL INPUT... [--row N | --text TEXT] [--beside MODEL] [--against CLASS] [--n N]",
-        _compared_evidence,
-    ),
-    "likelihood": Picture(
-        plots.LikelihoodDisplay,
-        "how the values of a column lie in each class, over a histogram of rows",
-        "MODEL [INPUT...] --columns COLUMN [--n N]",
-        _likelihood,
-    ),
-    "bandwidth": Picture(
-        plots.BandwidthDisplay,
-        "a kernel density with its bandwidth, a narrower and a wider one",
-        "MODEL --columns COLUMN [--class CLASS]",
-        _bandwidth,
-    ),
-    "boundary": Picture(
-        plots.DecisionBoundaryDisplay,
-        "the regions of the classes in two columns of numbers, and rows",
-        "MODEL [INPUT...] --columns A,B",
-        _boundary,
-    ),
-    "density": Picture(
-        plots.DensityDisplay,
-        "where rows lie in two columns of numbers, whatever their class",
-        "MODEL INPUT... --columns A,B",
-        _density,
-    ),
-    "nomogram": Picture(
-        plots.NomogramDisplay,
-        "a ruler for each column, to read off and add up what speaks for a class",
-        "MODEL [INPUT...] [--class CLASS] [--against CLASS] [--row N] [--n N]",
-        _nomogram,
-    ),
-    "calibration": Picture(
-        plots.CalibrationDisplay,
-        "how often answers are right beside how sure they are",
-        "MODEL INPUT... [--target COLUMN]",
-        _calibration,
-    ),
-    "confusion": Picture(
-        plots.ConfusionMatrixDisplay,
-        "which classes are taken for which",
-        "MODEL INPUT... [--target COLUMN] [--shares]",
-        _confusion,
-    ),
-    "labels": Picture(
-        plots.LabelsDisplay,
-        "how good each of several labels per row is, beside how many rows have it",
-        "MODEL INPUT... [--target COLUMN]",
-        _labels,
-    ),
-    "learning-curve": Picture(
-        plots.LearningCurveDisplay,
-        "how good it is after so many rows",
-        "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
-        _learning_curve,
-    ),
-    "network": Picture(plots.NetworkDisplay, "which nodes of a network or tree depend on which", "NETWORK", _network),
-}
 IN_PYTHON: dict[type[Display], str] = {
     plots.ConvergenceDisplay: "the likelihood, step by step, of a fitted bb.SemiSupervisedClassifier or bb.Mixture",
     plots.PosteriorDisplay: "how the posterior of bb.Hypotheses moves with each observation",

@@ -170,9 +170,8 @@ def explain(args: Namespace) -> None:
         import_module("banbury.cli.labels").explain(args, model)
         return
     if args.label is not None:
-        raise errors.bad_setting(
-            "--label", args.label, "left out where rows have one class each; --against names another class"
-        )
+        wanted = "left out where rows have one class each; --against names another class"
+        raise errors.bad_setting("--label", args.label, wanted)
     density = isinstance(model, Model) and is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")

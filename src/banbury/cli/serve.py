@@ -38,17 +38,12 @@ def serve(args: Namespace) -> None:
             return _verify(args, state.verified())
         if args.compact:
             state.compact()
-            output.result(args, {"state": args.state, "change": state.change_number}, f"{args.state} is compact.")
-            return None
+            facts = {"state": args.state, "change": state.change_number}
+            return output.result(args, facts, f"{args.state} is compact.")
         name = Path(args.model if args.model is not None else args.state).stem
         limits = Limits(body=int(args.max_body * 1e6), rows=args.max_rows, requests=args.max_requests)
-        run(
-            args,
-            Service(state, tokens, limits, name=name, refit_every=args.refit),
-            {"model": args.model},
-            f"Serving {name} on",
-        )
-    return None
+        service = Service(state, tokens, limits, name=name, refit_every=args.refit)
+        return run(args, service, {"model": args.model}, f"Serving {name} on")
 
 
 def check_port(port: int) -> None:
@@ -59,9 +54,8 @@ def _learned(args: Namespace) -> Callable[[Tally], Iterable[tuple[Any, Any]]] | 
     """The rows that the model counted, as they are read."""
     if args.learned is None:
         return None
-    errors.require(
-        args.model is not None and args.state is not None, "--learned", args.learned, "beside MODEL and --state"
-    )
+    both = args.model is not None and args.state is not None
+    errors.require(both, "--learned", args.learned, "beside MODEL and --state")
 
     def read(tally: Tally) -> Iterable[tuple[Any, Any]]:
         target: Any = tally.schema.labels if tally.schema.labels is not None else tally.schema.target
@@ -97,16 +91,12 @@ def _warm(state: State) -> None:
 
 
 def _verify(args: Namespace, told: dict[str, object]) -> None:
-    text = (
-        f"{told['rows']:,} rows were counted again as of change {told['change']:,}: their digest is {told['recount']}"
-    )
-    output.result(
-        args, told, f"{text}, as it should be." if told["equal"] else f"{text}, and that of the state {told['digest']}."
-    )
+    text = f"{told['rows']:,} rows were counted again as of change {told['change']:,}: their digest is "
+    so = ", as it should be" if told["equal"] else f", and that of the state {told['digest']}"
+    output.result(args, told, f"{text}{told['recount']}{so}.")
     if not told["equal"]:
-        raise errors.DamagedFile(
-            f"the state in {args.state} is not what its rows add up to. Begin it again from its log."
-        )
+        text = f"the state in {args.state} is not what its rows add up to. Begin it again from its log."
+        raise errors.DamagedFile(text)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -117,7 +107,6 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as problem:
         listening.close()
-        raise errors.bad_setting(
-            "--port", port, f"one that is free on {host} ({problem.strerror or problem})"
-        ) from None
+        wanted = f"one that is free on {host} ({problem.strerror or problem})"
+        raise errors.bad_setting("--port", port, wanted) from None
     return listening

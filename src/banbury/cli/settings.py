@@ -46,14 +46,14 @@ def _list(text: str | None) -> list[str] | None:
 
 def counting(args: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    families = _features(args, data)
-    settings = text_settings(args.text)
+    counted, settings = counting_any_text(args, data), text_settings(args.text)
+    families = counted["features"]
     if settings and families == "choose":
         raise errors.bad_setting("--text", args.text, "left out with --features choose")
     if settings:
         schema = Schema.infer(data, args.target, features=families, missing=args.missing, **reading(args))
-        families = _with_text(families, schema, settings)
-    return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
+        counted["features"] = _with_text(families, schema, settings)
+    return counted
 
 
 def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
@@ -62,7 +62,6 @@ def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
 
 
 def _features(args: Namespace, data: Any) -> Any:
-    """The families that were asked for, of the input's columns."""
 
     def columns() -> Collection[str]:
         first = next(iter(read(data, **reading(args))), None)
@@ -99,17 +98,16 @@ def estimating_any(args: Namespace, data: Any) -> dict[str, Any]:
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     """The same, of a tally of these classes."""
     prior = _prior(args.class_prior)
-    if isinstance(prior, Mapping):
-        prior = {as_label(name, classes): p for name, p in prior.items()}
+    prior = {as_label(name, classes): p for name, p in prior.items()} if isinstance(prior, Mapping) else prior
     return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
 
 
 def tree(args: Namespace, data: Any) -> dict[str, Any]:
     """What a tree counts, and how it is read."""
-    families = _features(args, data)
-    if isinstance(families, str) and families == "choose":
-        raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
-    return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
+    counted = counting_any_text(args, data)
+    if isinstance(counted["features"], str) and counted["features"] == "choose":
+        raise errors.bad_setting("--features", "choose", "left out with --tan, or COLUMN=FAMILY")
+    return counted
 
 
 def estimating_network(args: Namespace) -> dict[str, Any]:

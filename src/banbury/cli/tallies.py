@@ -65,9 +65,8 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     alike = COUNT_ALIKE.format(args.files[0])
     for path, thing in zip(args.files[1:], others, strict=True):
         if isinstance(thing, BeliefNetwork) != isinstance(first, BeliefNetwork):
-            raise errors.SchemaMismatch(
-                f"{path} holds a {about.kind(thing)} and {args.files[0]} a {about.kind(first)}, which do not add up. {alike}"
-            )
+            text = f"{path} holds a {about.kind(thing)} and {args.files[0]} a {about.kind(first)}"
+            raise errors.SchemaMismatch(f"{text}, which do not add up. {alike}")
     try:
         sums = reduce(operation, map(about.sums, [first, *others]))
     except errors.SchemaMismatch as problem:
@@ -89,14 +88,10 @@ def _weighed_as(first: Model, model: Model, args: Namespace) -> Model:
     if not isinstance(first.weighing, Weighing):
         return model
     again = "Learn them again from all rows: banbury fit --weigh."
-    if not set(model.classes).issubset(first.weighing.classes):
-        text = f"the weights of {args.files[0]} are of other classes, so what comes out is not weighed. {again}"
-        errors.warn(errors.BanburyWarning(text))
-        return model
-    errors.warn(
-        errors.BanburyWarning(f"the weights of {args.files[0]} are kept, and of other rows than these. {again}")
-    )
-    return model.weighed(first.weighing.kept(model.tally))
+    known = set(model.classes).issubset(first.weighing.classes)
+    what = "kept, and of other rows than these" if known else "of other classes, so what comes out is not weighed"
+    errors.warn(f"the weights of {args.files[0]} are {what}. {again}")
+    return model.weighed(first.weighing.kept(model.tally)) if known else model
 
 
 def estimate(args: Namespace) -> None:
@@ -106,7 +101,7 @@ def estimate(args: Namespace) -> None:
     sums = about.sums(kept)
     if isinstance(kept, Model) and kept.weighing is not None:
         text = f"the weights of {args.tally} are left out of what is estimated anew; banbury fit --weigh learns others."
-        errors.warn(errors.BanburyWarning(text))
+        errors.warn(text)
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         features = settings.estimated_features(args, sums.schema)
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))

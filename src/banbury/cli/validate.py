@@ -1,4 +1,4 @@
-"""evaluate, cross-validate, learning-curve: how good a model is."""
+"""tune, evaluate, cross-validate, learning-curve: how good a model is, or the best of many settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from banbury import selection
 from banbury.cli import inputs, labels, output, settings
+from banbury.files import save
 from banbury.labels import LabelModel
 
 MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "log_loss": "mean_log_loss"}
@@ -51,3 +52,23 @@ def learning_curve(args: Namespace) -> None:
     for i, size in enumerate(facts["sizes"]):
         rows.append({"rows": size} | {name: None if each is None else each[i] for name, each in columns.items()})
     output.result(args, facts, str(curve), rows)
+
+
+def tune(args: Namespace) -> None:
+    """Compares settings over the same folds; keeps the model of the best."""
+    inputs.check_output(args)
+    folds = settings.folds(args.folds, "")
+    with inputs.labelled(args) as data:
+        several = labels.wanted(args, data)
+        chosen = {**settings.counting_any_text(args, data), **settings.estimating_any(args, data)}
+        chosen |= {"text": settings.several_texts(args.text), "scoring": args.scoring, "calibrate": args.calibrate}
+        chosen |= {"weigh": [False, True]} if args.weigh else {}
+        chosen |= labels.reading(args) if several else {}
+        found = selection.tune(data, args.target, **settings.dealt(args, folds), **chosen)
+    if args.output is not None:
+        save(found.model, args.output)
+    kept = "" if args.output is None else f"\n\nThe best is kept in {args.output} ({output.size(args.output)})."
+    facts = {"model": args.output, **found.to_dict()}
+    each = facts["tried" if several else "settings"]
+    rows = [{**own.get("text", {}), **{name: value for name, value in own.items() if name != "text"}} for own in each]
+    output.result(args, facts, f"{found}{kept}", rows)

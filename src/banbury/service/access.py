@@ -37,13 +37,8 @@ class Tokens:
             token, *own = line.partition("#")[0].split() or [""]
             if not token:
                 continue
-            if (
-                len(token) < SHORTEST
-                or not token.isascii()
-                or not own
-                or not set(own).issubset(SCOPES)
-                or token in scopes
-            ):
+            known = own and set(own).issubset(SCOPES)
+            if len(token) < SHORTEST or not token.isascii() or not known or token in scopes:
                 wanted = f"a token of {SHORTEST} characters at least, each once, and behind it read, learn or both"
                 raise errors.bad_file(path, f"line {number} is not {wanted}")  # without the line, which is secret
             scopes[token] = frozenset(own)
@@ -86,6 +81,5 @@ def host_of(header: str) -> str:
 def check_address(host: str, tokens: Tokens | None) -> None:
     """Raises where others could reach a service that asks nobody who they are."""
     if tokens is None and not is_loopback(host):
-        raise errors.bad_setting(
-            "host", host, "127.0.0.1 or another loopback address, unless --tokens names who may ask"
-        )
+        wanted = "127.0.0.1 or another loopback address, unless --tokens names who may ask"
+        raise errors.bad_setting("host", host, wanted)

@@ -1,4 +1,4 @@
-"""Answers: what a model says of rows of JSON, in the words of the library."""
+"""Answers: what a model says of rows of JSON, in the words of the library; and what is served, as JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
+from banbury import __version__, errors
 from banbury.arrays import Real
+from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.service.learner import Learner
+from banbury.service.state import State
+from banbury.sums import rows_of
 
 
 def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelModel, Real, int]:
@@ -29,43 +32,37 @@ def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelMode
 def predicted(learner: Learner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
     """The class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
     model, each, as_of = posteriors(learner, rows)
-    wanted = bool(asked.get("posteriors", False))
-    if isinstance(model, LabelModel):
-        told = _labels(model, each, asked, wanted)
-    else:
-        told = _classes(model, each, asked, wanted)
+    told = _labels(model, each, asked) if isinstance(model, LabelModel) else _classes(model, each, asked)
+    if asked.get("posteriors", False):
+        names = list(map(str, model.labels if isinstance(model, LabelModel) else model.classes))
+        for own, row in zip(told, each.tolist(), strict=True):
+            own["posteriors"] = dict(zip(names, row, strict=True))
     return {"predictions": told, "as_of": as_of}
 
 
-def _classes(model: Model, posterior: Real, asked: dict[str, Any], wanted: bool) -> list[dict[str, Any]]:
+def _classes(model: Model, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
     _left_out(asked, ("top", "at_least_one"), "a model of labels")
     unsure, classes = asked.get("unsure"), model.classes
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
     best = posterior.argmax(axis=1)
     shares = posterior[np.arange(len(best)), best].tolist()
-    told: list[dict[str, Any]] = [
+    return [
         {"class": classes[number] if unsure is None or share >= unsure else None, "probability": share}
         for number, share in zip(best.tolist(), shares, strict=True)
     ]
-    if wanted:
-        names = [str(name) for name in classes]
-        for own, row in zip(told, posterior.tolist(), strict=True):
-            own["posteriors"] = dict(zip(names, row, strict=True))
-    return told
 
 
-def _labels(model: LabelModel, posterior: Real, asked: dict[str, Any], wanted: bool) -> list[dict[str, Any]]:
+def _labels(model: LabelModel, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
     _left_out(asked, ("unsure",), "a model of classes")
     top, at_least_one = asked.get("top"), bool(asked.get("at_least_one", False))
     if top is not None:
         errors.check_whole("top", top, 1)
     place = {label: k for k, label in enumerate(model.labels)}
-    told = []
-    for labels, row in zip(model.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True):
-        own: dict[str, Any] = {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
-        told.append(own | {"posteriors": dict(zip(map(str, model.labels), row, strict=True))} if wanted else own)
-    return told
+    return [
+        {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
+        for labels, row in zip(model.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True)
+    ]
 
 
 def _left_out(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
@@ -87,3 +84,32 @@ def explained(learner: Learner, row: Any, asked: dict[str, Any]) -> dict[str, An
             return {"label": label, **model.explain(batch, label).to_dict(), "as_of": as_of}
         _left_out(asked, ("label",), "a model of labels")
         return {**model.explain(batch, asked.get("against")).to_dict(), "as_of": as_of}
+
+
+def described(state: State) -> dict[str, Any]:
+    """The model as it stands, and the change as of which it does."""
+    (digest, change), learner = state.digest(), state.learner
+    tally, settings = learner.tally(), learner.settings
+    several = tally.schema.labels is not None
+    each = zip(tally.classes, rows_of(tally.rows).tolist(), strict=True)
+    name, weighing = "label" if several else "class", settings.weighing
+    classes = [{name: own, "rows": n} for own, n in each if not (several and own == EVERY)]
+    told: dict[str, Any] = {
+        "kind": "model of labels" if several else "model",
+        "rows": tally.n_rows,
+        "target": tally.schema.target,
+        "labels" if several else "classes": classes,
+        "features": [{"name": f.name, "family": str(f.family), "why": f.why} for f in tally.schema.features],
+        "how": settings.choice.how,
+        "alpha": settings.choice.alpha,
+        "weighed": weighing is not None,
+        "calibrated": settings.calibration is not None,
+        "digest": digest,
+        "change": change,
+        "learns": state.folder is not None,
+        "keeps_rows": state.keeps_rows,
+        "version": __version__,
+    }
+    if weighing is not None:
+        told["weights"] = {"stale": weighing.is_stale(tally), "learned_at": learner.weighed_at}
+    return told

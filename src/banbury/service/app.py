@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -30,7 +31,6 @@ except ImportError as lacking:
 from banbury.service import answers, metrics, openapi, page, protocol
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import limited
-from banbury.service.description import described
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
 from banbury.service.refitting import Refitting
@@ -114,9 +114,8 @@ class Service:
         """What was sent: not too much of it, and not too slowly."""
         limit = self.limits.body
         length = request.headers.get("content-length", "0")
-        too_large = Problem(
-            413, f"the request is larger than {limit:,} bytes. Send fewer rows at a time.", connection="close"
-        )
+        text = f"the request is larger than {limit:,} bytes. Send fewer rows at a time."
+        too_large = Problem(413, text, connection="close")
         if not length.isdecimal() or int(length) > limit:
             raise too_large
         parts, size = [], 0
@@ -162,9 +161,8 @@ class Service:
         if type(rows) is not list:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
-            raise Problem(
-                413, f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
-            )
+            text = f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
+            raise Problem(413, text)
         for row in rows:
             self.check_row(row)
         return rows
@@ -196,9 +194,8 @@ class Service:
     def number(self, request: Request, name: str, default: int, most: int) -> int:
         given = request.query_params.get(name, str(default))
         if not (given.isascii() and given.isdecimal() and int(given[:20]) <= most):
-            raise Problem(
-                422, f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(given))} instead."
-            )
+            wanted = f"{name} must be a whole number from 0 to {most:,}."
+            raise Problem(422, f"{wanted} Got {errors.shortened(repr(given))} instead.")
         return int(given)
 
 
@@ -261,17 +258,12 @@ async def delete_row(service: Service, request: Request) -> Any:
     return await service.changed(Delete(request.path_params["id"], given.get("row")))
 
 
-async def get_row(service: Service, request: Request) -> Any:
-    return await asyncio.to_thread(service.state.row, request.path_params["id"])
-
-
-async def get_rows(service: Service, request: Request) -> Any:
+def get_rows(service: Service, request: Request) -> Any:
     n = service.number(request, "n", 100, service.limits.listed)
     labelled = {None: None, "true": True, "false": False}.get(request.query_params.get("labelled"), "?")
     if labelled == "?":
         raise Problem(422, "labelled must be true or false.")
-    rows = await asyncio.to_thread(service.state.rows, request.query_params.get("after", ""), n, labelled)  # type: ignore[arg-type]
-    return {"rows": rows}
+    return {"rows": service.state.rows(request.query_params.get("after", ""), n, labelled)}  # type: ignore[arg-type]
 
 
 async def undo(service: Service, request: Request) -> Any:
@@ -279,11 +271,10 @@ async def undo(service: Service, request: Request) -> Any:
     return await service.changed(Undo(given.get("id")))
 
 
-async def history(service: Service, request: Request) -> Any:
+def history(service: Service, request: Request) -> Any:
     n = service.number(request, "n", 100, service.limits.listed)
     before = service.number(request, "before", 2**62, 2**62)
-    changes = await asyncio.to_thread(service.state.history, request.query_params.get("id"), before, n)
-    return {"changes": changes}
+    return {"changes": service.state.history(request.query_params.get("id"), before, n)}
 
 
 async def refit(service: Service, request: Request) -> Any:
@@ -291,8 +282,8 @@ async def refit(service: Service, request: Request) -> Any:
     return Json(await asyncio.to_thread(service.refitting.begin), 202)
 
 
-async def get_model(service: Service, request: Request) -> Any:
-    told = await asyncio.to_thread(described, service.state)
+def get_model(service: Service, request: Request) -> Any:
+    told = answers.described(service.state)
     if "weights" in told:
         told["weights"] |= {"refitting": service.refitting.under_way, "problem": service.refitting.problem}
     return told
@@ -314,7 +305,7 @@ async def get_metrics(service: Service, request: Request) -> Any:
 
 
 async def v2_server(service: Service, request: Request) -> Any:
-    return protocol.server()
+    return {"name": "banbury", "version": __version__, "extensions": []}
 
 
 async def v2_health(service: Service, request: Request) -> Any:
@@ -343,13 +334,13 @@ def _check_name(service: Service, request: Request) -> None:
         raise Problem(404, f"there is no such model here; {service.name!r} is, in version {protocol.VERSION}.")
 
 
-async def get_openapi(service: Service, request: Request) -> Any:
-    return await asyncio.to_thread(openapi.described, ENDPOINTS, service.state.learner, service.name)
+def get_openapi(service: Service, request: Request) -> Any:
+    return openapi.described(ENDPOINTS, service.state.learner, service.name)
 
 
-async def docs(service: Service, request: Request) -> Any:
+def docs(service: Service, request: Request) -> Any:
     url = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
-    text = await asyncio.to_thread(openapi.page, ENDPOINTS, service.state.learner, service.name, url)
+    text = openapi.page(ENDPOINTS, service.state.learner, service.name, url)
     style = {"content-security-policy": f"default-src 'none'; style-src '{STYLED}'; frame-ancestors 'none'"}
     return Response(text, headers={**SAFE, **style}, media_type="text/html")
 
@@ -359,12 +350,12 @@ async def health(service: Service, request: Request) -> Any:
 
 
 class Endpoint(NamedTuple):
-    """What can be asked: of whom, and in a sentence."""
+    """What can be asked: of whom, and in a sentence. What is answered by a plain function is answered in a thread."""
 
     method: str
     path: str
     scope: str | None  # None: anybody may
-    answer: Callable[[Service, Request], Awaitable[Any]]
+    answer: Callable[[Service, Request], Any]
     summary: str
 
 
@@ -373,7 +364,7 @@ ENDPOINTS = (
     Endpoint("POST", "/explain", "read", explain, "Why a row gets its class: the weight of evidence, in decibans."),
     Endpoint("PUT", "/rows/{id:path}", "learn", put_row, "Learn a row under an id; with another label it is moved."),
     Endpoint("DELETE", "/rows/{id:path}", "learn", delete_row, "Forget a row exactly, and purge what it held."),
-    Endpoint("GET", "/rows/{id:path}", "read", get_row, "A row with its label."),
+    Endpoint("GET", "/rows/{id:path}", "read", lambda s, r: s.state.row(r.path_params["id"]), "A row with its label."),
     Endpoint("GET", "/rows", "read", get_rows, "Rows in the order of their ids."),
     Endpoint("POST", "/rows", "learn", put_rows, "Learn several rows: all of them, or none."),
     Endpoint(
@@ -392,7 +383,7 @@ ENDPOINTS = (
     Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
     Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
-    *(Endpoint(*each) for each in page.ENDPOINTS),
+    *(Endpoint(method, path, "read", answer, summary) for method, path, answer, summary in page.ENDPOINTS),
 )
 ASSETS = tuple(Endpoint(*each) for each in page.ASSETS)
 
@@ -420,12 +411,14 @@ def _not_found(request: Request, wrong: Exception) -> Json:
 def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
     path, method = endpoint.path.replace("{id:path}", "{id}"), endpoint.method
+    plain = not asyncio.iscoroutinefunction(endpoint.answer)
+    ask: Any = partial(asyncio.to_thread, endpoint.answer) if plain else endpoint.answer  # type: ignore[call-arg]
 
     async def answered(request: Request) -> Response:
         start = time.perf_counter()
         service.metrics.under_way += 1
         try:
-            response = await _checked(service, endpoint, request)
+            response = await _checked(service, endpoint, ask, request)
         finally:
             service.metrics.under_way -= 1
         service.metrics.done(path, method, response.status_code, time.perf_counter() - start)
@@ -434,12 +427,12 @@ def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
     return answered
 
 
-async def _checked(service: Service, endpoint: Endpoint, request: Request) -> Response:
+async def _checked(service: Service, endpoint: Endpoint, ask: Any, request: Request) -> Response:
     try:
         _check_caller(service, endpoint, request)
         if service.metrics.under_way > service.limits.requests:
             raise Problem(429, "too many requests at a time. Try again.", **{"retry-after": "1"})
-        answer = await endpoint.answer(service, request)
+        answer = await ask(service, request)
         return answer if isinstance(answer, Response) else Json(answer)
     except Problem as wrong:
         return problem(wrong.status, wrong.detail, headers=wrong.headers)
@@ -458,9 +451,8 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
     if service.tokens is None:
         host, origin = host_of(headers.get("host", "")), headers.get("origin")
         if not is_loopback(host):
-            raise Problem(
-                421, "the service answers to this machine alone. Name it localhost, or start it with --tokens."
-            )
+            text = "the service answers to this machine alone. Name it localhost, or start it with --tokens."
+            raise Problem(421, text)
         if origin is not None and not is_loopback(host_of(origin.partition("://")[2])):
             raise Problem(403, "pages of other hosts may not ask.")
         return
@@ -468,9 +460,8 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         return
     own = service.tokens.scopes(headers.get("authorization", ""))
     if own is None:
-        raise Problem(
-            401, "a token is wanted: send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
-        )
+        text = "a token is wanted: send the header Authorization: Bearer TOKEN."
+        raise Problem(401, text, **{"www-authenticate": "Bearer"})
     if endpoint.scope not in own:
         raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
 

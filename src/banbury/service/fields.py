@@ -38,30 +38,22 @@ def fields(state: State) -> dict[str, Any]:
 def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
     tally, kinds = learner.tally(), learner.schema.kinds()
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
-    if not tally.classes:
-        for feature, column in columns:
-            text = feature.family.reads_text()
-            yield {"name": column, "kind": "text" if text else _kind(kinds.get(column)), "values": None} | NO_RANGE
-        return
-    model = estimate(tally._each_row_once)
-    drawn = model.sample(SAMPLED)
-    places = {f.name: (group, k) for group in model.parameters for k, f in enumerate(group.features)}
+    model = estimate(tally._each_row_once) if tally.classes else None
+    drawn = {} if model is None else model.sample(SAMPLED)
+    groups = () if model is None else model.parameters
+    places = {f.name: (group, k) for group in groups for k, f in enumerate(group.features)}
     for feature, column in columns:
-        group, k = places[feature.name]
+        told = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.family.reads_text():
-            yield {"name": column, "kind": "text", "values": None, **NO_RANGE}
+            yield told
             continue
-        listed = group.listed_values(k, column)
+        group, k = places.get(feature.name, (None, 0))
+        listed = None if group is None else group.listed_values(k, column)
         if listed is not None:
-            values = [value for value in listed if value is not None][:MOST_VALUES]
-            yield {"name": column, "kind": "category", "values": values, **NO_RANGE}
+            yield told | {"kind": "category", "values": [v for v in listed if v is not None][:MOST_VALUES]}
             continue
-        kind = _kind(kinds.get(column))
-        ends = _ends(drawn[column]) if kind == "number" and column in drawn else NO_RANGE
-        yield {"name": column, "kind": kind, "values": None, **ends}
-
-
-NO_RANGE = {"low": None, "high": None}
+        kind = {"string": "category", "list": "list"}.get(str(kinds.get(column)), "number")
+        yield told | {"kind": kind} | (_ends(drawn[column]) if kind == "number" and column in drawn else {})
 
 
 def _ends(values: Any) -> dict[str, float | None]:
@@ -69,10 +61,6 @@ def _ends(values: Any) -> dict[str, float | None]:
     numbers = np.asarray(values, dtype=np.float64)
     low, high = np.quantile(numbers[np.isfinite(numbers)], [0.1, 0.9]).tolist()
     return {"low": float(f"{low:.2g}"), "high": float(f"{high:.2g}")}
-
-
-def _kind(kind: Any) -> str:
-    return {"string": "category", "list": "list"}.get(str(kind), "number")
 
 
 def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, Any]:
@@ -104,11 +92,10 @@ def _lane(scale: Scale) -> dict[str, Any]:
     else:
         some = list(range(len(values))) if scale.shown is None else list(scale.shown)
     plain = [value.item() if isinstance(value, np.generic) else value for value in (values[k] for k in some)]
-    told = {
+    return {
         "feature": scale.feature,
         "numeric": scale.numeric,
         "values": [v if isinstance(v, (str, int, float, bool)) else None for v in plain],
         "names": [] if scale.numeric else ["missing" if values[k] is None else names[k] for k in some],
         "decibans": [strict(d) for d in decibans[some].tolist()],
     }
-    return told

@@ -51,9 +51,8 @@ class Settings:
     def model(self, tally: Tally) -> Model | LabelModel:
         """The model of a tally. Weights and a calibration of other classes than it has are left out."""
         if tally.schema.labels is not None:
-            made = LabelModel.of(
-                tally, how=self.choice.how, alpha=self.choice.alpha, telling=self.telling, threads=self.threads
-            )
+            own = {"how": self.choice.how, "alpha": self.choice.alpha, "telling": self.telling}
+            made = LabelModel.of(tally, threads=self.threads, **own)  # type: ignore[arg-type]
             made = made if self.weighing is None else made.weighed(self.weighing)
             return made if self.thresholds is None else made.with_thresholds(self.thresholds)
         choice = replace(self.choice, waits=False)  # no answer in the middle of many waits for all words' parameters
@@ -158,8 +157,8 @@ class Learner:
         except errors.EmptyData:  # it was the last row
             alone = Growing(self.schema)
             alone.add(part)
-            left = self._growing.frozen() - alone.frozen()
-            self._growing, self._none = None, left
+            self._none = self._growing.frozen() - alone.frozen()
+            self._growing = None
             return None
 
     def _follow(self, touched: Any, before: Sequence[Any]) -> None:
@@ -203,9 +202,8 @@ class Learner:
         """The model that answers, and the change as of which it does."""
         with self.lock:
             if self._growing is None:
-                raise errors.EmptyData(
-                    "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
-                )
+                text = "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
+                raise errors.EmptyData(text)
             if self.follows:
                 return self._followed(), self.change
             if self._model is None or (self._as_of != self.change and self._cost <= QUICK):
@@ -224,8 +222,7 @@ class Learner:
             return model
         kept = self._apart
         if kept is None or kept[0] != change:
-            tally = self.tally()
-            kept = self._apart = (change, self.settings.model(tally))
+            kept = self._apart = (change, self.settings.model(self.tally()))
         return kept[1]
 
     def _derived(self, tally: Tally, settings: Settings, change: int) -> None:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from banbury import errors
 
 FORMAT = 1
+PRAGMAS = """auto_vacuum=INCREMENTAL journal_mode=WAL synchronous=FULL secure_delete=ON temp_store=MEMORY
+    journal_size_limit=67108864"""
 # A change has the label and the content that a row had before and has after it; null: none. Contents are kept apart, so that
 # a row may go back to any that it had. What is deleted leaves its number, time and id.
 TABLES = """
@@ -78,14 +80,7 @@ class Log:
     def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
-            for pragma in (
-                "auto_vacuum = INCREMENTAL",
-                "journal_mode = WAL",
-                "synchronous = FULL",
-                "secure_delete = ON",
-                "temp_store = MEMORY",
-                "journal_size_limit = 67108864",
-            ):
+            for pragma in PRAGMAS.split():
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.DatabaseError as problem:
             connection.close()
@@ -99,8 +94,9 @@ class Log:
 
     # Reading
 
-    def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        if self._reading is None:
+    def _read(self, query: str, *values: Any, within: bool = False) -> list[tuple[Any, ...]]:
+        """``within``: as it stands within the transaction."""
+        if self._reading is None or within:
             return self._writing.execute(query, values).fetchall()
         with self._lock:
             return self._reading.execute(query, values).fetchall()
@@ -120,8 +116,8 @@ class Log:
         """The number of the last change by which a content went."""
         return int(self.about.get("purged", 0))
 
-    def row(self, id: str) -> Kept | None:
-        found = self._read(f"{ROWS} WHERE id = ?", id)
+    def row(self, id: str, within: bool = False) -> Kept | None:
+        found = self._read(f"{ROWS} WHERE id = ?", id, within=within)
         return Kept(*found[0]) if found else None
 
     def rows(self, after: str = "", n: int = -1, labelled: bool | None = None) -> list[Kept]:
@@ -134,8 +130,8 @@ class Log:
         labelled, every = self._read("SELECT count(label), count(*) FROM rows")[0]
         return labelled, every - labelled
 
-    def content(self, number: int | None) -> str | None:
-        found = self._read("SELECT row FROM contents WHERE content = ?", number)
+    def content(self, number: int | None, within: bool = False) -> str | None:
+        found = self._read("SELECT row FROM contents WHERE content = ?", number, within=within)
         return found[0][0] if found else None
 
     def changes(self, after: int) -> Iterator[Change]:
@@ -183,16 +179,6 @@ class Log:
         """Notes what the state was begun with."""
         rows = [(name, json.dumps(value)) for name, value in about.items()]
         self._writing.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
-
-    def found(self, id: str) -> Kept | None:
-        """A row as it stands within the transaction."""
-        found = self._writing.execute(f"{ROWS} WHERE id = ?", (id,)).fetchone()
-        return Kept(*found) if found else None
-
-    def held(self, number: int) -> str | None:
-        """A content as it stands within the transaction."""
-        found = self._writing.execute("SELECT row FROM contents WHERE content = ?", (number,)).fetchone()
-        return found[0] if found else None
 
     def keep(self, id: str, row: str | None, hash: bytes) -> int:
         """Keeps a content, or its hash alone; its number."""

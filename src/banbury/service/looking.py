@@ -1,10 +1,13 @@
-"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest."""
+"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest.
+
+And which rows to ask people about: labels that look wrong, and rows without one.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -17,15 +20,16 @@ from banbury.explain.ratios import LikelihoodRatio
 from banbury.labels import LabelModel
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import Model, estimate
+from banbury.next_labels import next_to_label
 from banbury.readers import Batch
 from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
 from banbury.service.log import Kept
 from banbury.service.rows import key
-from banbury.service.state import State
-from banbury.service.teaching import suspicious
+from banbury.service.state import NotKept, State
 from banbury.table import Table
 from banbury.tally import count
 from banbury.weighing import Weighing
+from banbury.wrong_labels import suspicious as found_suspicious
 
 QUICK = 0.1  # seconds: what is measured faster is measured after every change
 MANY = 50  # and anything else when one row of so many changed
@@ -34,6 +38,8 @@ CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
 SHOWN = 24  # classes whose telling values are listed
 CELL = 50  # rows of a cell of the confusion matrix
+ORDERS = ("telling", "id")
+POOL = 5_000  # rows without a label that are looked through
 
 
 class Remembered:
@@ -95,12 +101,9 @@ class Looking:
         model = self.state.learner.settings.model(tally)
         assert isinstance(model, Model)
         try:
-            return leave_one_out(model, self._batch(rows), [json.loads(row.label or "null") for row in rows])
+            return leave_one_out(model, batch_of(self.state, rows), _labels(rows))
         except errors.BadSetting:  # some family has no formula for it
             return None
-
-    def _batch(self, rows: list[Kept]) -> Batch:
-        return self.state.learner.rows.batch([json.loads(row.row or "null") for row in rows])
 
     def accuracy(self) -> dict[str, Any]:
         """The share of right answers on rows that were left out, with its error, and how it grew."""
@@ -117,45 +120,31 @@ class Looking:
     def look(self) -> dict[str, Any]:
         """All that a page shows of a model."""
         model = self.state.learner.apart()
-        told: dict[str, Any] = {"informative": _informative(model), "weights": _weights(model)}
+        worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
+        told: dict[str, Any] = {"informative": _informative(model), "weights": worth}
         rows, found = self.measured()
         if isinstance(model, LabelModel):
             told["measured"] = self._of_labels(rows)
-        elif found is not None:
-            told["measured"] = _figures(found) | _right(found)
         else:
-            told["measured"] = None
-        told["why"] = (
-            f"Figures need {FEWEST} rows with a label, of two classes, whose contents are kept here; there are {len(rows)}."
-        )
-        told["curve"] = self._curve(rows, model)
-        told["drift"] = self._drift(rows)
-        return told
+            told["measured"] = None if found is None else _figures(found) | _right(found)
+        why = f"Figures need {FEWEST} rows with a label, of two classes, whose contents are kept here; there are "
+        return told | {"why": f"{why}{len(rows)}.", "curve": self._curve(rows, model), "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
         rows, found = self.measured()
         if found is None or not (truth < len(found.classes) and answer < len(found.classes)):
             raise errors.EmptyData("there is no such cell: nothing was measured, or there are fewer classes.")
-        best, own = found.best, found.truth
-        at = np.flatnonzero((own == truth) & (best == answer))
-        shares = found.posteriors[at, answer]
-        order = at[np.argsort(-shares, kind="stable")][:CELL]
-        listed = [
-            {
-                "id": rows[k].id,
-                "row": json.loads(rows[k].row or "null"),
-                "probability": float(found.posteriors[k, answer]),
-            }
-            for k in order.tolist()
-        ]
+        at = np.flatnonzero((found.truth == truth) & (found.best == answer))
+        order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
+        told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
+        listed = [{**_told(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
         if len(rows) < FEWEST:
             return None
-        sets = [json.loads(row.label or "[]") for row in rows]
-        table = Table.of(self._batch(rows), sets, schema=self.state.learner.schema)
+        table = Table.of(batch_of(self.state, rows), _labels(rows), schema=self.state.learner.schema)
         settings: dict[str, Any] = {"how": "mean", "alpha": 1.0, "weigh": False, "threshold": "f1", "seed": 0}
         found = validate_labels(table, min(10, len(rows)), **settings)
         right = found.subset_accuracy
@@ -166,9 +155,10 @@ class Looking:
     def _curve(self, rows: list[Kept], model: Model | LabelModel) -> list[dict[str, Any]]:
         if len(rows) < CURVE or isinstance(model, LabelModel):
             return []
-        labels = [json.loads(row.label or "null") for row in rows]
         try:
-            found = learning_curve(self._batch(rows), labels, schema=self.state.learner.schema, repeats=5)
+            found = learning_curve(
+                batch_of(self.state, rows), _labels(rows), schema=self.state.learner.schema, repeats=5
+            )
         except errors.BanburyError:  # too few rows of some class
             return []
         each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
@@ -179,24 +169,20 @@ class Looking:
         n = int(len(rows) * LAST)
         if n < FEWEST:
             return None
-        order = np.argsort([row.change for row in rows], kind="stable")
-        late = np.zeros(len(rows), dtype=np.bool_)
-        late[order[-n:]] = True
-        flags = ["last" if each else "before" for each in late.tolist()]
+        late = set(np.argsort([row.change for row in rows], kind="stable")[-n:].tolist())
+        flags = ["last" if k in late else "before" for k in range(len(rows))]
         apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
-        batch = self._batch(rows)
+        batch = batch_of(self.state, rows)
         found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        alike = (
-            "cannot be told from"
-            if found.auc < 0.6
-            else "can be told from"
-            if found.auc > 0.75
-            else "differ a little from"
-        )
-        said = f"The last {n:,} rows {alike} the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no difference."
-        return {"said": said, "auc": found.auc, "telling": telling}
+        alike = "differ a little" if 0.6 <= found.auc <= 0.75 else f"can{'not' * (found.auc < 0.6)} be told"
+        said = f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
+        return {"said": f"{said}difference.", "auc": found.auc, "telling": telling}
+
+
+def _labels(rows: Sequence[Kept]) -> list[Any]:
+    return [json.loads(row.label or "null") for row in rows]
 
 
 def _right(found: CrossValidation) -> dict[str, float]:
@@ -227,14 +213,51 @@ def _informative(model: Model | LabelModel) -> list[dict[str, Any]]:
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
-    said = {"feature": ratio.feature, "word": ratio.feature in words, "value": _plain(ratio.value)}
-    return {**said, "shown": stated(ratio.ratio)}
+    value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else str(ratio.value)
+    return {"feature": ratio.feature, "word": ratio.feature in words, "value": value, "shown": stated(ratio.ratio)}
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool)) else str(value)
+def suspicious(state: State, n: int) -> dict[str, Any]:
+    """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
+    schema = state.learner.schema
+    if schema.labels is not None:
+        text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
+        raise errors.BadSetting(f"{text} Begin a state for one label alone, with the classes yes and no.")
+    rows = state.log.rows(labelled=True)
+    labels = _labels(rows)
+    if len(set(map(str, labels))) < 2:
+        return {"rows": []}
+    found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
+    told = []
+    for each, why in zip(found.rows, found.explanations, strict=True):
+        own = {**_told(rows[each.row]), "explanation": why.to_dict()}
+        told.append({**each.to_dict(), **own})  # the row itself in place of its number
+    return {"rows": told}
 
 
-def _weights(model: Model | LabelModel) -> dict[str, float] | None:
-    weighing = model.weighing
-    return weighing.worth() if isinstance(weighing, Weighing) else None
+def next_rows(state: State, n: int, order: str) -> dict[str, Any]:
+    """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
+    if order not in ORDERS:
+        raise errors.unknown_choice("order", order, ORDERS)
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that there are none to ask about.")
+    rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
+    if not rows or n == 0:
+        return {"rows": []}
+    classes = state.learner.classes
+    if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
+        return {"rows": [_told(row) for row in rows[:n]]}
+    model = state.learner.apart()
+    assert not isinstance(model, LabelModel)
+    found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
+    return {"rows": [{**each.to_dict(), **_told(rows[each.row])} for each in found.rows]}
+
+
+def _told(row: Kept) -> dict[str, Any]:
+    return {"id": row.id, "row": json.loads(row.row or "null")}
+
+
+def batch_of(state: State, rows: Sequence[Kept]) -> Batch:
+    return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])

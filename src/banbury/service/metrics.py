@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import accumulate
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 KIND = "text/plain; version=0.0.4; charset=utf-8"
@@ -34,7 +35,7 @@ class Metrics:
             lines.append(f'banbury_requests_total{{path="{path}",method="{method}",status="{status}"}} {n}')
         lines += _head("banbury_request_seconds", "histogram", "Time from the first byte of a request to its answer.")
         for path, counts in sorted(self.seconds.items()):
-            sums = _running(counts)
+            sums = list(accumulate(counts))
             for limit, n in zip((*map(str, BUCKETS), "+Inf"), sums, strict=True):
                 lines.append(f'banbury_request_seconds_bucket{{path="{path}",le="{limit}"}} {n}')
             lines.append(f'banbury_request_seconds_sum{{path="{path}"}} {self.total_seconds[path]:.6f}')
@@ -48,11 +49,3 @@ class Metrics:
 
 def _head(name: str, kind: str, help: str) -> list[str]:
     return [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
-
-
-def _running(counts: Iterable[int]) -> list[int]:
-    total, sums = 0, []
-    for n in counts:
-        total += n
-        sums.append(total)
-    return sums

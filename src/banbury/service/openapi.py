@@ -20,7 +20,6 @@ SCOPES = {None: "anybody may ask", "read": "needs the scope read", "learn": "nee
 
 def example_row(learner: Learner) -> Any:
     """A row that the model might see, made up from what it counted."""
-    row: Any = None
     try:
         model, _ = learner.answering()
         plain = model.as_answering() if isinstance(model, LabelModel) else model
@@ -31,15 +30,14 @@ def example_row(learner: Learner) -> Any:
         row = {}
     if learner.rows.text is not None:
         return str(row.get(learner.rows.text) or "some words of a text")
-    row = {name: value for name, value in row.items() if value is not None}
-    return row or {learner.rows.columns[0]: None}
+    return {name: value for name, value in row.items() if value is not None} or {learner.rows.columns[0]: None}
 
 
 def _plain(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
-    return (
-        None if isinstance(value, float) and value != value else round(value, 6) if isinstance(value, float) else value
-    )
+    if not isinstance(value, float):
+        return value
+    return None if value != value else round(value, 6)
 
 
 def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
@@ -78,16 +76,13 @@ def described(endpoints: Sequence[Any], learner: Learner, name: str) -> dict[str
         path = endpoint.path.replace("{id:path}", "{id}")
         own = given.get((endpoint.method, path), {})
         about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
-        parameters = []
-        if "{id}" in path:
-            parameters.append(_parameter("id", "path", own.get("id", "1")))
-        if "{name}" in path:
-            parameters.append(_parameter("name", "path", name))
+        inside = {"id": own.get("id", "1"), "name": name}
+        parameters = [_parameter(key, "path", value) for key, value in inside.items() if f"{{{key}}}" in path]
         parameters += [_parameter(key, "query", value) for key, value in own.get("query", {}).items()]
         about |= {"parameters": parameters} if parameters else {}
         if "body" in own:
-            media = {"application/json": {"schema": {"type": "object"}, "example": own["body"]}}
-            about["requestBody"] = {"content": media}
+            example = {"schema": {"type": "object"}, "example": own["body"]}
+            about["requestBody"] = {"content": {"application/json": example}}
         if endpoint.scope is not None:
             about["security"] = [{"token": [endpoint.scope]}]
             about["responses"]["default"] = {"description": "What is wrong, as application/problem+json."}
@@ -107,8 +102,7 @@ def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
 
 def page(endpoints: Sequence[Any], learner: Learner, name: str, url: str) -> str:
     """The same for reading: no script, and nothing from elsewhere."""
-    given = examples(learner)
-    parts = []
+    given, parts = examples(learner), list[str]()
     for endpoint in endpoints:
         path = endpoint.path.replace("{id:path}", "{id}")
         own = given.get((endpoint.method, path), {})
@@ -123,9 +117,8 @@ def page(endpoints: Sequence[Any], learner: Learner, name: str, url: str) -> str
 def _curl(method: str, path: str, own: Mapping[str, Any], name: str, url: str) -> str:
     path = path.replace("{id}", str(own.get("id", "1"))).replace("{name}", name)
     query = "&".join(f"{key}={value}" for key, value in own.get("query", {}).items())
-    words = ["curl", "-s", *(["-X", method] if method not in ("GET", "POST") or "body" not in own else [])]
-    words = [word for word in words if (word, method) not in (("-X", "GET"), ("GET", "GET"))]
-    words.append(f"'{url}{path}{'?' + query if query else ''}'")
+    said = method != "GET" and (method != "POST" or "body" not in own)
+    words = ["curl", "-s", *(["-X", method] if said else []), f"'{url}{path}{'?' + query if query else ''}'"]
     if "body" in own:
         text = json.dumps(own["body"], ensure_ascii=False).replace("'", "'\\''")
         words.append(f"-H 'Content-Type: application/json' \\\n  -d '{text}'")

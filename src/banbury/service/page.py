@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from starlette.responses import Response
 from banbury import errors
 from banbury.files import save
 from banbury.service.fields import fields, nomogram
+from banbury.service.looking import next_rows
 from banbury.service.rows import key
 from banbury.service.state import State
-from banbury.service.teaching import next_rows
 
 # Nothing of another host, nothing in line: what a row holds can never be run.
 POLICY = (
@@ -52,45 +52,31 @@ async def get_file(service: Any, request: Request) -> Response:
     return Response(file.read_bytes(), headers=HEADERS, media_type=KINDS[file.suffix])
 
 
-async def get_fields(service: Any, request: Request) -> Any:
-    return await asyncio.to_thread(fields, service.state)
-
-
 async def post_nomogram(service: Any, request: Request) -> Any:
     given, _ = await service.json(request, ("row", "against", "label"))
     row = service.check_row(given.get("row") or {service.state.learner.schema.columns[0]: None})
     return await asyncio.to_thread(nomogram, service.state.learner, row, given.get("against"), given.get("label"))
 
 
-async def get_accuracy(service: Any, request: Request) -> Any:
-    return await asyncio.to_thread(service.looking.accuracy)
+def get_cell(service: Any, request: Request) -> Any:
+    return service.looking.cell(*(service.number(request, name, 0, 10**6) for name in ("truth", "answer")))
 
 
-async def get_look(service: Any, request: Request) -> Any:
-    return await asyncio.to_thread(service.looking.look)
-
-
-async def get_cell(service: Any, request: Request) -> Any:
-    truth, answer = (service.number(request, name, 0, 10**6) for name in ("truth", "answer"))
-    return await asyncio.to_thread(service.looking.cell, truth, answer)
-
-
-async def get_next(service: Any, request: Request) -> Any:
+def get_next(service: Any, request: Request) -> Any:
     n, order = service.number(request, "n", 10, service.limits.listed), request.query_params.get("order", "telling")
-    return await asyncio.to_thread(next_rows, service.state, n, order)
+    return next_rows(service.state, n, order)
 
 
-async def get_suspicious(service: Any, request: Request) -> Any:
+def get_suspicious(service: Any, request: Request) -> Any:
     n = max(1, service.number(request, "n", 10, service.limits.listed))
-    recent = request.query_params.get("recent") == "true"
-    return await asyncio.to_thread(service.looking.suspicious, n, recent)
+    return service.looking.suspicious(n, request.query_params.get("recent") == "true")
 
 
-async def get_export(service: Any, request: Request) -> Response:
+def get_export(service: Any, request: Request) -> Response:
     wanted = request.query_params.get("format", "csv")
     if wanted not in FORMATS:
         raise errors.unknown_choice("format", wanted, FORMATS)
-    content, kind = await asyncio.to_thread(exported, service.state, wanted)
+    content, kind = exported(service.state, wanted)
     ending = "banbury" if wanted == "model" else wanted
     named = {"content-disposition": f'attachment; filename="labels.{ending}"'}
     return Response(content, headers={**HEADERS, **named}, media_type=kind)
@@ -106,8 +92,7 @@ def exported(state: State, wanted: str) -> tuple[bytes, str]:
     rows = list(_labelled(state))
     if wanted == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
-    names = ["id", state.learner.schema.target or "label", *state.learner.schema.columns]
-    names = list(dict.fromkeys(names))
+    names = list(dict.fromkeys(["id", state.learner.schema.target or "label", *state.learner.schema.columns]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(names)
@@ -128,26 +113,24 @@ def _cell(value: Any) -> Any:
     return "" if value is None else key(value) if isinstance(value, (list, bool)) else value
 
 
-ENDPOINTS = (
+ENDPOINTS: tuple[tuple[str, str, Callable[[Any, Request], Any], str], ...] = (
+    ("GET", "/next", get_next, "Rows without a label: those whose labels would teach most, and some at random."),
+    ("GET", "/suspicious", get_suspicious, "Rows whose label looks wrong, with the one that all others suggest."),
     (
         "GET",
-        "/next",
-        "read",
-        get_next,
-        "Rows without a label: those whose labels would teach most, and some at random.",
+        "/fields",
+        lambda s, _: fields(s.state),
+        "The columns of a row, with the values that each had, and the classes.",
     ),
+    ("POST", "/nomogram", post_nomogram, "For how many decibans each value of each column would speak."),
     (
         "GET",
-        "/suspicious",
-        "read",
-        get_suspicious,
-        "Rows whose label looks wrong, with the one that all others suggest.",
+        "/accuracy",
+        lambda s, _: s.looking.accuracy(),
+        "How many rows have a label, and how good the model is by now.",
     ),
-    ("GET", "/fields", "read", get_fields, "The columns of a row, with the values that each had, and the classes."),
-    ("POST", "/nomogram", "read", post_nomogram, "For how many decibans each value of each column would speak."),
-    ("GET", "/accuracy", "read", get_accuracy, "How many rows have a label, and how good the model is by now."),
-    ("GET", "/look", "read", get_look, "Figures, telling values, a learning curve, and drift."),
-    ("GET", "/look/rows", "read", get_cell, "The rows of one class that were taken for another."),
-    ("GET", "/export", "read", get_export, "All rows with a label, as csv or ndjson; or the model."),
+    ("GET", "/look", lambda s, _: s.looking.look(), "Figures, telling values, a learning curve, and drift."),
+    ("GET", "/look/rows", get_cell, "The rows of one class that were taken for another."),
+    ("GET", "/export", get_export, "All rows with a label, as csv or ndjson; or the model."),
 )
 ASSETS = tuple(("GET", path, None, get_file, "The page.") for path in FILES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from banbury import __version__, errors
+from banbury import errors
 from banbury.labels import LabelModel
 from banbury.service import answers
 from banbury.service.learner import Learner
@@ -19,10 +19,6 @@ NUMBERS = ("BOOL", *(f"{kind}{bits}" for kind in ("INT", "UINT") for bits in (8,
 KINDS = (*NUMBERS, "BYTES")
 KNOWN = ("id", "inputs", "outputs", "parameters")
 VERSION = "1"
-
-
-def server() -> dict[str, Any]:
-    return {"name": "banbury", "version": __version__, "extensions": []}
 
 
 def metadata(name: str, learner: Learner) -> dict[str, Any]:
@@ -45,19 +41,17 @@ def infer(name: str, learner: Learner, given: Mapping[str, Any], most: int) -> d
     """The answer to an inference request."""
     rows = rows_of(learner, given.get("inputs"), most)
     model, posterior, _ = answers.posteriors(learner, rows)
-    names: list[str]
     if isinstance(model, LabelModel):
-        names, said = list(map(str, model.labels)), [key(list(labels)) for labels in model.chosen(posterior)]
-        first = _output("labels", "BYTES", [len(rows), 1], said)
+        kind, names, said = "labels", [*map(str, model.labels)], [key(list(own)) for own in model.chosen(posterior)]
     else:
-        names = list(map(str, model.classes))
-        first = _output("class", "BYTES", [len(rows), 1], [names[k] for k in posterior.argmax(axis=1).tolist()])
+        kind, names = "class", [*map(str, model.classes)]
+        said = [names[k] for k in posterior.argmax(axis=1).tolist()]
+    first = _output(kind, "BYTES", [len(rows), 1], said)
     each = _output("posteriors", "FP64", list(posterior.shape), posterior.ravel().tolist())
     each["parameters"] = {"classes": key(names)}
-    outputs = {"labels" if isinstance(model, LabelModel) else "class": first, "posteriors": each}
+    outputs = {kind: first, "posteriors": each}
     wanted = _wanted(given.get("outputs"), outputs)
-    id = given.get("id")
-    told = {} if id is None else {"id": str(id)[:200]}
+    told = {} if given.get("id") is None else {"id": str(given["id"])[:200]}
     return {"model_name": name, "model_version": VERSION, **told, "outputs": [outputs[one] for one in wanted]}
 
 
@@ -83,9 +77,7 @@ def rows_of(learner: Learner, inputs: Any, most: int) -> list[Any]:
     for each in inputs:
         name, shape, kind, data = (each.get(part) for part in ("name", "shape", "datatype", "data"))
         if type(name) is not str or kind not in KINDS:
-            raise errors.bad_setting(
-                "a tensor", each.get("datatype"), f"one with a name and a datatype of {', '.join(KINDS)}"
-            )
+            raise errors.bad_setting("a tensor", kind, f"one with a name and a datatype of {', '.join(KINDS)}")
         if type(shape) is not list or not 1 <= len(shape) <= 2 or not all(type(n) is int and n >= 0 for n in shape):
             raise errors.bad_setting("shape", shape, "the number of rows, and of columns if there are several")
         flat = _flat(data)

@@ -40,9 +40,8 @@ class Refitting:
             if not self.under_way:
                 settings = self.state.learner.settings
                 if settings.weighing is None:
-                    raise NotKept(
-                        "the model is plain: it has no weights to learn again, and follows every row by itself."
-                    )
+                    text = "the model is plain: it has no weights to learn again, and follows every row by itself."
+                    raise NotKept(text)
                 tally, rows, change = _all_rows(self.state)
                 self._thread = threading.Thread(target=self._learn, args=(settings, tally, rows, change), daemon=True)
                 self._thread.start()
@@ -75,14 +74,12 @@ def _all_rows(state: State) -> tuple[Tally, list[Kept], int]:
 def refitted(state: State, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row or "") for kept in rows])
-    labels = [json.loads(kept.label or "") for kept in rows]
-    batch.threads = settings.threads
-    if tally.schema.labels is not None:
-        held = HeldRows.of(
-            Table.of(Held((batch,)), LabelSets.of(labels), schema=tally.schema, threads=settings.threads)
-        )
-        model, _ = fitted(held, tally, how=settings.choice.how, weigh=True, threads=settings.threads)
-        return Settings.of(model, settings.threads)
+    labels: Any = [json.loads(kept.label or "") for kept in rows]
+    batch.threads, several = settings.threads, tally.schema.labels is not None
+    labels = LabelSets.of(labels) if several else labels
     table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
+    if several:
+        own, held = settings.choice.how, HeldRows.of(table)
+        return Settings.of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
     how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **how), calibration=None)

@@ -51,7 +51,10 @@ class JsonRows:
                 raise errors.wrong_width(len(row), len(self.columns), names=self.columns if self.schema.named else ())
             row = dict(zip(self.columns, row, strict=True))
         if type(row) is not dict or not row:
-            raise _no_row(row, number, self)
+            wanted = f"an object with some of the columns {errors.listed(map(repr, self.columns), 6)}"
+            wanted = f"a text, or {wanted}" if self.text is not None else wanted
+            shown = errors.shortened(repr(row))
+            raise errors.BadValue(f"row {number:,} is {shown}, and {wanted} is needed there.", row=number)
         cells: dict[str, Any] = row
         if not cells.keys() <= self._known:
             cells = {name: value for name, value in row.items() if name in self._known or name not in self._aside}
@@ -89,9 +92,8 @@ class JsonRows:
         if self.schema.labels is None:
             return _one(label, classes)
         if type(label) is not list:
-            raise errors.bad_setting(
-                "label", label, "a list of labels, which may be empty: rows have sets of labels here"
-            )
+            wanted = "a list of labels, which may be empty: rows have sets of labels here"
+            raise errors.bad_setting("label", label, wanted)
         each = {key(one): one for one in (_one(one, classes) for one in label)}
         return [each[name] for name in sorted(each)]
 
@@ -107,27 +109,17 @@ def _one(label: Any, classes: Sequence[Any]) -> Any:
         raise errors.bad_setting("label", label, "a text, a number, true or false")
     if type(label) is str and not label:
         raise errors.bad_setting("label", label, "a text that is not empty; null keeps a row without a label")
-    known = next(
-        (name for name in classes if name == label and isinstance(name, bool) == isinstance(label, bool)), None
-    )
-    if known is not None:
-        return known
-    kinds = {_kind(name) for name in classes if name != ""}
-    if kinds and _kind(label) not in kinds:
-        raise errors.unknown_class(label, [name for name in classes if name != ""])
+    for name in classes:
+        if name == label and isinstance(name, bool) == isinstance(label, bool):
+            return name
+    named = [name for name in classes if name != ""]
+    if named and _kind(label) not in map(_kind, named):
+        raise errors.unknown_class(label, named)
     return label
 
 
 def _kind(label: Any) -> str:
     return "text" if isinstance(label, str) else "boolean" if isinstance(label, bool) else "number"
-
-
-def _no_row(row: Any, number: int, rows: JsonRows) -> errors.BadValue:
-    wanted = f"an object with some of the columns {errors.listed(map(repr, rows.columns), 6)}"
-    wanted = f"a text, or {wanted}" if rows.text is not None else wanted
-    return errors.BadValue(
-        f"row {number:,} is {errors.shortened(repr(row))}, and {wanted} is needed there.", row=number
-    )
 
 
 def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
@@ -138,8 +130,7 @@ def rows_of(table: Table) -> Iterator[tuple[Any, Any]]:
     for batch in table.batches("reading"):
         aligned_batch = table.aligned(batch, schema)
         columns = {name: cells_of(aligned_batch, name) for name in schema.columns}
-        labels = _labels(table, batch, schema)
-        for number, label in enumerate(labels):
+        for number, label in enumerate(_labels(table, batch, schema)):
             if label is not None:
                 row = {name: cells[number] for name, cells in columns.items() if cells[number] is not None}
                 yield (row[alone] if alone in row else row or {schema.columns[0]: None}), label
@@ -149,11 +140,10 @@ def _labels(table: Table, batch: Batch, schema: Schema) -> list[Any]:
     if schema.labels is not None:
         sets = table.labels.sets_of(batch)
         ends = zip(sets.offsets[:-1].tolist(), sets.offsets[1:].tolist(), sets.known.tolist(), strict=True)
-        each = [
+        return [
             sorted((sets.names[k] for k in sets.codes[a:b].tolist()), key=key) if is_known else None
             for a, b, is_known in ends
         ]
-        return each
     numbers, names, _ = numbered(batch, schema, table.labels)
     return [None if number < 0 else plain(names[number]) for number in numbers.tolist()]
 

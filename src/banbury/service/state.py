@@ -124,6 +124,7 @@ class State:
         self._scrub = self._renew = False  # whether contents went, and whether the snapshot holds any of them
         self._digest: tuple[int, str] | None = None
         self._closed = False
+        self._makes: dict[type, Callable[[Any], Answer]] = {Put: self._put, Delete: self._delete, Undo: self._undone}
         self._writer: threading.Thread | None = None
         if log is not None:
             self._writer = threading.Thread(target=self._write, name="banbury-writer", daemon=True)
@@ -149,7 +150,8 @@ class State:
         if folder is None:
             if served is None:
                 raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
-            return cls(_learner(_loaded(served), threads))
+            thing = _loaded(served)
+            return cls(Learner(_tally(thing), Settings.of(thing, threads)))
         place = Path(folder)
         lock = _locked(place, begins=served is not None)
         log = None
@@ -185,8 +187,9 @@ class State:
             self._queue.put(None)
             self._writer.join()
             self._wait_beside()
-            if self.learner.change > self.snapshot_at:
-                self._try_snapshot()
+            if self.learner.change > self.snapshot_at:  # where it cannot be written, the log has all
+                with suppress(errors.BanburyError, OSError):
+                    self._snapshot()
         self.learner.close()
         if self._log is not None:
             self._log.close()
@@ -197,9 +200,8 @@ class State:
     @property
     def log(self) -> Log:
         if self._log is None:
-            raise NotKept(
-                "the service runs without a state, so that it learns and keeps nothing. Start it with --state DIR."
-            )
+            text = "the service runs without a state, so that it learns and keeps nothing."
+            raise NotKept(f"{text} Start it with --state DIR.")
         return self._log
 
     @property
@@ -306,7 +308,14 @@ class State:
 
         What happened before is not undone any more.
         """
-        self._in_turn(self._compact)
+
+        def compacted() -> None:
+            self._snapshot()  # first, for what is behind a snapshot is needed whole
+            with self.log.transaction():
+                self.log.compact()
+            self.log.scrub(vacuum=True)
+
+        self._in_turn(compacted)
 
     def _in_turn(self, work: Callable[[], T]) -> T:
         """Has the writer do something between two commits, and waits for it."""
@@ -353,13 +362,9 @@ class State:
             self.learner.change, self._renew = before, False
             if written is not None:
                 written.unlink(missing_ok=True)
-            told = (
-                problem
-                if isinstance(problem, errors.BanburyError)
-                else DiskFull(f"the change was not made: {problem}.")
-            )
+            ours = isinstance(problem, errors.BanburyError)
             for _, future in group:
-                future.set_exception(told)
+                future.set_exception(problem if ours else DiskFull(f"the change was not made: {problem}."))
             return
         self.commits += 1
         self._undo.clear()
@@ -388,9 +393,9 @@ class State:
         begun, change = len(self._undo), self.learner.change
         try:
             if not isinstance(wanted, Together):
-                return self._made(wanted)
+                return self._makes[type(wanted)](wanted)
             with self.log.savepoint():
-                return {"action": "together", "rows": [self._made(each) for each in wanted.changes]}
+                return {"action": "together", "rows": [self._makes[type(each)](each) for each in wanted.changes]}
         except errors.BanburyError as problem:
             if isinstance(problem, DiskFull):
                 raise
@@ -402,15 +407,10 @@ class State:
         while len(self._undo) > begun:
             self._undo.pop()()
 
-    def _made(self, wanted: Put | Delete | Undo) -> Answer:
-        if isinstance(wanted, Put):
-            return self._put(wanted)
-        return self._delete(wanted) if isinstance(wanted, Delete) else self._undone(wanted)
-
     def _put(self, put: Put) -> Answer:
-        id, kept = checked_id(put.id), self.log.found(put.id)
+        id, kept = checked_id(put.id), self.log.row(put.id, within=True)
         text = key(put.row)
-        hash, same = self._hash(text), False
+        hash, same = _hashed(text, self._salt), False
         label = None if put.label is None else self.learner.rows.label(put.label, self.learner.classes)
         told = None if label is None else key(label)
         if kept is not None:
@@ -425,11 +425,11 @@ class State:
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
 
     def _delete(self, delete: Delete) -> Answer:
-        id, kept = checked_id(delete.id), self.log.found(delete.id)
+        id, kept = checked_id(delete.id), self.log.row(delete.id, within=True)
         if kept is None:
             raise _unknown(id)
-        given = delete.row if delete.row is not None and self._hash(key(delete.row)) == kept.hash else None
-        self._relearn(kept, given, None, None)
+        known = delete.row is not None and _hashed(key(delete.row), self._salt) == kept.hash
+        self._relearn(kept, delete.row if known else None, None, None)
         if self.log.first_change(id) <= max(self.snapshot_at, self._beside_at):
             self._renew = True
         self._scrub = True
@@ -438,13 +438,12 @@ class State:
 
     def _undone(self, undo: Undo) -> Answer:
         last = self.log.to_undo(None if undo.id is None else checked_id(undo.id))
-        kept = None if last is None else self.log.found(last.id)
+        kept = None if last is None else self.log.row(last.id, within=True)
         if last is None or kept is None:
-            raise UnknownRow(
-                "there is no change left to undo." if undo.id is None else f"no change of {undo.id!r} is left to undo."
-            )
+            text = "there is no change left" if undo.id is None else f"no change of {undo.id!r} is left"
+            raise UnknownRow(f"{text} to undo.")
         content = kept.content if last.content_before is None else last.content_before
-        row, label = self.log.held(content), None if last.label_before is None else json.loads(last.label_before)
+        row, label = self.log.content(content, within=True), _label(last.label_before)
         if row is None and (label is not None or kept.label is not None):
             raise _not_kept(kept.id)
         self._relearn(kept, None, None if row is None else json.loads(row), label)
@@ -469,9 +468,6 @@ class State:
             self.learner.add(new)
             self._undo.append(lambda: self.learner.forget(new))
 
-    def _hash(self, text: str) -> bytes:
-        return _hashed(text, self._salt)
-
     # Snapshots
 
     def _written_snapshot(self) -> Path:
@@ -480,18 +476,16 @@ class State:
             tally = self.learner.tally()
             if self._renew:
                 self.learner.settings = self.learner.settings.kept(tally)
-        path, kept = self._snapshot_of(tally, self.learner.settings, self.learner.change)
+        return self._saved(tally, self.learner.settings, self.learner.change)
+
+    def _saved(self, tally: Tally, settings: Settings, change: int) -> Path:
+        """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
+        assert self.folder is not None
+        path, kept = self.folder / f"snapshot-{change}.banbury", tally
+        with suppress(errors.EmptyData):
+            kept = settings.model(tally)  # type: ignore[assignment]
         save(kept, path)
         return path
-
-    def _snapshot_of(self, tally: Tally, settings: Settings, change: int) -> tuple[Path, Served]:
-        """A file for a snapshot, and what goes into it: a tally alone where no row is left, or none that has a label."""
-        assert self.folder is not None
-        path = self.folder / f"snapshot-{change}.banbury"
-        try:
-            return path, settings.model(tally)
-        except errors.EmptyData:
-            return path, tally
 
     def _settle(self, written: Path) -> None:
         """From now on this is the snapshot."""
@@ -508,8 +502,7 @@ class State:
 
         def write() -> None:
             with suppress(errors.BanburyError, OSError):
-                path, kept = self._snapshot_of(tally, settings, at)
-                save(kept, path)
+                path = self._saved(tally, settings, at)
                 self._queue.put(lambda: self._finish(path, at))
 
         self._beside = threading.Thread(target=write, name="banbury-snapshot")
@@ -533,17 +526,6 @@ class State:
         self._settle(self._written_snapshot())
         self._settle_or_say([], None)
 
-    def _try_snapshot(self) -> None:
-        """A snapshot makes the next start quicker: where it cannot be written, the log has all."""
-        with suppress(errors.BanburyError, OSError):
-            self._snapshot()
-
-    def _compact(self) -> None:
-        self._snapshot()  # first, for what is behind a snapshot is needed whole
-        with self.log.transaction():
-            self.log.compact()
-        self.log.scrub(vacuum=True)
-
 
 T = TypeVar("T")
 BASE = "base.banbury"
@@ -558,7 +540,6 @@ def checked_id(id: str) -> str:
 
 
 def _action(kept: Kept | None, same: bool, label: Any) -> str:
-    """What a change is called."""
     if kept is None or (same and kept.label is None):
         return "kept" if label is None else "learned"
     if not same:
@@ -567,27 +548,22 @@ def _action(kept: Kept | None, same: bool, label: Any) -> str:
 
 
 def _told(kept: Kept) -> Answer:
-    label = None if kept.label is None else json.loads(kept.label)
-    return {
-        "id": kept.id,
-        "label": label,
-        **({} if kept.row is None else {"row": json.loads(kept.row)}),
-        "change": kept.change,
-    }
+    row = {} if kept.row is None else {"row": json.loads(kept.row)}
+    return {"id": kept.id, "label": _label(kept.label), **row, "change": kept.change}
+
+
+def _label(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 def _of_history(change: Change) -> Answer:
-    told: Answer = {"change": change.change, "time": _clock(change.time), "id": change.id, "action": change.action}
+    clock = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    told: Answer = {"change": change.change, "time": clock, "id": change.id, "action": change.action}
     if change.content is None:  # deleted, or of a row that was
         return told
-    before, after = (None if label is None else json.loads(label) for label in (change.label_before, change.label))
-    told |= {"label": after, "before": before}
+    told |= {"label": _label(change.label), "before": _label(change.label_before)}
     told |= {} if change.undoes is None else {"undoes": change.undoes}
     return told if change.note is None else {**told, "note": change.note}
-
-
-def _clock(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _unknown(id: str) -> UnknownRow:
@@ -600,11 +576,6 @@ def _not_kept(id: str) -> NotKept:
 
 
 # Beginning and restarting ---------------------------------------------------------------------------------------------
-
-
-def _learner(served: Served, threads: int | None, change: int = 0) -> Learner:
-    tally = _tally(served)
-    return Learner(tally, Settings.of(served, threads), change)
 
 
 def _tally(served: Any) -> Tally:
@@ -622,11 +593,10 @@ def _begun(
     threads: int | None,
 ) -> Learner:
     base = _loaded(served)
-    learner, choice = _learner(base, threads), Settings.of(base).choice
+    salt, tally, settings = secrets.token_bytes(16), _tally(base), Settings.of(base, threads)
+    learner, choice = Learner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
-    salt, tally = secrets.token_bytes(16), _tally(base)
-    for at in _snapshots(place):
-        (place / f"snapshot-{at}.banbury").unlink()
+    _remove_snapshots(place)
     with log.transaction():
         log.tell(format=FORMAT, salt=salt.hex(), keeps_rows=keep_rows, settings=about, begun=time.time())
         log.tell(model=_identity(served) if isinstance(served, Path) else None)
@@ -649,15 +619,15 @@ def _begun(
 
 def _keep_base(served: Served | Path, place: Path) -> None:
     """What the state was begun with; a file is copied, which is quicker than to write it anew."""
-    if not isinstance(served, Path):
-        return save(served, place / BASE)
-    part = place / f"{BASE}.part"
-    with open(served, "rb") as file, open(part, "wb") as copy:
-        shutil.copyfileobj(file, copy, 1 << 20)
-        copy.flush()
-        os.fsync(copy.fileno())
-    os.replace(part, place / BASE)
-    return None
+    if isinstance(served, Path):
+        part = place / f"{BASE}.part"
+        with open(served, "rb") as file, open(part, "wb") as copy:
+            shutil.copyfileobj(file, copy, 1 << 20)
+            copy.flush()
+            os.fsync(copy.fileno())
+        os.replace(part, place / BASE)
+    else:
+        save(served, place / BASE)
 
 
 def _hashed(text: str, salt: bytes) -> bytes:
