@@ -31,16 +31,12 @@ class Answers:
     @cached_property
     def columns(self) -> dict[str, str]:
         """The columns of the answer, each with its kind: boolean, integer, float, string or list."""
-        return dict(zip(self._names, self._kinds, strict=True))
-
-    @cached_property
-    def _names(self) -> list[str]:
-        names = list[str]()
-        for name in self._plain_names:
-            while name in self.taken or name in names:
+        named = dict[str, str]()
+        for name, kind in zip(self._plain_names, self._kinds, strict=True):
+            while name in self.taken or name in named:
                 name += "_"
-            names.append(name)
-        return names
+            named[name] = kind
+        return named
 
     @property
     def _classes(self) -> tuple[Any, ...]:
@@ -73,7 +69,7 @@ class Answers:
         with here(rows) as table:
             if has_no_rows(table):
                 return {name: [] for name in self.columns}
-            return dict(zip(self._names, map(_plain, self._answers(table)), strict=True))
+            return dict(zip(self.columns, map(_plain, self._answers(table)), strict=True))
 
     def _answers(self, rows: Any) -> list[Any]:
         if self.question == "predict":
@@ -105,6 +101,5 @@ def _plain(values: Any) -> Any:
 def check_question(model: Any, question: str) -> None:
     """Raises where a model cannot be asked that of many rows."""
     if question == "explain" and not isinstance(model, Model):
-        raise errors.bad_setting(
-            "the model", type(model).__name__, "one of a class per row, to be explained as columns"
-        )
+        wanted = "one of a class per row, to be explained as columns"
+        raise errors.bad_setting("the model", type(model).__name__, wanted)

@@ -72,10 +72,9 @@ def filesystem_of(address: str) -> tuple[Any, str]:
         text = f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
         raise errors.MissingLibrary(text) from None
     try:
-        filesystem, path = url_to_fs(address)
+        return url_to_fs(address)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as problem:
         raise errors.bad_file(address, f"{problem}") from None
-    return filesystem, path
 
 
 def has_no_rows(rows: Any) -> bool:
@@ -159,9 +158,8 @@ class Settled:
         """What a batch shows that the first rows did not."""
         if not (self.whole or self.steady or self.empty):
             return Wider()
-        varied = {
-            name for name, value in self.steady.items() if name in batch.names and self._varies(batch, name, value)
-        }
+        there = [name for name in self.steady if name in batch.names]
+        varied = {name for name in there if self._varies(batch, name, self.steady[name])}
         shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
         kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
         return Wider(frozenset(fractional_among(batch, self.whole)), frozenset(varied), kinds)
@@ -169,11 +167,8 @@ class Settled:
     def _varies(self, batch: Batch, name: str, value: Any) -> bool:
         codes = batch.codes(name)
         used = {codes.values[c] for c in set((codes.codes - codes.low).tolist()) if 0 <= c < len(codes.values)}
-        return bool(used - {value}) or (self.missing == "category" and batch.n_rows > 0 and _has_gaps(batch, name))
-
-
-def _has_gaps(batch: Batch, name: str) -> bool:
-    return len(batch.head(name, batch.n_rows)) < batch.n_rows
+        gaps = self.missing == "category" and len(batch.head(name, batch.n_rows)) < batch.n_rows
+        return gaps or bool(used - {value})
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from banbury.engines.parts import parts_of
 
 WITHIN = "10s"  # a scheduler that is named answers
 AT_ONCE = 8  # partitions that are computed together where there is no cluster
+DTYPES = {"boolean": "boolean", "integer": "Int64", "float": "float64", "string": "string[pyarrow]", "list": "object"}
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
@@ -186,9 +187,8 @@ class Dask:
         meta = getattr(self.collection, "_meta", None)
         if meta is None:
             return self.collection.map_partitions(_records, shared)
-        return self.collection.map_partitions(
-            _beside, shared, meta=_joined(meta, {name: [] for name in work.columns}, work)
-        )
+        empty = _joined(meta, dict.fromkeys(work.columns, ()), work)
+        return self.collection.map_partitions(_beside, shared, meta=empty)
 
     # Tasks
 
@@ -246,17 +246,8 @@ def _joined(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
     import pandas
 
     frame = rows.to_frame() if hasattr(rows, "to_frame") and not hasattr(rows, "columns") else rows
-    kinds = {
-        "boolean": "boolean",
-        "integer": "Int64",
-        "float": "float64",
-        "string": "string[pyarrow]",
-        "list": "object",
-    }
-    dtypes = {name: kinds[kind] for name, kind in work.columns.items()}
-    return frame.assign(
-        **{name: pandas.Series(list(values), frame.index, dtypes[name]) for name, values in answers.items()}
-    )
+    each = ((name, list(values), DTYPES[work.columns[name]]) for name, values in answers.items())
+    return frame.assign(**{name: pandas.Series(values, frame.index, dtype) for name, values, dtype in each})
 
 
 def _records(rows: Any, work: Answer) -> list[Any]:

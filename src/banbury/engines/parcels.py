@@ -65,13 +65,10 @@ class Counted:
     def __add__(self, other: Counted) -> Counted:
         if twice := set(self.partitions) & set(other.partitions):
             raise errors.part_twice(map(str, twice))
-        wider = self.wider | other.wider
-        tally = None
-        if not wider and self.tally is not None and other.tally is not None:
-            tally = self.tally + other.tally
-        partitions = self.partitions + other.partitions
-        said = tuple(dict.fromkeys(self.warnings + other.warnings))
-        return Counted(partitions, self.n_rows + other.n_rows, tally, wider, said)
+        wider, said = self.wider | other.wider, tuple(dict.fromkeys(self.warnings + other.warnings))
+        both = not wider and self.tally is not None and other.tally is not None
+        tally = self.tally + other.tally if both else None  # type: ignore[operator]
+        return Counted(self.partitions + other.partitions, self.n_rows + other.n_rows, tally, wider, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels as a parcel, which is opened by who adds it; where it stays, it is not packed."""
@@ -92,12 +89,10 @@ class Counted:
     def unpacked(cls, parcel: Sequence[bytes]) -> Counted:
         head = json.loads(bytes(parcel[0]))
         check_format(head)
-        shown = head["wider"]
+        shown, partitions = head["wider"], tuple(head["partitions"])
         wider = Wider(frozenset(shown["fractional"]), frozenset(shown["varied"]), shown["kinds"])
-        partitions = tuple(head["partitions"])
-        tally: Any = None
-        if len(parcel) > 1:
-            tally = from_bytes(b"".join(parcel[1:]), f"the tally of partition {partitions[0]:,}")
+        what = f"the tally of partition {partitions[0]:,}"
+        tally: Any = from_bytes(b"".join(parcel[1:]), what) if len(parcel) > 1 else None
         return cls(partitions, head["n_rows"], tally, wider, tuple(head["warnings"]))
 
 

@@ -34,7 +34,9 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
         if len(set(files)) < len(files):
             raise errors.part_twice(file for file in set(files) if files.count(file) > 1)
         return files, files
-    if isinstance(data[0], (str, bytes)) or (isinstance(data[0], Mapping) and not _has_columns(data[0])):
+    cells = data[0].values() if isinstance(data[0], Mapping) else [()]
+    columns = any(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in cells)
+    if isinstance(data[0], (str, bytes)) or not columns:
         size = -(-len(data) // partitions)
         return [data[at : at + size] for at in range(0, len(data), size)], None
     return data, None
@@ -42,10 +44,6 @@ def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] |
 
 def _is_file(path: str) -> bool:
     return "://" in path or glob.has_magic(path) or os.path.isfile(os.path.expanduser(path))
-
-
-def _has_columns(table: Mapping[Any, Any]) -> bool:
-    return any(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in table.values())
 
 
 def matching(path: str) -> list[str]:
@@ -63,11 +61,8 @@ def matching(path: str) -> list[str]:
         files = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) and not os.path.exists(path) else [path]
         if files == [path] and not os.path.isfile(path):
             wanted = "a file, a pattern such as 'parts/*.parquet', or a list of them, where engine= is given"
-            raise (
-                errors.bad_setting("data", path, wanted)
-                if os.path.isdir(path)
-                else errors.missing_file(path, near(path))
-            )
+            folder = os.path.isdir(path)
+            raise errors.bad_setting("data", path, wanted) if folder else errors.missing_file(path, near(path))
     if not files:
         raise errors.missing_file(path, [], "no file matches it")
     return files

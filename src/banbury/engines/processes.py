@@ -103,11 +103,11 @@ def pool() -> ProcessPoolExecutor:
 
 def _begun() -> None:
     """A process of the pool is quiet, and ends when the one that began it does, however that ended."""
+
+    def end_with_parent() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
     os.environ["BANBURY_PROGRESS"] = "0"
-    threading.Thread(target=_end_with_parent, name="banbury parent", daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=end_with_parent, name="banbury parent", daemon=True).start()

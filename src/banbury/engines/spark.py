@@ -101,10 +101,8 @@ def _check_reachable(address: str) -> None:
         except (OSError, ValueError, OverflowError) as found:
             problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is no port")
     if problem is not None:
-        text = (
-            f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one of "
-        )
-        raise errors.EngineError(f"{text}{errors.listed(map(repr, AT_ADDRESSES), 3)}.", address=address)
+        text = f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one "
+        raise errors.EngineError(f"{text}of {errors.listed(map(repr, AT_ADDRESSES), 3)}.", address=address)
 
 
 def _running(session: Any) -> Any:
@@ -193,9 +191,8 @@ class Spark:
 
     def answered(self, work: Answer) -> Any:
         if not self.columns:
-            raise errors.bad_setting(
-                "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
-            )
+            wanted = "left out here: give a dataframe of Spark, which answers as one"
+            raise errors.bad_setting("engine", "Spark", wanted)
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
         return self.plain.mapInArrow(partial(_answered, work, self.columns), schema)

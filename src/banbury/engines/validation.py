@@ -41,12 +41,9 @@ class CountFolds(CountPart):
         fits, n_folds = table.aligned(batch, growing.schema), self.dealing.n_folds
         numbers, names, weights = numbered(fits, growing.schema, table.labels)
         codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
-        labels = Codes(codes.astype(np.int32), 0, [_in_fold(name, fold) for name in names for fold in range(n_folds)])
+        folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
+        labels = Codes(codes.astype(np.int32), 0, folded)
         growing.add(count_rows(fits, growing.schema, labels, weights, table.labels.threads))
-
-
-def _in_fold(name: Label, fold: int) -> str:
-    return json.dumps([fold, name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +59,8 @@ class Folded:
         places = [json.loads(str(name)) for name in counted.classes]
         used = tuple(sorted({fold for fold, _ in places}))
         if len(used) < 2:
-            raise errors.bad_setting(
-                "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
-            )
+            wanted = "two folds at least; rows that are alike share one"
+            raise errors.bad_setting("folds", f"{len(used)} that has rows", wanted)
         classes: Any = in_order({name for _, name in places})
         numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
         order = np.argsort(numbers)
@@ -120,9 +116,8 @@ class ScoreFolds:
         if _Models.made is None or _Models.made[0] != self.digest:
             counted: Any = from_bytes(b"".join(self.content), "the folds that were sent")
             groups, told = Groups(counted, self.classes, len(self.used)), PendingWarnings()
-            rows = self._dataset(
-                None, np.zeros(0, dtype=np.int32), np.zeros(1) if self.settled.weights is not None else None
-            )
+            weights = None if self.settled.weights is None else np.zeros(1)
+            rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
             nothing, others = np.zeros(0, dtype=np.int64), ~np.eye(len(self.used), dtype=np.bool_)
             splits = tuple(Split(nothing, learned) for learned in others)
             each = Round(np.zeros(0, dtype=np.int32), len(self.used), splits)
@@ -130,8 +125,7 @@ class ScoreFolds:
             _Models.made = self.digest, made, told
         return _Models.made[1], _Models.made[2]
 
-    def _dataset(self, batch: Batch | None, labels: NDArray[np.int32], weights: Any) -> Dataset:
-        batches = () if batch is None else (batch,)
+    def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> Dataset:
         return Dataset(self.settled.schema, batches, self.classes, labels, weights, self.settled.threads)
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
@@ -145,7 +139,7 @@ class ScoreFolds:
             place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
             place[list(self.used)] = np.arange(len(self.used))
             which = np.where(numbers >= 0, place[self.dealing.folds(batch, self.settled.schema)], -1).astype(np.int32)
-            part = self._dataset(batch, numbers, weights)
+            part = self._dataset((batch,), numbers, weights)
             tested, outcomes, told = which >= 0, list[Outcomes](), PendingWarnings(0, dict(noted.wordless))
             for each in models:
                 posteriors = np.empty((batch.n_rows, len(self.classes)))

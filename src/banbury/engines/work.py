@@ -29,6 +29,7 @@ from banbury.labels.validation import HeldRows
 from banbury.naive_bayes import Model, checked_choice, same_rows
 from banbury.progress import watched
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.readers.batches import other_columns
 from banbury.selection.dataset import Dataset, held, renumbered
 from banbury.selection.folds import Dealing
 from banbury.selection.groups import Groups
@@ -37,11 +38,9 @@ from banbury.tally import Tally, complete
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST
 
-UNSAID = {
-    "missing_values": MISSING_VALUES,
-    "format": "auto",
-    "headers": SUBJECT,
-}  # of how tables are read, what is not sent
+# Of how tables are read, what is not sent.
+UNSAID = {"missing_values": MISSING_VALUES, "format": "auto", "headers": SUBJECT}
+COUNTED_BY = ("schema", "features", "missing", "trees")
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
 
@@ -98,18 +97,10 @@ class Work:
     def held(self, target: Any, dealing: Dealing, n: int | None, **counting: Any) -> Dataset:
         """A sample of rows, to be dealt and validated here by models that count all the others as well."""
         tally = self.count(target, id=dealing.id, **counting)
-        n = MOST_ROWS if n is None else n
-        own = {
-            name: value for name, value in counting.items() if name not in ("schema", "features", "missing", "trees")
-        }
-        sample = self.sampled(tally, target, n, also=() if dealing.id is None else (dealing.id,), **own)
-        rows = held(_countable(sample).table(tally.schema, n_threads(counting["threads"])), None, dealing)
-        rows = replace(
-            rows,
-            classes=tally.classes,
-            labels=renumbered([(rows.classes, rows.labels)], tally.classes),
-            skipped=tally.skipped,
-        )
+        sample = self._countable(tally, target, n, counting, () if dealing.id is None else (dealing.id,))
+        rows = held(sample.table(tally.schema, n_threads(counting["threads"])), None, dealing)
+        labels = renumbered([(rows.classes, rows.labels)], tally.classes)
+        rows = replace(rows, classes=tally.classes, labels=labels, skipped=tally.skipped)
         if sample.is_whole:
             return rows
         here = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
@@ -122,12 +113,22 @@ class Work:
     def held_sets(self, target: Any, n: int | None, **counting: Any) -> HeldRows:
         """A sample of rows with sets of labels, and the tally of all others."""
         tally = self.count(target, **counting)
-        own = {name: value for name, value in counting.items() if name not in ("schema", "features", "missing")}
-        sample = self.sampled(tally, target, MOST_ROWS if n is None else n, **own)
-        rows = HeldRows.of(_countable(sample).table(tally.schema, n_threads(counting["threads"])))
+        sample = self._countable(tally, target, n, counting)
+        rows = HeldRows.of(sample.table(tally.schema, n_threads(counting["threads"])))
         if sample.is_whole:
             return rows
         return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.count())
+
+    def _countable(
+        self, tally: Tally, target: Any, n: int | None, counting: Mapping[str, Any], also: tuple[str, ...] = ()
+    ) -> RowSample:
+        """A sample whose rows can be subtracted from those of all to the last bit; raises otherwise."""
+        own = {name: value for name, value in counting.items() if name not in COUNTED_BY}
+        sample = self.sampled(tally, target, MOST_ROWS if n is None else n, also=also, **own)
+        if sample.n_sampled > sample.n and sample.weights is not None:
+            wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
+            raise errors.bad_setting("sample", sample.n, wanted)
+        return sample
 
     def evaluated_sets(self, model: LabelModel, target: Any, n: int | None, **reading: Any) -> LabelEvaluation:
         """``bb.evaluate`` of a sample of rows with sets of labels."""
@@ -146,18 +147,15 @@ class Work:
         """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two."""
         errors.check_whole("sample", n, 2)
         given = {"schema": tally.schema, "features": "auto", "missing": "skip", **counting}
-        asked = replace(
-            _asked(tally.schema.target if target is None else target, **given), id=_column("groups", groups)
-        )
+        asked = _asked(tally.schema.target if target is None else target, **given)
+        asked = replace(asked, id=_column("groups", groups))
         settled = self.settled(asked, Wider())
         if tally.schema.labels is not None and not isinstance(settled.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
         n_rows = float(tally.n_rows)
         for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
-            each = self._watched(
-                self.engine.added(SampleRows(settled, asked.id, n, below, also), add_samples), "sampling on"
-            )
-            found = [sample_in(done.value) for done in each if done.value]
+            added = self.engine.added(SampleRows(settled, asked.id, n, below, also), add_samples)
+            found = [sample_in(done.value) for done in self._watched(added, "sampling on") if done.value]
             sample = RowSample.total(found) if found else None
             if below >= LARGEST or (sample is not None and len(sample.hashes) >= n):
                 break
@@ -195,13 +193,11 @@ class Work:
             raise lacking if found.n_rows else errors.empty_data(None, "all partitions are empty")
         classes, notes = met(model, found.classes)
         outcomes = found.outcomes.among(found.classes, classes)
-        if model.n_rows == outcomes.n_rows and same_rows(lambda: self._has_counted(model, target, reading)):
-            notes = (OWN_ROWS,)
-        return StreamedEvaluation(classes, outcomes, notes=notes)
-
-    def _has_counted(self, model: Model, target: str, reading: Mapping[str, Any]) -> bool:
-        counting = {"schema": model.schema, "features": "auto", "weights": None, "classes": None, "missing": "skip"}
-        return self.count(target, **counting, threads=None, **reading) == model.tally
+        counting = {"schema": model.schema, "features": "auto", "weights": None, "missing": "skip", "threads": None}
+        counted = same_rows(
+            lambda: model.n_rows == outcomes.n_rows and self.count(target, **counting, **reading) == model.tally
+        )
+        return StreamedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if counted else notes)
 
     def answered(self, model: Any, question: str, **settings: Any) -> Any:
         """What a model says of all rows: a frame of the same kind, with the answers as columns beside its own, lazily."""
@@ -304,14 +300,6 @@ class Work:
         return found
 
 
-def _countable(sample: RowSample) -> RowSample:
-    """The sample, whose rows can be subtracted from those of all to the last bit; raises otherwise."""
-    if sample.n_sampled > sample.n and sample.weights is not None:
-        wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
-        raise errors.bad_setting("sample", sample.n, wanted)
-    return sample
-
-
 def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
     classes, trees = rest.pop("classes", None), rest.pop("trees", "many")
@@ -323,11 +311,8 @@ def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: An
 
 def _column(setting: str, given: Any) -> Any:
     """What is named by a column, or not given; arrays have rows in an order, and partitions have none."""
-    if (
-        given is None
-        or isinstance(given, (str, int, LabelTarget))
-        or (isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given))
-    ):
+    names = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    if given is None or names or isinstance(given, (str, int, LabelTarget)):
         return given
     wanted = "the name of a column where rows live elsewhere: put it beside the others in the frame"
     raise errors.bad_setting(setting, type(given).__name__, wanted)
@@ -337,12 +322,7 @@ def _check_alike(sample: Sequence[Sampled]) -> None:
     names = sample[0].batch.names
     for each in sample[1:]:
         if set(each.batch.names) != set(names):
-            lacking = [name for name in names if name not in each.batch.names]
-            extra = [name for name in each.batch.names if name not in names]
-            said = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
-            said += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-            text = f"a partition {' and '.join(said)}. Give every partition the columns of the first."
-            raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
+            raise other_columns(each.batch.names, names, "a partition", "partition")
 
 
 @dataclass(frozen=True)
@@ -380,9 +360,8 @@ class PartsFolder:
         known = self.names is None or partition < len(self.names)
         if not isinstance(tally, Tally) or not known or tally.parts != {self._name(partition)}:
             text = f"{path} holds no tally of part {self._name(partition) if known else partition!r} of these data: the folder "
-            raise errors.BadFile(
-                f"{text}belongs to others. Name another parts_folder, or empty this one.", path=str(path)
-            )
+            text += "belongs to others. Name another parts_folder, or empty this one."
+            raise errors.BadFile(text, path=str(path))
         return tally
 
     def loaded(self) -> Counted | None:
@@ -398,9 +377,8 @@ class PartsFolder:
     def keep(self, counted: Counted) -> None:
         [partition] = counted.partitions
         assert counted.tally is not None
-        save(
-            replace(counted.tally, parts=frozenset({self._name(partition)})), self.path / f"part-{partition:06}.banbury"
-        )
+        kept = replace(counted.tally, parts=frozenset({self._name(partition)}))
+        save(kept, self.path / f"part-{partition:06}.banbury")
 
     def forget(self) -> None:
         for _, path in self._files():

@@ -105,6 +105,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as JSON can hold it."""
+        calibration = {"scale": self.scale, "calibration": strict(self.calibration)}
         return {
             "winner": self.winner,
             "against": self.against,
@@ -112,7 +113,7 @@ class Explanation:
             "probability_against": self.probability_against,
             **({"stale": True} if self.stale else {}),
             **({"held_out": True} if self.held_out else {}),
-            **({} if self.uncalibrated is None else self._of_calibration()),
+            **({} if self.uncalibrated is None else {"uncalibrated": self.uncalibrated, **calibration}),
             "decibans": strict(self.decibans),
             "prior": strict(self.prior),
             "evidence": [
@@ -121,13 +122,6 @@ class Explanation:
             ],
             "unknown": list(self.unknown),
             "texts": dict(self.texts),
-        }
-
-    def _of_calibration(self) -> dict[str, Any]:
-        return {
-            "uncalibrated": self.uncalibrated,
-            "scale": self.scale,
-            "calibration": strict(self.calibration),
         }
 
     @property
@@ -149,9 +143,8 @@ class Explanation:
             notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
         notes += self.remarks
         if self.stale:
-            notes.append(
-                "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
-            )
+            since = "rows were learned or forgotten since this evidence was weighed"
+            notes.append(f"{since}: refit learns the weights again")
         return notes
 
     def __str__(self) -> str:
@@ -178,7 +171,9 @@ def lines_of(
     rows = before + [(e.feature, _shown(e), e.decibans) for e in telling]
     names = max([len(called), *(len(name) for name, _, _ in rows)])
     values = max((len(value) for _, value, _ in rows), default=0)
-    digits = _digits([weight for _, _, weight in rows])
+    largest = max((abs(weight) for _, _, weight in rows if np.isfinite(weight)), default=0.0)
+    # Two digits after the point, or as many as show the largest of small weights.
+    digits = 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
     lines = [
         f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
         for name, value, weight in rows
@@ -189,16 +184,7 @@ def lines_of(
 
 
 def _shown(evidence: Evidence) -> str:
-    if evidence.value is None:
-        return "missing"
-    often = f" × {evidence.times}" if evidence.times > 1 else ""
-    return f"= {page.printable(evidence.value)}{often}{'' if evidence.seen else ' (never seen)'}"
-
-
-def _digits(weights: Sequence[float]) -> int:
-    """Two digits after the point, or as many as show the largest of small weights."""
-    largest = max((abs(weight) for weight in weights if np.isfinite(weight)), default=0.0)
-    return 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
+    return "missing" if evidence.value is None else f"= {page.value(evidence)}"
 
 
 def _bar(weight: float) -> str:
@@ -235,9 +221,9 @@ def explained(
         differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(name, _joined(value) if isinstance(value, tuple) else value, weight, seen, times, positions, common)
-        for (name, value, _, seen, times, positions, common), weight in zip(terms, weights, strict=True)
-        if value is not None or weight != 0
+        Evidence(term.feature, _text_of(term.value), weight, *term[3:])
+        for term, weight in zip(terms, weights, strict=True)
+        if term.value is not None or weight != 0
     ]
     strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
     return Explanation(
@@ -273,9 +259,9 @@ def calibrated(
     )
 
 
-def _joined(values: tuple[Any, ...]) -> str:
-    """The values of a block in one text."""
-    return ", ".join(map(page.printable, values))
+def _text_of(value: Any) -> Any:
+    """The values of a block in one text; any other as it is."""
+    return ", ".join(map(page.printable, value)) if isinstance(value, tuple) else value
 
 
 def _sum(differences: Real) -> float:

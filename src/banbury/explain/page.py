@@ -21,9 +21,7 @@ NAMED = 3  # words that a place in a text names, where n-grams overlap
 FOR, AGAINST = "59, 130, 246", "234, 120, 20"
 DEEPEST, BAR = 0.6, 0.75  # how dense the strongest colours are
 UNDERLINED = 0.15  # of full colour: what speaks against the winner less than that is not underlined
-STRONG = (
-    0.98  # of the places in a text have less evidence than one of full colour, so that one word cannot pale all others
-)
+STRONG = 0.98  # of the places in a text have less evidence than one of full colour: one word cannot pale all others
 
 STYLE = f"""<style>
 .banbury {{ font: 14px/1.5 system-ui, sans-serif; color: inherit; max-width: 62em; text-align: left; }}
@@ -97,14 +95,12 @@ def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: floa
 def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]:
     """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
     words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
-    starts: dict[int, list[int]] = {}
-    ends: dict[int, list[int]] = {}
+    starts, ends = dict[int, list[int]](), dict[int, list[int]]()
     for number, (word, _) in enumerate(words):
         for start, end in word.positions:
             starts.setdefault(start, []).append(number)
             ends.setdefault(end, []).append(number)
-    open_: list[int] = []
-    at = 0
+    open_, at = list[int](), 0
     for cut in sorted({*starts, *ends}):
         if at >= size:
             return
@@ -121,22 +117,20 @@ def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST
     kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
-    strongest = sorted(words, key=lambda each: -abs(each[1]))
     lines = []
-    for word, each in strongest[:NAMED]:
+    for word, each in sorted(words, key=lambda each: -abs(each[1]))[:NAMED]:
         times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
         lines.append(f"{printable(word.value)}: {_decibans(each)} decibans{times}")
-    said = "\n".join(lines)
-    more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
-    shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
-    return f'<span{kind} style="{shade}" title="{safe(said + more)}">{safe(text)}</span>'
+    lines += [f"and {len(words) - NAMED} more"] if len(words) > NAMED else []
+    shade, said = f"background:rgba({colour}, {strength * DEEPEST:.3f})", "\n".join(lines)
+    return f'<span{kind} style="{shade}" title="{safe(said)}">{safe(text)}</span>'
 
 
 def _bars(why: Any, most: int) -> str:
     """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
     telling, together = strongest(why.evidence, most)
     rows = [(name, "", weight) for name, weight in why.before]
-    rows += [(e.feature, _value(e), e.decibans) for e in telling]
+    rows += [(e.feature, value(e), e.decibans) for e in telling]
     if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
     longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
@@ -160,7 +154,8 @@ def strongest(evidence: Sequence[Any], most: int) -> tuple[Sequence[Any], list[t
     return evidence[:most], together
 
 
-def _value(evidence: Any) -> str:
+def value(evidence: Any) -> str:
+    """The value of some evidence, and how often it is there."""
     often = f" × {evidence.times}" if evidence.times > 1 else ""
     return printable(evidence.value) + often + ("" if evidence.seen else " (never seen)")
 

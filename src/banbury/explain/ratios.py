@@ -67,8 +67,7 @@ class Informative:
         value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
         if ratio.feature in self.words:
             return value if self.alone else f"{ratio.feature}: {value}"
-        stretch = isinstance(ratio, Stretch)
-        return f"{ratio.feature} {'' if stretch else '= '}{value}"
+        return f"{ratio.feature} {'' if isinstance(ratio, Stretch) else '= '}{value}"
 
     def __str__(self) -> str:
         names = {id(r): self.shown(r) for rows in self.ratios.values() for r in rows}
@@ -109,8 +108,7 @@ def informative(
 ) -> Informative:
     """The ``n`` most telling values of each class, by ``Model.informative``'s rule."""
     chosen = _chosen(labels, classes)
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise errors.bad_setting("n", n, "a whole number from 1 up")
+    errors.check_whole("n", n, 1)
     if len(labels) < 2:
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
     rest = _rest(np.exp(log_prior))

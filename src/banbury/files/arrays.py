@@ -120,10 +120,8 @@ def _remove_left_over(place: Path) -> None:
                 with suppress(OSError):
                     handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                     try:
-                        if _locked(handle, wait=False):
-                            os.unlink(
-                                entry.path
-                            )  # while it is locked, so that no save that has just begun goes on with it
+                        if _locked(handle, wait=False):  # so that no save that has just begun goes on with it
+                            os.unlink(entry.path)
                     finally:
                         os.close(handle)
                     if fcntl is None:
@@ -167,11 +165,8 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
 
 
 def cannot_be_saved(path: Path, why: Exception) -> errors.BadFile:
-    return errors.BadFile(
-        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). "
-        "Make it a text, a number or a boolean.",
-        path=str(path),
-    )
+    text = f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why})."
+    return errors.BadFile(f"{text} Make it a text, a number or a boolean.", path=str(path))
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -198,9 +193,9 @@ def parsed(path: Any, content: mmap.mmap | bytes, format: int, verify: bool) -> 
         raise errors.bad_file(path, NO_FILE_OF_OURS)
     head = content[8 : 8 + length]
     try:
-        table = _parsed(head)
+        table = json.loads(head, object_pairs_hook=each_once)
         metadata = table.pop("__metadata__")
-        about = _parsed(metadata["banbury"])
+        about = json.loads(metadata["banbury"], object_pairs_hook=each_once)
         found = about["format"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
@@ -220,7 +215,12 @@ def parsed(path: Any, content: mmap.mmap | bytes, format: int, verify: bool) -> 
         flat = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
         arrays[name] = flat.reshape(shape)
     if verify:
-        _check_sums(path, about.get("checksums"), arrays)
+        sums = about.get("checksums")
+        if not isinstance(sums, dict) or sums.keys() != arrays.keys():
+            raise errors.damaged_file(path, "it lacks the checksum of an array")
+        for name, array in arrays.items():
+            if checksum(array) != sums[name]:
+                raise errors.damaged_file(path, f"the array {name!r} is not what was written")
     return about, arrays
 
 
@@ -243,11 +243,6 @@ def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
         raise
     except (TypeError, ValueError) as problem:
         raise errors.bad_setting("path", path, f"the name of a file ({problem})") from None
-
-
-def _parsed(text: Any) -> Any:
-    """JSON in which no object has a name twice."""
-    return json.loads(text, object_pairs_hook=each_once)
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
@@ -275,11 +270,3 @@ def _check_tiled(places: list[Place], size: int) -> None:
         check(place.start == at, "there is a gap between two, or they overlap")
         at = place.end
     check(at == size, f"they have {at:,} bytes, and the file has {size:,}")
-
-
-def _check_sums(path: Any, sums: Any, arrays: Arrays) -> None:
-    if not isinstance(sums, dict) or sums.keys() != arrays.keys():
-        raise errors.damaged_file(path, "it lacks the checksum of an array")
-    for name, array in arrays.items():
-        if checksum(array) != sums[name]:
-            raise errors.damaged_file(path, f"the array {name!r} is not what was written")

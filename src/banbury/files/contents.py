@@ -76,8 +76,7 @@ def arrays(thing: Model | Tally) -> Arrays:
     tally = thing.tally if isinstance(thing, Model) else thing
     found: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
     found |= arrays_of_calibration(thing)
-    weighed = _weighing_of(thing)
-    if weighed is not None:
+    if (weighed := _weighing_of(thing)) is not None:
         from banbury.files import weighing
 
         found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}

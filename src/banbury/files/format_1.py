@@ -55,17 +55,14 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Ar
     measured = [("moments", 1), *((name, n_columns(arrays[f"{name}.sums"].shape[1])) for name in blocks)]
     for name, columns in measured:
         n, shape = _rows(name, arrays), arrays[f"{name}.sums"].shape
-        exact = _exact(
-            real(f"{name}.sums", arrays, shape)
-        )  # of z and of products of z, as nearly as rows can have them
+        exact = _exact(real(f"{name}.sums", arrays, shape))  # of z and its products, as nearly as rows can have them
         steps = np.array([2**GRID] * columns + [4**GRID] * (shape[-2] - columns), dtype=object)
         products = integers(_each(lambda x: round(x * PART), exact * steps), 18)
         sums[f"{name}.n"], sums[f"{name}.sums"] = possible(n, products, columns)
     kept = {name: array for name, array in arrays.items() if name.startswith(("words.", "calibration."))}
     for column in sorted({name.removesuffix("texts.weights") for name in kept if name.endswith(".texts.weights")}):
-        kept = {name: array for name, array in kept.items() if not name.startswith(column)} | {
-            column + name: array for name, array in _words(under(column, arrays)).items()
-        }
+        kept = {name: array for name, array in kept.items() if not name.startswith(column)}
+        kept |= {column + name: array for name, array in _words(under(column, arrays)).items()}
     weighed = any(name.endswith("weights") for name in arrays if not name.startswith("calibration."))
     rounded = weighed or any(sums[f"{name}.n"].shape[0] for name, _ in measured)
     digits, limbs = _written(sums)
@@ -116,11 +113,8 @@ def _network(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], 
     weighed = any(weights is not None for _, weights in found.values())
     sums = {name: whole(rows) for name, (rows, _) in found.items()}
     if weighed:
-        fractions = {
-            name: (n, _each(Fraction, n) if weights is None else weights) for name, (n, weights) in found.items()
-        }
-        numbers = _apart(about["network"]["nodes"], fractions)
-        sums = {name: integers(each, 18) for name, each in numbers.items()}
+        fractions = {name: (n, _each(Fraction, n) if own is None else own) for name, (n, own) in found.items()}
+        sums = {n: integers(each, 18) for n, each in _apart(about["network"]["nodes"], fractions).items()}
     digits, limbs = _written(sums)
     return {**about, "digits": digits, "rounded": weighed}, limbs
 

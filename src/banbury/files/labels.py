@@ -79,15 +79,12 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
     checked_choice(own["how"], own["alpha"], 0)
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
-    labels = scalars("labels", own["labels"])
-    numbers = beside["thresholds"]
-    fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),) and np.isfinite(numbers).all()
+    labels, numbers = scalars("labels", own["labels"]), beside["thresholds"]
+    fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))
-    check(
-        0 <= common <= 1 and slope >= FLATTEST and bool(np.isfinite([slope, shift]).all()),
-        "labels have no such numbers",
-    )
+    finite = bool(np.isfinite([slope, shift]).all())
+    check(0 <= common <= 1 and slope >= FLATTEST and finite, "labels have no such numbers")
     calibration = LabelCalibration.shared(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:

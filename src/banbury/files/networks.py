@@ -90,26 +90,24 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
 
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
     (name,) = texts("names of nodes", [node["name"]])
-    if node["family"] not in FAMILIES or node["kind"] not in get_args(Kind):
-        raise ValueError(f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
+    known = node["family"] in FAMILIES and node["kind"] in get_args(Kind)
+    check(known, f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
     family, kind = family_from_dict(node), node["kind"]
     if family.has_density():  # of numbers, which are cut
         cuts, ends = _numbers(f"the cuts of {name!r}", node["cuts"]), _numbers(f"the ends of {name!r}", node["ends"])
-        if len(ends) != 2 or kind not in ("integer", "float"):
-            raise ValueError(f"the bins of {name!r} are not those of numbers")
+        check(len(ends) == 2 and kind in ("integer", "float"), f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
-    declared = family.declared()
-    if declared is not None and tuple(value for value in values if value is not None) != in_order(declared):
-        raise ValueError(f"the values of {name!r} are not those that were declared")
+    declared, there = family.declared(), tuple(value for value in values if value is not None)
+    fit = declared is None or there == in_order(declared)
+    check(fit, f"the values of {name!r} are not those that were declared")
     return Variable(name, values, family, kind)
 
 
 def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
-    if not all(type(number) is float and math.isfinite(number) for number in numbers):
-        raise TypeError(f"{what} are not finite numbers")
-    if any(a > b for a, b in pairwise(numbers)):
-        raise ValueError(f"{what} are not in order")
+    finite = all(type(number) is float and math.isfinite(number) for number in numbers)
+    check(finite, f"{what} are not finite numbers")
+    check(all(a <= b for a, b in pairwise(numbers)), f"{what} are not in order")
     return tuple(numbers)
 
 
@@ -118,8 +116,7 @@ def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
     given = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
     place = {name: v for v, name in enumerate(given)}
     structure = checked_parents(given)
-    if not len(nodes) == len(given) == len(structure):
-        raise ValueError("two nodes have one name, or a parent is no node")
+    check(len(nodes) == len(given) == len(structure), "two nodes have one name, or a parent is no node")
     in_topological_order(structure)
     return tuple(tuple(place[each] for each in above) for above in given.values())
 

@@ -69,7 +69,8 @@ def state_of_cells(columns: Sequence[Cells]) -> Arrays:
     """The trees and cuts of columns, by name."""
     state: Arrays = {}
     for j, cells in enumerate(columns):
-        state |= {f"{j}.tree": _levels(cells.tree), f"{j}.plain": _levels(cells.plain)}
+        trees = {"tree": cells.tree, "plain": cells.plain}
+        state |= {f"{j}.{name}": np.stack(tree.levels).astype(np.int64) for name, tree in trees.items()}
         if isinstance(cells, NumberCells):
             state[f"{j}.cuts"] = cells.cuts
     return state
@@ -82,10 +83,6 @@ def state_of_words(t: int, words: Sequence[str]) -> Arrays:
     return {f"{t}.words": np.frombuffer(b"".join(names), dtype=np.uint8), f"{t}.ends": ends}
 
 
-def _levels(tree: Tree) -> Any:
-    return np.stack(tree.levels).astype(np.int64)
-
-
 def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
     """The weights; whatever does not fit raises some error or other."""
     columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
@@ -94,8 +91,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     n, k = len(columns) + len(pairs) + len(of_texts) + len(scored), len(classes)
-    if not all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)):
-        raise ValueError("a pair is of no columns")
+    check(all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)), "a pair is of no columns")
     nodes = [cells.nodes for cells in columns]
     sizes = [cells.n_cells + 1 for cells in columns]
     sizes += [nodes[pair.first].n_fine * nodes[pair.second].n_fine for pair in pairs]
@@ -114,15 +110,15 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     words, paired = tuple(words for words, _ in of_texts), bool(about.get("paired", True))
     sample = None if about.get("sample") is None else int(about["sample"])
     weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired, sample)
-    if set(state_of(weighing)) != set(arrays) or not 1 / LARGEST <= weights.temperature <= LARGEST:
-        raise ValueError("there are other arrays than those of weights")
+    alike = set(state_of(weighing)) == set(arrays) and 1 / LARGEST <= weights.temperature <= LARGEST
+    check(alike, "there are other arrays than those of weights")
     return weighing
 
 
 def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
     array = arrays[name]
-    if array.dtype != np.float64 or array.shape != shape or not (np.abs(array) <= LARGEST).all():
-        raise ValueError(f"{name!r} is not {shape} finite numbers")
+    fits = array.dtype == np.float64 and array.shape == shape and (np.abs(array) <= LARGEST).all()
+    check(fits, f"{name!r} is not {shape} finite numbers")
     return array.copy()
 
 
@@ -130,8 +126,8 @@ def _learned_texts(
     about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
 ) -> tuple[CorrectedWords, LearnedTexts]:
     words, corrections = words_of(t, arrays), arrays[f"{t}.word_corrections"]
-    if corrections.dtype != np.float32 or corrections.shape != (len(words) + 1, n_classes):
-        raise ValueError("there is not a correction for each word")
+    fit = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
+    check(fit, "there is not a correction for each word")
     learned = LearnedTexts(*how_learned(about, corrections), losses_of(about))
     return CorrectedWords(tally.schema[about["column"]].name, words), learned
 
@@ -154,7 +150,7 @@ def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
 def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
     """The words of a column of texts."""
     names, ends = arrays[f"{t}.words"], arrays[f"{t}.ends"]
-    plain = names.dtype == np.uint8 and ends.dtype == np.int64 and names.ndim == 1 and ends.ndim == 1
+    plain = names.dtype == np.uint8 and ends.dtype == np.int64 and names.ndim == ends.ndim == 1
     check(plain, "words are not bytes and where they end")
     limits = [0, *ends.tolist()]
     check(all(a <= b for a, b in pairwise(limits)) and limits[-1] == len(names), "words do not end where they should")
@@ -165,33 +161,28 @@ def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
 def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
     feature = tally.schema[about["name"]]
     strengths = [float(m) for m in about["strengths"]]
-    if len(strengths) != 4 or not all(0 <= m <= LARGEST for m in strengths):
-        raise ValueError("a column has four strengths")
+    check(len(strengths) == 4 and all(0 <= m <= LARGEST for m in strengths), "a column has four strengths")
     trees = _tree(arrays[f"{j}.tree"], bool(about["told_apart"])), _tree(arrays[f"{j}.plain"], False)
     common = feature, trees[0], (strengths[0], strengths[1]), trees[1], (strengths[2], strengths[3])
     if about["keys"] is not None:
         keys = scalars("keys", about["keys"])
-        if len(keys) != trees[0].n_cells:
-            raise ValueError("a cell has no name")
+        check(len(keys) == trees[0].n_cells, "a cell has no name")
         return NamedCells(*common, keys)
-    cuts = arrays[f"{j}.cuts"]
-    _reals(arrays, f"{j}.cuts", cuts.shape)
-    if cuts.ndim != 1 or not np.all(np.diff(cuts) >= 0) or trees[0].n_cells - len(cuts) not in (1, 2):
-        raise ValueError("cuts are not those of cells")
-    return NumberCells(*common, cuts.copy())
+    cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape)
+    fit = cuts.ndim == 1 and np.all(np.diff(cuts) >= 0) and trees[0].n_cells - len(cuts) in (1, 2)
+    check(fit, "cuts are not those of cells")
+    return NumberCells(*common, cuts)
 
 
 def _tree(levels: Any, told_apart: bool) -> Tree:
     """Levels that become finer, the last of them with a node for each cell."""
-    if levels.dtype != np.int64 or levels.ndim != 2 or not levels.size:
-        raise ValueError("a tree has levels")
+    check(levels.dtype == np.int64 and levels.ndim == 2 and levels.size, "a tree has levels")
     n_cells, nodes = levels.shape[1], levels.copy()
-    if not np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) or nodes.min() < 0:
-        raise ValueError("the last level of a tree is not that of its cells")
-    for level in nodes:
-        if len(np.unique(level)) != level.max() + 1:
-            raise ValueError("a level of a tree has nodes without cells")
+    last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min() >= 0
+    check(last, "the last level of a tree is not that of its cells")
+    full = all(len(np.unique(level)) == level.max() + 1 for level in nodes)
+    check(full, "a level of a tree has nodes without cells")
     for wide, fine in pairwise(nodes):
-        if len(np.unique(np.stack([wide, fine]), axis=1).T) != fine.max() + 1:
-            raise ValueError("a node of a tree is part of two others")
+        within = len(np.unique(np.stack([wide, fine]), axis=1).T) == fine.max() + 1
+        check(within, "a node of a tree is part of two others")
     return Tree(tuple(nodes), told_apart)

@@ -13,7 +13,7 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered
+from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered, other_columns
 from banbury.readers.columns import Codes, Kind, LikelyCodes, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
@@ -377,14 +377,8 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
     for batch in numbered(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
-            own, first = frozenset(batch.names), frozenset(names)
-            lacking = [name for name in names if name not in own]
-            extra = [name for name in batch.names if name not in first]
-            parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
-            parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-            text = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} "
-            text += f"{' and '.join(parts)}. Give every batch the columns of the first."
-            raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
+            what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
+            raise other_columns(batch.names, names, what, "batch")
         batch.names, batch.share = names, None
         yield batch
     if names is None:

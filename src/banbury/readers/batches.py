@@ -603,6 +603,16 @@ def as_name(column: Any) -> Any:
     return str(column) if isinstance(column, (int, np.integer)) and not isinstance(column, bool) else column
 
 
+def other_columns(own: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
+    """The error of a part of a table that has other columns than the first part."""
+    known, there = frozenset(first), frozenset(own)
+    lacking, extra = [name for name in first if name not in there], [name for name in own if name not in known]
+    parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
+    parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
+    text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."
+    return errors.SchemaMismatch(text, lacking=lacking, extra=extra)
+
+
 def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
     """The names as texts; an error if two are the same."""
     texts = tuple(map(str, names))

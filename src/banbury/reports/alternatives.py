@@ -5,32 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from banbury import errors
+from banbury import errors, selection
 from banbury.arrays import Int
 from banbury.networks import checked_choice
 from banbury.networks.validation import cross_validated
-from banbury.selection import (
-    CrossValidation,
-    calibrated_within,
-    cross_validate,
-    held,
-    scored_and_validated,
-    weighed_and_validated,
-    weighed_rows,
-)
+from banbury.selection import CrossValidation
 from banbury.selection.dataset import Dataset
 from banbury.selection.learning import spread
 from banbury.weighing import FEWEST_ROWS
 
 MOST_ROWS = 10_000  # that are tried; of more, so many, every class alike
 FEW_ROWS, MORE_FOLDS, FOLDS = 2_000, 5, 3
-MOST_CELLS = (
-    2_000  # rows × columns for which families are chosen anew within each fold; of one column of text any number
-)
+# Rows × columns for which families are chosen anew within each fold; of one column of text any number.
+MOST_CELLS = 2_000
 BETTER = 0.02  # of the log loss must be gained to speak of it
 
 
@@ -96,43 +88,28 @@ def alternatives(
     if hasattr(data, "__next__"):
         return None
     given = {"schema": schema} if schema is not None else {"features": features}
-    rows = held(data, target, **given, **counting)
+    rows = selection.held(data, target, **given, **counting)
     n_rows = int(np.count_nonzero(rows.labels >= 0))
-    some = _some(rows, seed)
+    some = np.flatnonzero(rows.labels >= 0)
+    if n_rows > MOST_ROWS:
+        some = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS])
     folds = min(MORE_FOLDS if n_rows <= FEW_ROWS else FOLDS, len(some))
     if folds < 2 or len(rows.classes) < 2:
         return None
     tried = _Trial(data, target, some, folds, seed, counting)
     first = tried.now(rows, weigh, dict(estimating or {}), calibrate)
-    ways: dict[str, tuple[str, str, Callable[[], CrossValidation | None]]] = {
-        "--weigh": ("weighed evidence", "bb.EvidenceClassifier()", tried.weighed),
-        "--calibrate temperature": (
-            "the same, calibrated",
-            'bb.NaiveBayesClassifier(calibrate="temperature")',
-            lambda: tried.calibrated(rows, dict(estimating or {})),
-        ),
-        "--features choose": (
-            "families chosen for each column",
-            'bb.NaiveBayesClassifier(features="choose")',
-            tried.chosen,
-        ),
-        "--tan": ("a tree: columns that depend on one another", "bb.TANClassifier()", tried.tree),
-    }
+    again = partial(tried.calibrated, rows.only(some), dict(estimating or {}), "temperature")
+    plain, named = "bb.NaiveBayesClassifier", "families chosen for each column"
+    ways: tuple[tuple[str, str, str, Callable[[], CrossValidation | None]], ...] = (
+        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", tried.weighed),
+        ("the same, calibrated", "--calibrate temperature", f'{plain}(calibrate="temperature")', again),
+        (named, "--features choose", f'{plain}(features="choose")', tried.chosen),
+        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", tried.tree),
+    )
     others = [
-        each
-        for option, (name, python, way) in ways.items()
-        if option not in but
-        for each in _measured((name, option, python), way)
+        e for name, option, python, way in ways if option not in but for e in _measured((name, option, python), way)
     ]
-    others.sort(key=lambda each: each.log_loss)
-    return Alternatives(len(some), folds, _told(now, first), tuple(others))
-
-
-def _some(rows: Dataset, seed: int) -> Int:
-    labelled = np.flatnonzero(rows.labels >= 0)
-    if len(labelled) <= MOST_ROWS:
-        return labelled
-    return np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS])
+    return Alternatives(len(some), folds, _told(now, first), tuple(sorted(others, key=lambda each: each.log_loss)))
 
 
 def _told(named: tuple[str, str, str], found: CrossValidation) -> Alternative:
@@ -165,32 +142,29 @@ class _Trial:
     def now(self, rows: Dataset, weigh: Any, estimating: dict[str, Any], calibrate: Any) -> CrossValidation:
         rows = rows.only(self.some)
         if weigh is not None:
-            return weighed_and_validated(rows, self.folds, seed=self.seed, weigh=weigh)[0]
+            return selection.weighed_and_validated(rows, self.folds, seed=self.seed, weigh=weigh)[0]
         if calibrate is not None:
-            return self._calibrated(rows, estimating, calibrate)
-        return cross_validate(rows, folds=self.folds, seed=self.seed, **estimating)
+            return self.calibrated(rows, estimating, calibrate)
+        return selection.cross_validate(rows, folds=self.folds, seed=self.seed, **estimating)
 
-    def calibrated(self, rows: Dataset, estimating: dict[str, Any]) -> CrossValidation:
-        return self._calibrated(rows.only(self.some), estimating, "temperature")
-
-    def _calibrated(self, rows: Dataset, estimating: dict[str, Any], method: Any) -> CrossValidation:
+    def calibrated(self, rows: Dataset, estimating: dict[str, Any], method: Any) -> CrossValidation:
         settings = {"how": "mean", "alpha": 1.0, "class_prior": None, "seed": self.seed, **estimating}
-        _, scores, found = scored_and_validated(rows, self.folds, settings)
-        return calibrated_within(found, scores, method)[0]
+        _, scores, found = selection.scored_and_validated(rows, self.folds, settings)
+        return selection.calibrated_within(found, scores, method)[0]
 
     def weighed(self) -> CrossValidation | None:
         if len(self.some) < FEWEST_ROWS:
             return None
         counting = {name: value for name, value in self.counting.items() if name != "missing"}
-        rows = weighed_rows(self.data, self.target, **counting).only(self.some)
-        return weighed_and_validated(rows, self.folds, seed=self.seed, weigh=True)[0]
+        rows = selection.weighed_rows(self.data, self.target, **counting).only(self.some)
+        return selection.weighed_and_validated(rows, self.folds, seed=self.seed, weigh=True)[0]
 
     def chosen(self) -> CrossValidation | None:
         rows = self._inferred()
         texts = [feature.family.reads_text() for feature in rows.schema.features]
         if len(self.some) * len(texts) > MOST_CELLS and texts != [True]:
             return None
-        return cross_validate(rows, folds=self.folds, seed=self.seed, features="choose", alpha="auto")
+        return selection.cross_validate(rows, folds=self.folds, seed=self.seed, features="choose", alpha="auto")
 
     def tree(self) -> CrossValidation | None:
         rows = self._inferred()
@@ -199,4 +173,4 @@ class _Trial:
         return cross_validated(rows, self.folds, checked_choice("mean", 1.0, self.seed), "mdl")[0]
 
     def _inferred(self) -> Dataset:
-        return held(self.data, self.target, **self.counting).only(self.some)
+        return selection.held(self.data, self.target, **self.counting).only(self.some)

@@ -17,7 +17,7 @@ from banbury.selection import LearningCurve
 WIDTH, HEIGHT = 360, 270
 LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn
 SMALLEST, LARGEST = 3.0, 9.0  # radii of marks
-STEPS = 4  # of an axis
+STEPS, MOST_MARKED = 4, 6  # of an axis
 KINDS = ("one", "two")  # of curves
 Z = 1.96  # deviations that hold 95% of a normal distribution
 
@@ -125,14 +125,14 @@ def linear(title: str, low: float, high: float, shown: Callable[[float], str], l
     return Axis(title, first * step, last * step, [k * step for k in range(first, last + 1)], shown)
 
 
-def logarithmic(title: str, low: float, high: float, most: int = 6) -> Axis:
+def logarithmic(title: str, low: float, high: float) -> Axis:
     """An axis on which equal factors are equally long; marked at round numbers."""
     high = max(high, low * 1.1)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     marked: list[float] = []
     for steps in ((1,), (1, 3), (1, 2, 5)):
         inside = _within([step * 10.0**power for power in powers for step in steps], low, high)
-        if len(inside) <= most:
+        if len(inside) <= MOST_MARKED:
             marked = inside
     if len(marked) < 3:
         marked = [tick for tick in _within(linear("", low, high, _rows).ticks, low, high) if tick == round(tick)]

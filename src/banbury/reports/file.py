@@ -14,7 +14,7 @@ from banbury.files.arrays import replacing
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, estimate
 from banbury.reports import labels
-from banbury.reports.findings import Findings, measure
+from banbury.reports.findings import measure
 from banbury.reports.page import page
 from banbury.tally import Tally
 
@@ -122,14 +122,13 @@ def report(
     if isinstance(model, Tally):
         model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
     how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
-    findings: Findings | labels.LabelFindings
+    findings: Any
     if isinstance(model, LabelModel):
-        how["missed"] = how.pop("mistakes")
-        of_labels = labels.measure(model, data, target, **how)
-        findings, html = of_labels, labels.page(of_labels, of_labels.title if title is None else title)
+        findings = labels.measure(model, data, target, **how)
     else:
-        of_classes = measure(model, data, target, **how, tries=alternatives)
-        findings, html = of_classes, page(of_classes, of_classes.title if title is None else title)
+        findings = measure(model, data, target, **how, tries=alternatives)
+    drawn: Any = labels.page if isinstance(model, LabelModel) else page
+    html = drawn(findings, findings.title if title is None else title)
     if file is not None:
         with replacing(file) as place:
             place.write(html.encode())
@@ -143,13 +142,11 @@ def _writable(path: Any) -> Path:
     except TypeError:
         raise errors.bad_setting("path", path, "a file's path, or None") from None
     if "\0" in str(file):
-        why = "no file's name has a null character"
-    elif file.is_dir():
-        why = "it is a folder"
-    elif not file.parent.is_dir():
-        why = f"there is no folder {str(file.parent)!r}"
-    elif not os.access(file.parent, os.W_OK):
-        why = f"the folder {str(file.parent)!r} may not be written to"
-    else:
-        return file
-    raise errors.unwritable_file(file, why)
+        raise errors.unwritable_file(file, "no file's name has a null character")
+    if file.is_dir():
+        raise errors.unwritable_file(file, "it is a folder")
+    if not file.parent.is_dir():
+        raise errors.unwritable_file(file, f"there is no folder {str(file.parent)!r}")
+    if not os.access(file.parent, os.W_OK):
+        raise errors.unwritable_file(file, f"the folder {str(file.parent)!r} may not be written to")
+    return file

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
+from banbury import errors, selection
 from banbury.calibration import Calibration, Reliability, reliability
 from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
@@ -18,15 +18,7 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Source
 from banbury.reports.alternatives import Alternatives, alternatives
-from banbury.selection import (
-    CrossValidation,
-    LearningCurve,
-    calibrated_within,
-    cross_validate,
-    learning_curve,
-    scored_and_validated,
-    weighed_and_validated,
-)
+from banbury.selection import CrossValidation, LearningCurve
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
@@ -61,9 +53,8 @@ class Mistake:
     def to_dict(self) -> dict[str, Any]:
         """The mistake as JSON can hold it, with its strongest evidence."""
         strongest = () if self.explanation is None else self.explanation.evidence[:10]
-        evidence = [[e.feature, e.value, e.decibans] for e in strongest]
         about = {name: value for name, value in vars(self).items() if name != "explanation"}
-        return {**about, "evidence": evidence}
+        return about | {"evidence": [[e.feature, e.value, e.decibans] for e in strongest]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,25 +146,25 @@ def measure(
     """Everything that a report tells."""
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
-    rows = held(data, target, schema=model.schema, weights=weights, threads=threads, **reading)
+    counting = {"weights": weights, "threads": threads, **reading}
+    rows = held(data, target, schema=model.schema, **counting)
     _check_classes("the data", rows.classes)
     choice, prior = model.choice, _prior_over(model, rows.classes)
     settings: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior, "seed": seed}
     n_rows = int(np.count_nonzero(rows.labels >= 0))
     weighed: list[Model] | None = None
-    if isinstance(model.weighing, Weighing):
-        few = {"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {}  # the model was weighed, few as its rows are
-        settings = {"class_prior": prior, "seed": seed, "weigh": {**model.weighing.settings, **few}}
-        validated, weighed = weighed_and_validated(rows, min(folds, n_rows), **settings)
+    if (weigh := _weighed_as(model)) is not None:
+        settings = {"class_prior": prior, "seed": seed, "weigh": weigh}
+        validated, weighed = selection.weighed_and_validated(rows, min(folds, n_rows), **settings)
         with np.errstate(divide="ignore"):
             scores = np.log(validated.posteriors)
     elif model.calibration is None:
-        validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
+        validated = selection.cross_validate(rows, folds=min(folds, n_rows), **settings)
     else:
-        _, scores, validated = scored_and_validated(rows, min(folds, n_rows), settings)
+        _, scores, validated = selection.scored_and_validated(rows, min(folds, n_rows), settings)
     calibrated = None
     if isinstance(model.calibration, Calibration):
-        calibrated = calibrated_within(validated, scores, model.calibration.method)
+        calibrated = selection.calibrated_within(validated, scores, model.calibration.method)
     before, validated = validated, validated if calibrated is None else calibrated[0]
     by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
     by_fold[validated.rows] = validated.folds
@@ -199,55 +190,41 @@ def measure(
         unknown=tuple(name for name in rows.classes if name not in model.classes),
         cross_validation=validated,
         before_calibration=None if calibrated is None else before,
-        learning_curve=None if why_no_curve else learning_curve(some, repeats=repeats, **settings),
+        learning_curve=None if why_no_curve else selection.learning_curve(some, repeats=repeats, **settings),
         informative=model.informative(telling, shown),
         mistakes=tuple(_mistakes(rows, validated, models, mistakes)),
         diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
-        alternatives=_tried(model, data, target, prior, weights, seed, threads, reading) if tries else None,
+        alternatives=_tried(model, data, target, prior, seed, counting) if tries else None,
         source=rows.name,
     )
 
 
 def _tried(
-    model: Model,
-    data: Any,
-    target: Any,
-    prior: Any,
-    weights: Any,
-    seed: int,
-    threads: int | None,
-    reading: dict[str, Any],
+    model: Model, data: Any, target: Any, prior: Any, seed: int, counting: dict[str, Any]
 ) -> Alternatives | None:
     """What else could be made of the rows than such a model."""
-    weighing = model.weighing if isinstance(model.weighing, Weighing) else None
-    calibration = model.calibration if isinstance(model.calibration, Calibration) else None
-    few = {"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {}
-    but = [] if weighing is None else ["--weigh"]
-    but += [] if weighing is None and calibration is None else ["--calibrate temperature"]
-    choice = model.choice
-    return alternatives(
-        data,
-        target,
-        ("as it is", "", ""),
-        but=but,
-        schema=model.schema,
-        weigh=None if weighing is None else {**weighing.settings, **few},
-        estimating={"how": choice.how, "alpha": choice.alpha, "class_prior": prior},
-        calibrate=None if calibration is None else calibration.method,
-        seed=seed,
-        counting={"weights": weights, "threads": threads, **reading},
-    )
+    weigh, choice = _weighed_as(model), model.choice
+    method = model.calibration.method if isinstance(model.calibration, Calibration) else None
+    but = ["--weigh"] * (weigh is not None)
+    but += ["--calibrate temperature"] * (weigh is not None or method is not None)
+    settings: dict[str, Any] = {"but": but, "weigh": weigh, "calibrate": method, "seed": seed, "counting": counting}
+    settings["estimating"] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior}
+    return alternatives(data, target, ("as it is", "", ""), schema=model.schema, **settings)
+
+
+def _weighed_as(model: Model) -> dict[str, Any] | None:
+    """The settings by which a model was weighed, if it was, few as its rows may be."""
+    if not isinstance(model.weighing, Weighing):
+        return None
+    return {**model.weighing.settings, **({"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {})}
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
     if len(classes) < 2:
-        raise errors.BadSetting(
-            f"{what} must have two classes at least to be reported on, and there is one only, {classes[0]!r}. Give rows of "
-            "another class too, or check the target.",
-            label=classes[0],
-        )
+        text = f"{what} must have two classes at least to be reported on, and there is one only, {classes[0]!r}."
+        raise errors.BadSetting(f"{text} Give rows of another class too, or check the target.", label=classes[0])
 
 
 def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
@@ -291,37 +268,32 @@ def _mistakes(rows: Dataset, validated: CrossValidation, models: _FoldModels, mo
     return [explained[place] for place in worst]
 
 
+@dataclass
 class _FoldModels:
     """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
 
     Those whose evidence was ``weighed`` on the fold's rows are given, and so is each fold's calibration.
     """
 
-    def __init__(
-        self,
-        rows: Dataset,
-        groups: Groups,
-        settings: dict[str, Any],
-        weighed: list[Model] | None,
-        calibrations: Sequence[Calibration],
-    ) -> None:
-        self._rows, self._groups, self._settings, self._weighed = rows, groups, settings, weighed
-        self._calibrations = calibrations
-        self._last: tuple[int, Model] | None = None
+    rows: Dataset
+    groups: Groups
+    settings: dict[str, Any]
+    weighed: list[Model] | None
+    calibrations: Sequence[Calibration]
+    _last: tuple[int, Model] | None = None
 
     def __getitem__(self, fold: int) -> Model:
         model = self._uncalibrated(fold)
-        if not self._calibrations or model.classes != self._rows.classes:
+        if not self.calibrations or model.classes != self.rows.classes:
             return model
-        return model.calibrated(self._calibrations[fold])
+        return model.calibrated(self.calibrations[fold])
 
     def _uncalibrated(self, fold: int) -> Model:
-        if self._weighed is not None:
-            return self._weighed[fold]
+        if self.weighed is not None:
+            return self.weighed[fold]
         if self._last is None or self._last[0] != fold:
-            rest = self._groups.total - self._groups.only(np.arange(self._groups.n_groups) == fold)
-            settings = fitting_prior(self._settings, self._rows.classes, rest.classes)
-            self._last = fold, estimate(rest, **settings)
+            rest = self.groups.total - self.groups.only(np.arange(self.groups.n_groups) == fold)
+            self._last = fold, estimate(rest, **fitting_prior(self.settings, self.rows.classes, rest.classes))
         return self._last[1]
 
 

@@ -70,7 +70,7 @@ def measure(
     target: Any,
     *,
     folds: int,
-    missed: int,
+    mistakes: int,
     telling: int,
     seed: int,
     threads: int | None,
@@ -81,9 +81,8 @@ def measure(
     schema = model.schema
     assert schema.labels is not None
     if target is None and not schema.labels.columns:
-        raise errors.bad_setting(
-            "target", None, "the labels of the rows, which were given apart when they were counted"
-        )
+        wanted = "the labels of the rows, which were given apart when they were counted"
+        raise errors.bad_setting("target", None, wanted)
     if isinstance(target, str) and schema.labels.delimiter is not None:
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target
@@ -99,10 +98,9 @@ def measure(
         found = _evaluated(model, rows)
     order = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:TOLD].tolist()
     told = tuple(model.informative(model.labels[k], telling) for k in order)
-    lost = found.truth & ~found.given
-    worst = _worst(found, missed)
-    each = tuple(_missed(model, rows, found, row, k, own) for row, k in worst)
-    return LabelFindings(model, found, own, told, int(lost.any(axis=1).sum()), each, table.source.name)
+    n_lost = int((found.truth & ~found.given).any(axis=1).sum())
+    each = tuple(_missed(model, rows, found, row, k, own) for row, k in _worst(found, mistakes))
+    return LabelFindings(model, found, own, told, n_lost, each, table.source.name)
 
 
 def _evaluated(model: LabelModel, rows: HeldRows) -> LabelEvaluation:
@@ -134,14 +132,11 @@ def _missed(model: LabelModel, rows: HeldRows, found: LabelEvaluation, row: int,
     label, number = found.labels[k], found.rows[row : row + 1]
     [batch] = rows.only(number).batches
     if own:
-        rest = model.tally - rows.count(number)
-        model = replace(model, tally=rest)
-    told = None
-    if label in model.tally.classes:
-        told = model.with_thresholds(model.thresholds).explain(batch, label)
-    truth, given = (
-        tuple(found.labels[j] for j in np.flatnonzero(flags[row]).tolist()) for flags in (found.truth, found.given)
-    )
+        model = replace(model, tally=model.tally - rows.count(number))
+    known = label in model.tally.classes
+    told = model.with_thresholds(model.thresholds).explain(batch, label) if known else None
+    flags = found.truth[row], found.given[row]
+    truth, given = (tuple(found.labels[j] for j in np.flatnonzero(own).tolist()) for own in flags)
     return MissedLabel(int(number[0]), truth, given, label, float(found.posterior[row, k]), told)
 
 

@@ -182,10 +182,9 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 def _next(findings: Findings) -> str:
     """What was measured to help, and how good everything was that was tried."""
     steps = "".join(f"<li>{safe(step)}</li>" for step in findings.next_steps)
-    advice = (
-        f"<ol>{steps}</ol>" if steps else _paragraph("Nothing that was tried is clearly better than what there is.")
-    )
-    return advice + ("" if findings.alternatives is None else _tried(findings, findings.alternatives))
+    none = _paragraph("Nothing that was tried is clearly better than what there is.")
+    tried = "" if findings.alternatives is None else _tried(findings, findings.alternatives)
+    return (f"<ol>{steps}</ol>" if steps else none) + tried
 
 
 def _tried(findings: Findings, tried: Alternatives) -> str:
@@ -262,19 +261,15 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     if isinstance(weighing := model.weighing, Weighing):
         yield "weighed", safe(weighing)
         if not weighing.weights.strength:
-            yield (
-                "corrections",
-                "none (C = 0)" + ": rows held out are not better off with them" * bool(weighing.weights.losses),
-            )
+            why = ": rows held out are not better off with them" * bool(weighing.weights.losses)
+            yield "corrections", f"none (C = 0){why}"
         temperature = weighing.weights.temperature
         yield "temperature", f"{temperature:.3g}" + ": scores are taken as they are" * (temperature == 1.0)
         if twins := [f.name for f in model.schema.features if f.name not in weighing.worth()]:
             yield "left out of it", safe(f"{errors.listed(twins, 20)}: another column says the same")
         if weighing.is_stale(tally):
-            yield (
-                "stale",
-                "rows were learned or forgotten since the evidence was weighed: refit learns the weights again",
-            )
+            since = "rows were learned or forgotten since the evidence was weighed"
+            yield "stale", f"{since}: refit learns the weights again"
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
 
