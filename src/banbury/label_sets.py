@@ -187,8 +187,7 @@ class LabelSets:
             _check_flags(array)
             rows, codes = np.nonzero(array)
             offsets = np.searchsorted(rows, np.arange(len(array) + 1)).astype(np.int64)
-        if not len(names):
-            raise errors.bad_setting("the target", "a matrix without columns", "one with a column for each label")
+        errors.require(len(names), "the target", "a matrix without columns", "one with a column for each label")
         if len(set(names)) < len(names):
             raise errors.bad_setting(
                 "the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once"

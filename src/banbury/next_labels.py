@@ -87,9 +87,8 @@ def next_to_label(
 def _check_model(model: Any) -> None:
     if isinstance(model, LabelModel):
         raise errors.bad_setting("the model", "one of several labels", "a Model of one class for each row")
-    if not isinstance(model, Model):
-        wanted = "a Model, as bb.estimate makes it; that of an estimator is its model_"
-        raise errors.bad_setting("the model", type(model).__name__, wanted)
+    wanted = "a Model, as bb.estimate makes it; that of an estimator is its model_"
+    errors.require(isinstance(model, Model), "the model", type(model).__name__, wanted)
     if len(model.classes) < 2:
         wanted = "one of two classes at least, between which it can be unsure"
         raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", wanted)

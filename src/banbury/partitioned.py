@@ -28,8 +28,7 @@ def elsewhere(data: Any, engine: Any = None, partitions: int | None = None, part
     name = _engine_of(data) if engine is None else _named(engine)
     if name is None:
         for setting, value in (("partitions", partitions), ("parts_folder", parts_folder)):
-            if value is not None:
-                raise errors.bad_setting(setting, value, "given with engine=, or for data of Dask, Spark or Ray")
+            errors.require(value is None, setting, value, "given with engine=, or for data of Dask, Spark or Ray")
         return None
     if partitions is not None:
         errors.check_whole("partitions", partitions, 1)
@@ -67,6 +66,4 @@ def _named(engine: Any) -> str:
 def refuse_elsewhere(**settings: Any) -> None:
     """Raises where a setting is given that rows which live elsewhere cannot have."""
     for name, value in settings.items():
-        if value is not None:
-            wanted = "left out where rows live elsewhere; it needs them in memory"
-            raise errors.bad_setting(name, value, wanted)
+        errors.require(value is None, name, value, "left out where rows live elsewhere; it needs them in memory")

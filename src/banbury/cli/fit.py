@@ -79,8 +79,7 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
     if settings.tunes({**counting, **estimating}) or args.calibrate is not None:
         return _validated(args, data, counting, estimating)
-    if args.weigh and args.plain:
-        raise errors.bad_setting("--weigh", "--plain", "one of the two")
+    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     if not args.cross_validate:
         if args.weigh:
             rows = selection.weighed_rows(data, args.target, **_weighable(counting))

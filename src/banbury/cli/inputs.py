@@ -79,9 +79,8 @@ def _spooled(args: Namespace, path: str) -> str:
 @contextmanager
 def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    if args.format == "lines" and "-" in args.input:
-        wanted = "said of files here: each file is a class, and stdin would be one"
-        raise errors.bad_setting("--format", "lines", wanted)
+    wanted = "said of files here: each file is a class, and stdin would be one"
+    errors.require(args.format != "lines" or "-" not in args.input, "--format", "lines", wanted)
     if args.format == "lines" and args.target is not None:
         raise errors.bad_setting("--target", args.target, "left out with --format lines: lines have no columns")
     with opened(args) as data:
@@ -166,8 +165,7 @@ def answering(path: str, of: str | None = None) -> Answering:
 
 def _answering(path: str, thing: Model | BeliefNetwork, of: str | None) -> Answering:
     if isinstance(thing, Model):
-        if of is not None:
-            raise errors.bad_setting("--of", of, f"left out: {path} holds a model, which predicts its target alone")
+        errors.require(of is None, "--of", of, f"left out: {path} holds a model, which predicts its target alone")
         return thing
     node = thing.target if of is None else of
     if node is None:
@@ -204,8 +202,7 @@ def kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
 
 def check_output(args: Namespace) -> None:
     """Raises, before the work is done, where its result could not be written or would take the place of the data."""
-    if args.output == "":
-        raise errors.bad_setting("--output", "", "the name of a file")
+    errors.require(args.output != "", "--output", "", "the name of a file")
     if args.output is not None:
         folder = os.path.dirname(args.output) or "."
         if not os.path.isdir(folder) or os.path.isdir(args.output):

@@ -43,8 +43,7 @@ def _opened(args: Namespace) -> State:
                 text = "left out: the state has its rows already. Name another --state to begin anew"
                 raise errors.bad_setting("INPUT", " ".join(args.input), text)
             return state
-        if not args.input:
-            raise errors.bad_setting("INPUT", None, f"rows to label: {args.state} does not hold all of them yet")
+        errors.require(args.input, "INPUT", None, f"rows to label: {args.state} does not hold all of them yet")
         with inputs.opened(args) as data:
             tally, rows = _pool(data, args)
             state = State.of(tally, args.state) if state is None else state
@@ -82,8 +81,7 @@ def _demo_state(folder: str) -> State:
 
 def _pool(data: Any, args: Namespace) -> tuple[Tally, Iterator[Put]]:
     """Sums of no row, under the schema of the rows; and the rows, each with its label, if it has one."""
-    if args.weights is not None:
-        raise errors.bad_setting("--weights", args.weights, "left out: every answer counts once")
+    errors.require(args.weights is None, "--weights", args.weights, "left out: every answer counts once")
     settings, target = counting(args, data), args.target
     families = {name: settings.pop(name) for name in ("features", "missing")}
     del settings["weights"]

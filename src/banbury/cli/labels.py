@@ -59,8 +59,7 @@ def _delimiter(args: Namespace) -> dict[str, Any]:
 def _refuse(args: Namespace, *names: str) -> None:
     for name in names:
         value = getattr(args, name.replace("-", "_"), None)
-        if value not in (None, False, []):
-            raise errors.bad_setting(f"--{name}", value, "left out where rows have sets of labels")
+        errors.require(value in (None, False, []), f"--{name}", value, "left out where rows have sets of labels")
 
 
 def fit(args: Namespace, data: Any) -> None:

@@ -140,9 +140,8 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     path = _file(args, "model")
     model = inputs.model(path, f"plot {args.picture}")
-    if args.beside is None and model.weighing is None:
-        wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
-        raise errors.bad_setting("--beside", None, wanted)
+    wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
+    errors.require(args.beside is not None or model.weighing is not None, "--beside", None, wanted)
     if args.beside is None:
         names, both = ("plain", "weighed"), (model.weighed(None), model)
     else:

@@ -37,8 +37,7 @@ def predict(args: Namespace) -> None:
         return
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "left out, as --at-least-one, where rows have one class each")
-    if args.unsure is not None and not 0 <= args.unsure <= 1:
-        raise errors.bad_setting("--unsure", args.unsure, "a probability from 0 to 1")
+    errors.require(args.unsure is None or 0 <= args.unsure <= 1, "--unsure", args.unsure, "a probability from 0 to 1")
     costs = settings.costs(args.costs, model.classes)
     args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
     density = is_density(model)
@@ -169,9 +168,8 @@ def explain(args: Namespace) -> None:
     if inputs.is_labels(model):
         import_module("banbury.cli.labels").explain(args, model)
         return
-    if args.label is not None:
-        wanted = "left out where rows have one class each; --against names another class"
-        raise errors.bad_setting("--label", args.label, wanted)
+    wanted = "left out where rows have one class each; --against names another class"
+    errors.require(args.label is None, "--label", args.label, wanted)
     density = isinstance(model, Model) and is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")

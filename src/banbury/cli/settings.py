@@ -48,8 +48,7 @@ def counting(args: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
     counted, settings = counting_any_text(args, data), text_settings(args.text)
     families = counted["features"]
-    if settings and families == "choose":
-        raise errors.bad_setting("--text", args.text, "left out with --features choose")
+    errors.require(not settings or families != "choose", "--text", args.text, "left out with --features choose")
     if settings:
         schema = Schema.infer(data, args.target, features=families, missing=args.missing, **reading(args))
         counted["features"] = _with_text(families, schema, settings)
@@ -113,12 +112,10 @@ def tree(args: Namespace, data: Any) -> dict[str, Any]:
 def estimating_network(args: Namespace) -> dict[str, Any]:
     """How the tables of a network are estimated; raises where something is said that only a model has."""
     alpha = _alpha(args.alpha)
-    if not isinstance(alpha, float):
-        raise errors.bad_setting("--alpha", args.alpha, "one number for a network")
+    errors.require(isinstance(alpha, float), "--alpha", args.alpha, "one number for a network")
     if args.class_prior is not None:
         raise errors.bad_setting("--class-prior", args.class_prior, "left out for a network: classes have their shares")
-    if args.text:
-        raise errors.bad_setting("--text", args.text, "left out for a network: its nodes are no texts")
+    errors.require(not args.text, "--text", args.text, "left out for a network: its nodes are no texts")
     return {"how": args.how, "alpha": alpha, "seed": args.seed}
 
 
@@ -138,8 +135,7 @@ def estimated_features(args: Namespace, schema: Schema) -> dict[str, Any]:
 
 def folds(text: str, otherwise: str) -> int:
     """A number of folds; ``otherwise`` is what else may be said, or where."""
-    if not text.isdecimal() or int(text) < 2:
-        raise errors.bad_setting("--folds", text, f"a whole number from 2 up{otherwise}")
+    errors.require(text.isdecimal() and int(text) >= 2, "--folds", text, f"a whole number from 2 up{otherwise}")
     return int(text)
 
 
@@ -147,8 +143,7 @@ def dealt(args: Namespace, folds: int | str) -> dict[str, Any]:
     """How rows are dealt to folds: groups of them stay together where a column is named."""
     if args.groups is None:
         return {"folds": folds}
-    if not isinstance(folds, int):
-        raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
+    errors.require(isinstance(folds, int), "--folds", folds, "a whole number from 2 up with --groups")
     from sklearn.model_selection import GroupKFold
 
     return {"folds": GroupKFold(folds), "groups": args.groups}
@@ -217,8 +212,7 @@ def _settings(words: Sequence[str], family: str) -> dict[str, Any]:
         key = typed.replace("-", "_")
         if key not in known:
             raise errors.unknown_choice(f"a setting of {family}", typed, known)
-        if not equals:
-            raise errors.bad_setting(f"the setting {key!r}", word, f"given with a value: {key}=...")
+        errors.require(equals, f"the setting {key!r}", word, f"given with a value: {key}=...")
         settings[key] = [_value(part) for part in value.split(",")] if key in LISTS else _value(value)
     return settings
 
@@ -275,8 +269,7 @@ def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, f
             cost = float(number)
         except ValueError:
             cost = math.nan
-        if not math.isfinite(cost):
-            raise errors.bad_setting("--costs", word, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
+        errors.require(math.isfinite(cost), "--costs", word, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
         table.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = cost
     return table or None
 

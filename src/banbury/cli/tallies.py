@@ -27,16 +27,14 @@ def count(args: Namespace) -> None:
     where = {} if args.engine is None else {"engine": args.engine, "parts_folder": args.parts}
     if args.engine is None and args.parts is not None:
         raise errors.bad_setting("--parts", args.parts, "given with --engine, which counts in parts")
-    if where and "-" in args.input:
-        raise errors.bad_setting("INPUT", "-", "files where --engine is given: each is a part")
+    errors.require(not where or "-" not in args.input, "INPUT", "-", "files where --engine is given: each is a part")
     with inputs.labelled(args, needs_target=args.like is None) as data:
         if args.like is None:
             several = {"target_delimiter": args.target_delimiter, **where}
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
-        if args.features or args.text or args.missing != "skip":
-            wanted = "given without --features, --text and --missing, which the file settles"
-            raise errors.bad_setting("--like", args.like, wanted)
+        wanted = "given without --features, --text and --missing, which the file settles"
+        errors.require(not args.features and not args.text and args.missing == "skip", "--like", args.like, wanted)
         like, reading = about.sums(inputs.kept(args.like)), {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
             _keep(args, like.count(data, args.target, **reading, **where))

@@ -100,6 +100,5 @@ def _plain(values: Any) -> Any:
 
 def check_question(model: Any, question: str) -> None:
     """Raises where a model cannot be asked that of many rows."""
-    if question == "explain" and not isinstance(model, Model):
-        wanted = "one of a class per row, to be explained as columns"
-        raise errors.bad_setting("the model", type(model).__name__, wanted)
+    wanted = "one of a class per row, to be explained as columns"
+    errors.require(question != "explain" or isinstance(model, Model), "the model", type(model).__name__, wanted)

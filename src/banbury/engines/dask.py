@@ -180,9 +180,8 @@ class Dask:
             yield len(self.parts), self._result(root)
 
     def answered(self, work: Answer) -> Any:
-        if self.collection is None:
-            wanted = "a dataframe, a series or a bag, to be answered by one"
-            raise errors.bad_setting("data of Dask", "delayed parts", wanted)
+        wanted = "a dataframe, a series or a bag, to be answered by one"
+        errors.require(self.collection is not None, "data of Dask", "delayed parts", wanted)
         shared = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
         meta = getattr(self.collection, "_meta", None)
         if meta is None:

@@ -25,9 +25,8 @@ BLOCKS: dict[str, Any] = {"batch_format": "pyarrow", "batch_size": None}  # whol
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Ray:
     """The blocks of a dataset, as they are."""
-    if not isinstance(data, Dataset) or partitions is not None:
-        wanted = "a ray.data.Dataset, which comes in blocks: repartition() it for others"
-        raise errors.bad_setting("data of Ray", type(data).__name__, wanted)
+    wanted = "a ray.data.Dataset, which comes in blocks: repartition() it for others"
+    errors.require(isinstance(data, Dataset) and partitions is None, "data of Ray", type(data).__name__, wanted)
     if leaves_out := data.context.max_errored_blocks:
         wanted = "0, as blocks that fail would be left out of the count"
         raise errors.bad_setting("max_errored_blocks of the dataset", leaves_out, wanted)

@@ -49,8 +49,7 @@ Batches = Iterator[pa.RecordBatch]
 def engine(data: Any, engine: Any, partitions: int | None) -> Spark:
     """The partitions of a frame of Spark, or the parts of other data, with the session that is given or is there."""
     if type(data).__module__.partition(".")[0] == "pyspark":
-        if not hasattr(data, "mapInArrow"):
-            raise errors.bad_setting("data of Spark", type(data).__name__, "a dataframe")
+        errors.require(hasattr(data, "mapInArrow"), "data of Spark", type(data).__name__, "a dataframe")
         session = _running(data.sparkSession)
         if data.isStreaming:
             raise errors.bad_setting("data of Spark", "a stream, which does not end", "a dataframe that is read whole")
@@ -190,9 +189,8 @@ class Spark:
             yield self.n_partitions or n_done, parcel
 
     def answered(self, work: Answer) -> Any:
-        if not self.columns:
-            wanted = "left out here: give a dataframe of Spark, which answers as one"
-            raise errors.bad_setting("engine", "Spark", wanted)
+        wanted = "left out here: give a dataframe of Spark, which answers as one"
+        errors.require(self.columns, "engine", "Spark", wanted)
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
         return self.plain.mapInArrow(partial(_answered, work, self.columns), schema)

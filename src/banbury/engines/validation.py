@@ -58,9 +58,8 @@ class Folded:
         """The tally of ``CountFolds``, whose classes say what class and what fold they are."""
         places = [json.loads(str(name)) for name in counted.classes]
         used = tuple(sorted({fold for fold, _ in places}))
-        if len(used) < 2:
-            wanted = "two folds at least; rows that are alike share one"
-            raise errors.bad_setting("folds", f"{len(used)} that has rows", wanted)
+        wanted = "two folds at least; rows that are alike share one"
+        errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
         classes: Any = in_order({name for _, name in places})
         numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
         order = np.argsort(numbers)

@@ -59,9 +59,8 @@ class Work:
 
     def __init__(self, engine: Engine, parts_folder: Any = None) -> None:
         self.engine = engine
-        if parts_folder is not None and not engine.are_numbered:
-            wanted = f"left out for data of {engine.name}, whose parts cannot be told apart when they are read again"
-            raise errors.bad_setting("parts_folder", parts_folder, wanted)
+        wanted = f"left out for data of {engine.name}, whose parts cannot be told apart when they are read again"
+        errors.require(parts_folder is None or engine.are_numbered, "parts_folder", parts_folder, wanted)
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
         self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
@@ -125,9 +124,8 @@ class Work:
         """A sample whose rows can be subtracted from those of all to the last bit; raises otherwise."""
         own = {name: value for name, value in counting.items() if name not in COUNTED_BY}
         sample = self.sampled(tally, target, MOST_ROWS if n is None else n, also=also, **own)
-        if sample.n_sampled > sample.n and sample.weights is not None:
-            wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
-            raise errors.bad_setting("sample", sample.n, wanted)
+        wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
+        errors.require(sample.n_sampled <= sample.n or sample.weights is None, "sample", sample.n, wanted)
         return sample
 
     def evaluated_sets(self, model: LabelModel, target: Any, n: int | None, **reading: Any) -> LabelEvaluation:
@@ -184,9 +182,8 @@ class Work:
     def evaluate(self, model: Any, target: str | None, **reading: Any) -> StreamedEvaluation:
         """``bb.evaluate`` of all partitions."""
         target = model.target if target is None else target
-        if target is None or not isinstance(model, Model):
-            wanted = "the name of the column that has the true classes, of a Model, where rows live elsewhere"
-            raise errors.bad_setting("target", target, wanted)
+        wanted = "the name of the column that has the true classes, of a Model, where rows live elsewhere"
+        errors.require(target is not None and isinstance(model, Model), "target", target, wanted)
         found = self._scored(Evaluate(tuple(in_chunks(to_bytes(model))), target, reading))
         if found.outcomes is None:
             lacking = errors.no_target(found.n_rows, target)

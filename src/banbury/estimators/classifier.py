@@ -413,9 +413,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if self.class_weight is None:
             return
         check_class_weight(self.class_weight)
-        if self.calibrate is not None:
-            wanted = "None with class_weight: probabilities are those of rows as they are, or of weighted ones"
-            raise errors.bad_setting("calibrate", self.calibrate, wanted)
+        wanted = "None with class_weight: probabilities are those of rows as they are, or of weighted ones"
+        errors.require(self.calibrate is None, "calibrate", self.calibrate, wanted)
         if isinstance(self.class_weight, str) and self.class_prior is not None:
             wanted = "None with class_weight='balanced', which is a uniform class prior"
             raise errors.bad_setting("class_prior", self.class_prior, wanted)
@@ -428,9 +427,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if self.class_weight is None:
             return {}
         self._check_class_weight()
-        if self.class_weight != BALANCED:
-            wanted = "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it"
-            raise errors.bad_setting("class_weight", self.class_weight, wanted)
+        wanted = "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it"
+        errors.require(self.class_weight == BALANCED, "class_weight", self.class_weight, wanted)
         return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:

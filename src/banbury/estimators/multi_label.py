@@ -286,8 +286,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def _check_kind(self, sets: LabelSets, columns: tuple[Any, ...]) -> None:
         """Raises where more rows have flags and the first had none, or labels that no flag of the first rows stands for."""
-        if columns and not self._columns:
-            raise errors.bad_setting("y", "flags", "sets of labels, as the first rows have them")
+        errors.require(not columns or self._columns, "y", "flags", "sets of labels, as the first rows have them")
         new = in_order(name for name in sets.names if name not in self._columns)
         if self._columns and (new or (columns and len(columns) != len(self._columns))):
             given = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"

@@ -94,8 +94,7 @@ def one_batch(X: Any) -> Batch:
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
         batches = [joined_texts(batches)]
-    if len(batches) != 1:
-        raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
+    errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
     if batch.n_rows == 0 or not batch.names:
         what, shape = (

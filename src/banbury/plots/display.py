@@ -79,8 +79,7 @@ class Display:
 
 def check_type(what: str, thing: Any, kind: type, wanted: str) -> None:
     """Raises unless a thing is of this type."""
-    if not isinstance(thing, kind):
-        raise errors.bad_setting(what, type(thing).__name__, wanted)
+    errors.require(isinstance(thing, kind), what, type(thing).__name__, wanted)
 
 
 def library() -> Any:

@@ -45,9 +45,8 @@ def answering(model: Any) -> Model | BeliefNetwork:
     if not isinstance(answers, BeliefNetwork):
         check_model(answers, classes=2)
         return answers  # type: ignore[no-any-return]
-    if answers.target is None:
-        wanted = "one with a target, or network.explain(row, of=...) drawn"
-        raise errors.bad_setting("the network", "one that was made without a target", wanted)
+    wanted = "one with a target, or network.explain(row, of=...) drawn"
+    errors.require(answers.target is not None, "the network", "one that was made without a target", wanted)
     _check_classes(answers.classes, 2)
     return answers
 

@@ -101,8 +101,7 @@ class LikelihoodDisplay(Display):
         parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
-        if not chosen:
-            raise errors.bad_setting("classes", classes, "one of the model's classes at least")
+        errors.require(chosen, "classes", classes, "one of the model's classes at least")
         drawn, feature = _drawn(parts, columns), parts.feature
         rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
         weight = model.log_prior if prior else np.zeros(len(model.classes))
@@ -194,8 +193,7 @@ def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
     feature, inputs = parts.feature, parts.feature.inputs
     if columns is None and (len(inputs) < 3 or not parts.axes):
         return inputs
-    if not parts.axes:
-        raise errors.bad_setting("columns", columns, f"None for {feature.name!r}, which is no block of numbers")
+    errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
     chosen = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
     if len(set(chosen)) not in (1, 2) or len(set(chosen)) != len(chosen) or not set(chosen).issubset(inputs):
         raise errors.BadSetting(

@@ -42,9 +42,8 @@ class NetworkDisplay(Display):
 
     def __init__(self, network: BeliefNetwork) -> None:
         check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
-        if len(network.nodes) > MOST_NODES:
-            wanted = f"one of {MOST_NODES} nodes at most"
-            raise errors.bad_setting("the network", f"{len(network.nodes):,} nodes", wanted)
+        wanted = f"one of {MOST_NODES} nodes at most"
+        errors.require(len(network.nodes) <= MOST_NODES, "the network", f"{len(network.nodes):,} nodes", wanted)
         self.network = network
         others = [node for node in network.nodes if node != network.target]
         everywhere = network.target is not None and all(network.target in network.parents[node] for node in others)

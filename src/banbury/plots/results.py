@@ -258,9 +258,8 @@ class ConvergenceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draws what a fitted ``bb.SemiSupervisedClassifier`` or ``bb.Mixture`` went through."""
-        if not hasattr(estimator, "objectives_"):
-            wanted = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
-            raise errors.bad_setting("the estimator", type(estimator).__name__, wanted)
+        wanted = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
+        errors.require(hasattr(estimator, "objectives_"), "the estimator", type(estimator).__name__, wanted)
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -291,8 +290,7 @@ class PosteriorDisplay(Display):
 
     def __init__(self, trace: Trace) -> None:
         check_type("the trace", trace, Trace, "a Trace, as space.trace makes it")
-        if len(trace.posteriors) < 2:
-            raise errors.bad_setting("the trace", "no rows", "one of a row at least")
+        errors.require(len(trace.posteriors) >= 2, "the trace", "no rows", "one of a row at least")
         if len(trace.names) >= len(COLOURS):
             raise errors.bad_setting("the trace", len(trace.names), f"one of {len(COLOURS) - 1} hypotheses at most")
         self.trace = trace

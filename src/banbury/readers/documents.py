@@ -425,8 +425,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     if below or unreadable:
         files = _by_folder(path, [*beside, *below], folders, options)
         return from_files(files, path, options, unreadable)
-    if options.classes_at is not None:
-        raise errors.bad_setting("classes_at", options.classes_at, f"left out: {path} has no folders")
+    errors.require(options.classes_at is None, "classes_at", options.classes_at, f"left out: {path} has no folders")
     parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
     if options.format == "auto" and parts and all(ending(part) in TABLES for part in parts):
         return parts

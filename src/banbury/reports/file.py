@@ -107,13 +107,10 @@ def report(
     >>> made.path.read_text(encoding="utf-8") == made.html
     True
     """
-    if not isinstance(model, (Model, Tally, LabelModel)):
-        wanted = "a Model, a LabelModel or a Tally (of an estimator: its model_)"
-        raise errors.bad_setting("model", type(model).__name__, wanted)
-    if title is not None and not isinstance(title, str):
-        raise errors.bad_setting("title", title, "a text")
-    if not isinstance(alternatives, bool):
-        raise errors.bad_setting("alternatives", alternatives, "True or False")
+    wanted = "a Model, a LabelModel or a Tally (of an estimator: its model_)"
+    errors.require(isinstance(model, (Model, Tally, LabelModel)), "model", type(model).__name__, wanted)
+    errors.require(title is None or isinstance(title, str), "title", title, "a text")
+    errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
     for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
         check_whole(name, number, least)

@@ -80,9 +80,8 @@ def measure(
     """Rows that the model has counted are judged by folds, and others by the model as it is."""
     schema = model.schema
     assert schema.labels is not None
-    if target is None and not schema.labels.columns:
-        wanted = "the labels of the rows, which were given apart when they were counted"
-        raise errors.bad_setting("target", None, wanted)
+    wanted = "the labels of the rows, which were given apart when they were counted"
+    errors.require(target is not None or schema.labels.columns, "target", None, wanted)
     if isinstance(target, str) and schema.labels.delimiter is not None:
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target

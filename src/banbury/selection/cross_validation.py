@@ -128,8 +128,7 @@ def cross_validate(
         given = {"how": how != "mean", "alpha": not _is(alpha, 1.0), "class_prior": class_prior is not None}
         given |= {"features": not _is(features, "auto"), "schema": schema is not None, "missing": missing != "skip"}
         for name, said in given.items():
-            if said:
-                raise errors.bad_setting(name, "given", "left out when an estimator is given, which has its own")
+            errors.require(not said, name, "given", "left out when an estimator is given, which has its own")
         if isinstance(estimator, type) or not hasattr(estimator, "validation"):
             given_one = f"{type(estimator).__module__}.{type(estimator).__name__}"
             raise errors.bad_setting("estimator", given_one, "one of Banbury's, such as bb.MultinomialNB()")
@@ -143,8 +142,7 @@ def cross_validate(
         counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         refused = {"class_prior": class_prior, "groups": groups}
         for name, value in refused.items():
-            if value is not None:
-                raise errors.bad_setting(name, value, "left out where rows have sets of labels")
+            errors.require(value is None, name, value, "left out where rows have sets of labels")
         errors.require(
             isinstance(weigh, (bool, np.bool_)), "weigh", weigh, "True or False where rows have sets of labels"
         )
@@ -172,9 +170,8 @@ def cross_validate(
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     tuned = chooses(features) or several(alpha) or calibrate is not None
     if isinstance(folds, str) and folds == "loo":
-        if tuned:
-            wanted = "a number of folds, where settings are chosen or calibrated within each"
-            raise errors.bad_setting("folds", folds, wanted)
+        wanted = "a number of folds, where settings are chosen or calibrated within each"
+        errors.require(not tuned, "folds", folds, wanted)
         refuse_groups(groups)
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.groups, rows.others is not None)
@@ -504,8 +501,7 @@ def cross_validate_stream(
 def _validated_stream(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any]) -> Streamed:
     """How answers to rows come out that models have not seen, round by round: two passes for each."""
     n_splits = sum(len(each.splits) for each in splits)
-    if n_splits > MOST_MODELS:
-        raise errors.bad_setting("folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
+    errors.require(n_splits <= MOST_MODELS, "folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
     told, start, tallies, outcomes = PendingWarnings(), 0, list[Tally](), list[Outcomes]()
     for each in splits:
         groups = Groups.of(rows, each.groups, each.n_groups)

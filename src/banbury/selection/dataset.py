@@ -217,8 +217,7 @@ class Deals(Protocol):
 
 
 def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Table:
-    if np.ndim(weights) > 1:
-        raise errors.bad_setting("weights", "a matrix", "one number per row")
+    errors.require(np.ndim(weights) <= 1, "weights", "a matrix", "one number per row")
     return Table.of(data, target, features="auto" if chooses(features) else features, weights=weights, **settings)
 
 

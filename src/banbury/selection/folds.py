@@ -101,8 +101,7 @@ def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     if splitter:
         return list(_rounds(_of_splitter(folds, labels, groups), labels))
     listed = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
-    if not listed or (isinstance(folds, np.ndarray) and folds.ndim == 0):
-        raise errors.bad_setting("folds", folds, WANTED)
+    errors.require(listed and (not isinstance(folds, np.ndarray) or folds.ndim != 0), "folds", folds, WANTED)
     given = folds if hasattr(folds, "dtype") else list(folds)
     if isinstance(given, list) and given and all(_is_split(part) for part in given):
         return list(_rounds(given, labels))
@@ -117,9 +116,8 @@ def n_folds(splits: Sequence[Round]) -> str:
 
 def refuse_groups(groups: Any) -> None:
     """Only a splitter knows what to do with groups."""
-    if groups is not None:
-        wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
-        raise errors.bad_setting("groups", "given", wanted)
+    wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
+    errors.require(groups is None, "groups", "given", wanted)
 
 
 def _is_split(part: Any) -> bool:
@@ -135,8 +133,7 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
     rows = np.flatnonzero(labels >= 0)
     kept = None if groups is None else _kept_together(groups, labels)[rows]
     for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
-        if not _is_split(split):
-            raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
+        errors.require(_is_split(split), "folds", "a splitter of something else", "one that gives pairs of row numbers")
         train, test = (rows[_numbers(part, len(rows))] for part in split)
         yield train, test
 
@@ -144,14 +141,12 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
 def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
     """A group for each row, none of them missing."""
     wanted = "a column, or one number or name for each row, none of them missing"
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise errors.bad_setting("groups", groups, wanted)
+    errors.require(not isinstance(groups, (str, bytes)) and hasattr(groups, "__len__"), "groups", groups, wanted)
     try:
         given = np.asarray(groups)
     except ValueError:
         raise errors.bad_setting("groups", "lists of different lengths", wanted) from None
-    if given.ndim != 1:
-        raise errors.bad_setting("groups", f"an array of {given.ndim} dimensions", wanted)
+    errors.require(given.ndim == 1, "groups", f"an array of {given.ndim} dimensions", wanted)
     if len(given) != len(labels):
         raise errors.length_mismatch("groups", len(given), len(labels))
     values = list(groups) if isinstance(groups, (list, tuple)) else given.tolist()
@@ -184,9 +179,8 @@ WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-l
 
 def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
-    if not 2 <= folds <= MOST_FOLDS:
-        wanted = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
-        raise errors.bad_setting("folds", folds, wanted)
+    wanted = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
+    errors.require(2 <= folds <= MOST_FOLDS, "folds", folds, wanted)
     if folds > (n_rows := int(np.count_nonzero(labels >= 0))):
         raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
@@ -220,9 +214,8 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
     numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
     used = np.unique(numbers[numbers >= 0])
-    if not 2 <= len(used) <= MOST_FOLDS:
-        different = f"an array of {len(used):,} different folds"
-        raise errors.bad_setting("folds", different, "an array of two folds at least")
+    different = f"an array of {len(used):,} different folds"
+    errors.require(2 <= len(used) <= MOST_FOLDS, "folds", different, "an array of two folds at least")
     return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
 
 
@@ -242,9 +235,8 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         rows, test = _labelled(train, labels), _labelled(test, labels)
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
-        if not len(test) or not len(rows):
-            wanted = "one that has labelled rows to learn from and to test"
-            raise errors.bad_setting("folds", f"split {n_splits}", wanted)
+        wanted = "one that has labelled rows to learn from and to test"
+        errors.require(len(test) and len(rows), "folds", f"split {n_splits}", wanted)
         if tested[test].any():
             yield _round(pending, labels)
             pending, tested[:] = [], False
@@ -253,8 +245,7 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
     if overlapping:
         text = "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
         errors.warn(errors.BanburyWarning(text))
-    if not n_splits:
-        raise errors.bad_setting("folds", "no split at all", WANTED)
+    errors.require(n_splits, "folds", "no split at all", WANTED)
     yield _round(pending, labels)
 
 
@@ -262,9 +253,8 @@ def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
     given = _numbers(rows, len(labels))
     unique = np.unique(given)
-    if len(unique) < len(given):
-        wanted = "every row once, at most, in each part of a split"
-        raise errors.bad_setting("folds", "a split that has a row twice", wanted)
+    wanted = "every row once, at most, in each part of a split"
+    errors.require(len(unique) == len(given), "folds", "a split that has a row twice", wanted)
     return np.asarray(unique[labels[unique] >= 0])
 
 

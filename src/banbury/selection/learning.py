@@ -83,8 +83,7 @@ def learning_curve(
       random guess 0.3333, majority 0.3400
     """
     check_seed(seed)
-    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise errors.bad_setting("repeats", repeats, "a whole number from 1 up")
+    errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
     counting: dict[str, Any] = {"schema": schema, "features": features, "weights": weights, "threads": threads}
     if weigh is not False:
@@ -150,9 +149,8 @@ def _withheld(test: Any, n_rows: int, classes: Sequence[Any]) -> int:
     if not isinstance(test, (float, np.floating)) or not 0 < test < 1:
         raise errors.bad_setting("test", test, "the share of rows to withhold, between 0 and 1, such as 1/3")
     n_test = max(1, round(float(test) * n_rows))
-    if n_rows - n_test < len(classes):
-        wanted = f"a share that leaves a row of each of the {len(classes):,} classes to learn from, of {n_rows:,} rows"
-        raise errors.bad_setting("test", test, wanted)
+    wanted = f"a share that leaves a row of each of the {len(classes):,} classes to learn from, of {n_rows:,} rows"
+    errors.require(n_rows - n_test >= len(classes), "test", test, wanted)
     return n_test
 
 
@@ -165,18 +163,15 @@ def _sizes(given: Any, most: int, n_classes: int) -> list[int]:
         f"an ascending list of numbers of rows, from {n_classes:,} (one of each class) to {most:,} (all that are not withheld), "
         "or of shares of these such as 0.5, up to 1.0"
     )
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise errors.bad_setting("sizes", given, wanted)
+    errors.require(not isinstance(given, (str, bytes)) and isinstance(given, Iterable), "sizes", given, wanted)
     sizes: list[int] = []
     for each in given.tolist() if isinstance(given, np.ndarray) else given:
         whole = isinstance(each, (int, np.integer)) and not isinstance(each, bool)
         share = isinstance(each, (float, np.floating)) and 0 < each <= 1
         size = int(each) if whole else round(float(each) * most) if share else 0
-        if not n_classes <= size <= most:
-            raise errors.bad_setting("sizes", f"{each} ({size:,} rows)" if share else each, wanted)
+        errors.require(n_classes <= size <= most, "sizes", f"{each} ({size:,} rows)" if share else each, wanted)
         sizes.append(size)
-    if not sizes or any(b <= a for a, b in pairwise(sizes)):
-        raise errors.bad_setting("sizes", sizes, wanted)
+    errors.require(sizes and not any(b <= a for a, b in pairwise(sizes)), "sizes", sizes, wanted)
     return sizes
 
 
@@ -246,9 +241,10 @@ class Peer:
 
             return cls("logistic regression", LogisticRegression(max_iter=MOST_STEPS), {"C": STRENGTHS})
         able = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
-        if isinstance(beside, type) or not able:
-            wanted = f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
-            raise errors.bad_setting("beside", beside, wanted)
+        wanted = (
+            f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
+        )
+        errors.require(not isinstance(beside, type) and able, "beside", beside, wanted)
         return cls(type(beside).__name__, beside)
 
     def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
@@ -276,9 +272,8 @@ class Peer:
         if weights is None:
             return {}
         name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
-        if not has_fit_parameter(last, "sample_weight"):
-            wanted = "a classifier that takes sample_weight, since rows have weights"
-            raise errors.bad_setting("beside", self.name, wanted)
+        wanted = "a classifier that takes sample_weight, since rows have weights"
+        errors.require(has_fit_parameter(last, "sample_weight"), "beside", self.name, wanted)
         return {f"{name}__sample_weight" if name else "sample_weight": weights}
 
 

@@ -418,9 +418,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
         if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
             return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
-    if not hasattr(type(model), "stream"):
-        wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
-        raise errors.bad_setting("the model", type(model).__name__, wanted)
+    wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
+    errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
     target = as_name(target)
     if target is not None and not isinstance(target, str):
         raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
@@ -428,8 +427,7 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
         return work.evaluate(model, target, **reading)
     source = model._read(data, reading)
     target = next((name for name in (target, model.target, source.target) if name is not None), None)
-    if target is None:
-        raise errors.bad_setting("target", target, "the name of the column that has the true classes")
+    errors.require(target is not None, "target", target, "the name of the column that has the true classes")
     parts: list[tuple[Any, Any]] = []
     posteriors = []
     for batch, found in model.stream(source):

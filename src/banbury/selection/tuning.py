@@ -127,8 +127,7 @@ def tune(
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     if calibrate is not None and calibrate not in tuple(METHODS):
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
-    if isinstance(folds, str):
-        raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
+    errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
     plain, weighings = tried(weigh)
     if weighings and calibrate is not None:
         raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
@@ -325,12 +324,10 @@ def _is_number(value: Any) -> bool:
 
 def _alphas(alpha: Any) -> list[float]:
     if isinstance(alpha, (str, bytes)):
-        if not is_auto(alpha):
-            raise errors.bad_setting("alpha", alpha, "a number, several of them, or 'auto'")
+        errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
         return list(AUTO)
     given = list(alpha) if several(alpha) else [alpha]
-    if not given:
-        raise errors.bad_setting("alpha", alpha, "one number at least, or 'auto'")
+    errors.require(given, "alpha", alpha, "one number at least, or 'auto'")
     for number in given:
         check_positive("alpha", number, zero=True)
     return [float(number) for number in given]
@@ -352,9 +349,8 @@ def _texts(text: Any, rows: Dataset, choosing: bool) -> list[dict[str, Any]]:
         texts = [feature for feature in rows.schema.features if feature.family.text_candidates()]
         left = choosing and texts and not any(feature.declared for feature in texts)
         return [dict(one) for one in texts[0].family.text_candidates()] if left else [{}]
-    if not isinstance(text, Mapping):
-        wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
-        raise errors.bad_setting("text", text, wanted)
+    wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
+    errors.require(isinstance(text, Mapping), "text", text, wanted)
     known = next((given for f in rows.schema.features if (given := f.family.text_settings())), None)
     if known is None:
         raise errors.bad_setting("text", dict(text), "left out where no column is text")

@@ -111,8 +111,7 @@ class Learner:
     def part(self, row: Any, label: Any) -> Part:
         """One row, counted apart, of a class that the class prior knows."""
         part = self.rows.part(row, label)
-        if not part.tally.classes:
-            raise errors.bad_setting("label", label, "a class; null keeps a row without a label")
+        errors.require(part.tally.classes, "label", label, "a class; null keeps a row without a label")
         return part
 
     def count(self, row: Any, label: Any) -> None:

@@ -99,8 +99,7 @@ def rows_of(learner: Learner, inputs: Any, most: int) -> list[Any]:
 
 
 def _flat(data: Any) -> list[Any]:
-    if type(data) is not list:
-        raise errors.bad_setting("data", data, "a list of values, row by row")
+    errors.require(type(data) is list, "data", data, "a list of values, row by row")
     if any(type(value) is list for value in data):
         data = [value for row in data for value in (row if type(row) is list else [row])]
     return data  # type: ignore[no-any-return]

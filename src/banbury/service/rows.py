@@ -91,9 +91,8 @@ class JsonRows:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
             return _one(label, classes)
-        if type(label) is not list:
-            wanted = "a list of labels, which may be empty: rows have sets of labels here"
-            raise errors.bad_setting("label", label, wanted)
+        wanted = "a list of labels, which may be empty: rows have sets of labels here"
+        errors.require(type(label) is list, "label", label, wanted)
         each = {key(one): one for one in (_one(one, classes) for one in label)}
         return [each[name] for name in sorted(each)]
 
