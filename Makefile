@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 # How pytest is run; `make test PYTEST_FLAGS="-x tests/test_laws.py"` looks at one file.
-PYTEST_FLAGS ?= -n auto
+PYTEST_FLAGS ?= -n auto --dist worksteal
 
 bin := .venv/bin
 crate := rust/Cargo.toml
@@ -38,16 +38,16 @@ test-rust: ## Run the tests of the Rust kernels alone
 	cargo test --manifest-path $(crate) $(locked) --quiet
 
 test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
-	$(bin)/python -m pytest $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
+	$(bin)/python -m pytest -n 2 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
 
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours
 
-lint: .venv/core.stamp lint-rust ## Check style, types, the order of imports and that families are closed, in Python and in Rust
+lint: .venv/tools.stamp lint-rust ## Check style, types, the order of imports and that families are closed, in Python and in Rust
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
-	$(bin)/lint-imports
+	PYTHONPATH=src $(bin)/lint-imports
 	$(bin)/python tests/house.py
 
 lint-rust: .venv/tools.stamp ## Check the Rust code alone
@@ -74,15 +74,17 @@ clean: ## Remove everything that was built, .venv included
 	$(bin)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@touch $@
 
+# With what the package needs at run time: types are checked while the core is compiled.
 .venv/tools.stamp: .venv/made.stamp pyproject.toml
-	$(bin)/python -m pip install --quiet --group dev
+	$(bin)/python -m pip install --quiet --group dev $$($(bin)/python -c \
+		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])')
 	@touch $@
 
 .venv/engines.stamp: .venv/core.stamp
 	$(bin)/python -m pip install --quiet 'banbury[dask,spark,ray]'
 	@touch $@
 
-# An editable install of the release build; it brings the run-time dependencies too.
+# An editable install of the release build.
 .venv/core.stamp: .venv/tools.stamp $(rust_files) $(if $(extension),,FORCE)
 	$(need_cargo)
 	PIP_QUIET=1 $(bin)/maturin develop --release $(locked)

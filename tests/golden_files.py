@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ TEXTS = ["The plain tale", "a tale of trees", "ünder the trees", "plain and sim
 LABELS = ["tale", "tale", "tree", "tree", "other"]
 
 
+@cache
 def mixed() -> bb.Model:
     """A model of every family, of fractional weights, calibrated."""
     tally = bb.count(MIXED, "class", features=FAMILIES, weights=WEIGHTS)

@@ -11,6 +11,7 @@ import pickle
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def flipped(content: bytes, bits: Iterable[int], path: Path) -> Iterator[int]:
                     yield bit
 
 
+@cache
 def model() -> bb.Model:
     """One of a text, a category and a number; calibrated."""
     table = {

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +19,22 @@ import pytest
 import banbury as bb
 
 ROOT = Path(__file__).parents[1]
+OF_MANY_FILES = ("20news-bydate", "20_newsgroups", "spamassassin")  # nobody writes into their folders
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs the command in this process; gives its exit status and what it printed."""
+def run(monkeypatch, capsys, request):
+    """Runs the command in this process, on large data sets that tests share; gives its exit status and what it printed."""
     monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import datasets
     from benchmarks.__main__ import main
+
+    own = datasets.unpacked
+
+    def unpacked(name):
+        return nullcontext(request.getfixturevalue("unpacked")(name)) if name in OF_MANY_FILES else own(name)
+
+    monkeypatch.setattr(datasets, "unpacked", unpacked)
 
     def call(*arguments):
         return main(["--small", "--repeats", "1", *arguments]), capsys.readouterr()

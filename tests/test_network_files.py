@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -501,11 +502,17 @@ FUZZED = {
 }
 
 
+@cache
+def fuzzed(name: str) -> bytes:
+    """A file to be changed."""
+    return hostile.saved(FUZZED[name]())
+
+
 @settings(max_examples=400)
 @given(data=st.data())
 def test_contents_that_are_anything_are_loaded_or_refused(data: st.DataObject) -> None:
     """Rightly signed, so that nothing but what is in it can be the reason to refuse it; what is loaded answers."""
-    about, arrays = naive_files.unpacked(hostile.saved(FUZZED[data.draw(st.sampled_from(sorted(FUZZED)))]()))
+    about, arrays = naive_files.unpacked(fuzzed(data.draw(st.sampled_from(sorted(FUZZED)))))
     for _ in range(data.draw(st.integers(0, 2))):
         way = data.draw(st.sampled_from(sorted(places(about), key=str)))
         about = put(about, way, data.draw(st.sampled_from(STRANGE)))
