@@ -32,6 +32,9 @@ settings.register_profile(
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
 
+# Threads of scikit-learn that spin until others are done take minutes on a busy machine.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # A shell has its background jobs ignore Ctrl-C, and Python then does as well: tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
