@@ -63,9 +63,8 @@ def calibrate(
     kind, scores, raw = _kind(method), _scores(log_posteriors), np.asarray(log_posteriors)
     errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with one row at least")
     shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
-    errors.require(
-        not shares, "log_posteriors", "probabilities", "their logarithms: np.log of them"
-    )  # these are below zero
+    fits = not shares  # which are above zero
+    errors.require(fits, "log_posteriors", "probabilities", "their logarithms: np.log of them")
     classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
     used = weighed > 0
     if not used.all():
@@ -315,9 +314,7 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
     yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
     if not (yes and no):  # one target for all rows, so that scores say nothing
         return 0.0, float(np.log((yes + 1.0) / (no + 1.0)))
-    targets = np.where(
-        positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0)
-    )  # so that separated scores have a finite slope
+    targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))  # so that slopes are finite
     centre, shares = float(np.median(odds)), weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())

@@ -232,9 +232,8 @@ def _given_the_rest(
     far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
-        others = (
-            every - likelihoods[:, f] if finite else model.log_prior + np.delete(likelihoods, f, axis=1).sum(axis=1)
-        )
+        without = None if finite else np.delete(likelihoods, f, axis=1).sum(axis=1)
+        others = every - likelihoods[:, f] if without is None else model.log_prior + without
         rest, feature = log_sum(others), group.features[i]
         with np.errstate(invalid="ignore"):
             posterior = others - rest[:, None]

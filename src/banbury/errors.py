@@ -326,9 +326,8 @@ def part_twice(names: Iterable[str]) -> PartTwice:
 
 
 def tested_nothing() -> EmptyData:
-    return EmptyData(
-        "every row that is tested has a weight of zero, so there is nothing to measure. Give some a weight."
-    )
+    text = "every row that is tested has a weight of zero, so there is nothing to measure. Give some a weight."
+    return EmptyData(text)
 
 
 def bad_file(path: Any, why: str) -> BadFile:
@@ -416,9 +415,8 @@ def cannot_convert(thing: Any, why: str) -> TypeError:
 
 def no_column(values: Any) -> BanburyError:
     if hasattr(values, "shape"):
-        return BanburyError(
-            f"one value per row is needed, and this array has the shape {values.shape}. Give a 1-D array."
-        )
+        what = f"this array has the shape {values.shape}"
+        return BanburyError(f"one value per row is needed, and {what}. Give a 1-D array.")
     return BanburyError(f"one value per row is needed, and this is {values!r}. Give a list or a 1-D array.")
 
 

@@ -61,9 +61,8 @@ def estimate(
     wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
     errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", wanted)
     choice = checked_choice(how, alpha, seed)
-    return estimated(
-        replace(tally, schema=tally.schema.with_families(features)) if features else tally, choice, class_prior
-    )
+    tally = replace(tally, schema=tally.schema.with_families(features)) if features else tally
+    return estimated(tally, choice, class_prior)
 
 
 def is_auto(setting: Any) -> bool:
@@ -370,9 +369,8 @@ class Model:
             place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
             terms.sort(key=lambda term: place.get(term.feature, len(place)))
         honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
-        told = explained(
-            self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, self._stale, scale
-        )
+        answer = posterior, winner, other
+        told = explained(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
         if honest is None:
             return told
         logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
@@ -676,9 +674,8 @@ class Model:
             elif batch.named and schema.target in batch.names:
                 batch = batch.without(schema.target)
             if len(batch.names) != len(schema.columns):
-                raise errors.wrong_width(
-                    len(batch.names), len(schema.columns), names=schema.columns if schema.named else ()
-                )
+                names = schema.columns if schema.named else ()
+                raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
         blocks = [f for f in schema.features if f.columns and not present.isdisjoint(f.columns)]

@@ -473,9 +473,7 @@ class Words(Keyless):
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
         totals, step = np.zeros(self.table.n_ids), max(1, (1 << 21) // max(self.table.n_classes, 1))
-        for start in range(
-            0, len(totals), step
-        ):  # some at a time, so that no temporary array is as long as all the pairs
+        for start in range(0, len(totals), step):  # some at a time: no temporary array is as long as all the pairs
             ids = np.arange(start, min(start + step, len(totals)), dtype=np.uint32)
             starts, _, occurrences, _ = self.table.pairs(ids)
             owner = np.repeat(np.arange(len(ids)), np.diff(starts))

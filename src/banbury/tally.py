@@ -71,9 +71,7 @@ class Tally:
     sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
     rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
-    parts: frozenset[str] = (
-        frozenset()
-    )  # the names of the parts it is made of, where they have some; equal sums are equal
+    parts: frozenset[str] = frozenset()  # the names of the parts it is made of, if any; equal sums are equal
 
     @property
     def n_rows(self) -> float:
@@ -248,9 +246,8 @@ class Tally:
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         if not 0 <= factor < MOST_ROWS or float(factor) * float(self.n_rows) >= MOST_ROWS:
-            raise errors.bad_setting(
-                "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**63 rows"
-            )
+            wanted = "finite and not negative, and leave fewer than 2**63 rows"
+            raise errors.bad_setting("the factor of a tally", factor, wanted)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
         factor = float(factor)
         rows, exact = self.rows.times(factor)
@@ -423,23 +420,20 @@ class Tally:
         shown = [(self.classes[c], self.rows.value[c], share[c]) for c in named[:20]]
         names = [errors.shortened(repr(name)) for name, _, _ in shown]
         width = max(map(len, names), default=0)
-        lines += [
-            f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in zip(names, shown, strict=True)
-        ]
+        each = zip(names, shown, strict=True)
+        lines += [f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in each]
         lines += _hidden(len(named) - len(shown), "label" if several else "class")
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.rounded:
-            lines.append(
-                "  rounded: its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate"
-            )
+            why = "its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate"
+            lines.append(f"  rounded: {why}")
         if self.parts:
             lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
         if self.schema.left_out:
-            lines.append(
-                f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"
-            )
+            reasons = (f"{name} ({why})" for name, why in self.schema.left_out.items())
+            lines.append(f"  left out: {errors.listed(reasons)}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -108,11 +108,9 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     n_pairs = sum(len(each.bits) for each in both)
     pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
     idle = [
-        Uninformative(
-            f.name, tests[f.name].why or f"p = {tests[f.name].p:.2g}", None if tests[f.name].why else tests[f.name].p
-        )
+        Uninformative(f.name, test.why or f"p = {test.p:.2g}", None if test.why else test.p)
         for f in schema.features
-        if tests[f.name].p >= LEVEL
+        if (test := tests[f.name]).p >= LEVEL
     ]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
     different = sum(test.different for test in tests.values())
@@ -121,9 +119,7 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
         tally.classes,
         entropy(shares(tally.rows.value)),
         tuple(pairs[:n]),
-        tuple(
-            Telling(name, tests[name].bits, tests[name].p, tests[name].words) for name in ranked if name in schema.index
-        ),
+        tuple(Telling(name, *tests[name][:2], tests[name].words) for name in ranked if name in schema.index),
         (*idle, *left_out),
         n_pairs,
         tuple(_notes(tally, blocks, (len(compared), different), texts, len(words))),

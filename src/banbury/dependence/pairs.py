@@ -202,9 +202,8 @@ class FeaturePairs:
         a, b = counts[:, first, text[second]], counts[:, text[first], second]
         cells = np.stack([both, a - both, b - both, whole - a - b + both])  # with both words, with one, without
         cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
-        table = (
-            cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1).reshape(2 * len(first), len(counts), 2)
-        )
+        turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
+        table = turned.reshape(2 * len(first), len(counts), 2)
         measures = _measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 

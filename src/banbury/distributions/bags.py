@@ -44,9 +44,8 @@ class Bags(_core.Bags):
             return every[0]
         starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in every])])
         offsets = [bags.offsets[1:] + start for bags, start in zip(every, starts, strict=False)]
-        words, times, hashes = (
-            np.concatenate([getattr(bags, name) for bags in every]) for name in ("words", "times", "hashes")
-        )
+        parts = ([getattr(bags, name) for bags in every] for name in ("words", "times", "hashes"))
+        words, times, hashes = map(np.concatenate, parts)
         return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
 
     def sums(self, each: Any) -> Real:

@@ -110,9 +110,8 @@ class NamedCells(Cells):
         return self.keys[first]
 
     def without(self, keys: Keys) -> tuple[Int, Cells]:
-        lost = np.array(
-            [k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)], dtype=np.int64
-        )
+        gone = [k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)]
+        lost = np.array(gone, dtype=np.int64)
         named = {k: FORGOTTEN.format(k) for k in lost.tolist()}
         return lost, replace(self, keys=tuple(named.get(k, key) for k, key in enumerate(self.keys)))
 

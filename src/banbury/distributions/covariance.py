@@ -53,9 +53,8 @@ class Posterior:
     def expected(self) -> Real:
         """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
         proper = self.nu > 2.0
-        return (
-            np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)[:, None, None] * self.scale
-        )
+        share = np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)
+        return np.asarray(share[:, None, None] * self.scale)
 
     def mode(self) -> Real:
         """The covariance at the joint mode of it and its means."""

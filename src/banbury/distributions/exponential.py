@@ -148,9 +148,7 @@ class Exponential(Family):
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.least >= 0 and not column.few else ()
 
-    def leave_one_out(
-        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
-    ) -> Real:
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         return one_by_one(self, features, sums, choice, held_out)
 
     def points(self, low: float, high: float, n: int) -> Real:

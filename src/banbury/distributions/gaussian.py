@@ -309,9 +309,7 @@ class Gaussian(Family):
         alone = self.covariance is None and self.smoothing is None
         return alone and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(
-        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
-    ) -> Real:
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
 
         There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.

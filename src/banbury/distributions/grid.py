@@ -73,8 +73,6 @@ def steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
     found = np.empty((rows.n_rows, len(width)))
     for j, (column, start) in enumerate(zip(columns_of(rows, feature), starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
-            z = (
-                np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST)) + 0.0
-            )  # lest −0 be another number than 0
+            z = np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST)) + 0.0  # −0 is no other number
             found[:, j] = np.where(np.isnan(z), np.nan, z)
     return found

@@ -160,9 +160,8 @@ def occupied(join: Join, feature: Feature, keys: Any, cells: Real) -> tuple[tupl
     width = grid.widths(feature)
     scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
     axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
-    places = [
-        axis.bins((codes[:, j] >> round(np.log2(bins[j].width))).astype(np.float64))[0] for j, axis in enumerate(axes)
-    ]
+    steps = (codes[:, j] >> round(np.log2(each.width)) for j, each in enumerate(bins))
+    places = [axis.bins(own.astype(np.float64))[0] for axis, own in zip(axes, steps, strict=True)]
     numbers, where = np.unique(_numbered(places, axes), return_inverse=True)
     rows = np.zeros((len(numbers), cells.shape[1]))
     np.add.at(rows, where, cells)

@@ -165,9 +165,7 @@ def bits_of_draws(parameters: Any, rows: Real) -> Real:
         return np.zeros(len(features))
     columns = parameters.sample(np.repeat(seen, DRAWN), np.random.default_rng(0))
     [batch] = read(dict(zip((name for feature in features for name in feature.inputs), columns, strict=True)))
-    scores = np.asarray(_core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0])[
-        :, :, seen
-    ]
+    scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
     bits = np.zeros(len(features))
     for f in range(len(features)):
         own = np.repeat(np.arange(len(seen)), DRAWN)

@@ -102,9 +102,8 @@ class Joint(KeyedFamily):
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
-        return Encoding(
-            categories=[values_of(rows, column) for feature in features for column in self.compared(feature)]
-        )
+        columns = (column for feature in features for column in self.compared(feature))
+        return Encoding(categories=[values_of(rows, column) for column in columns])
 
     def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
         return known_values(rows, Feature(column, self, kind=feature.kinds[feature.columns.index(column)]))

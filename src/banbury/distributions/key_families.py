@@ -132,9 +132,8 @@ class BinnedFamily(KeyedFamily):
             try:
                 codes = _core.bins(numbers, feature.origin, feature.unit, threads)
             except _core.BadValue:  # of a row that is counted at the farthest bin, or not at all
-                near = np.nan_to_num(
-                    within_reach(numbers, feature), nan=np.nan, posinf=feature.origin, neginf=feature.origin
-                )
+                near, middle = within_reach(numbers, feature), feature.origin
+                near = np.nan_to_num(near, nan=np.nan, posinf=middle, neginf=middle)
                 codes = _core.bins(near, feature.origin, feature.unit, threads)
             inside = codes != MISSING
             codes = np.where(inside, np.clip(codes, low, high), low)

@@ -31,9 +31,8 @@ def by_cells(numbered: Parameters, held_out: HeldOutRows, shares: Callable[[int]
     ``numbered`` has the numbers of cells, from 1 on, in place of log-probabilities of one class, so that the kernel looks up
     the cell of every value; 0 is none. ``shares`` has the cells of each feature.
     """
-    numbers = _core.score(held_out.rows.n_rows, np.zeros(1), numbered.parts(held_out.rows), "parts", held_out.threads)[
-        0
-    ]
+    rows = held_out.rows
+    numbers = _core.score(rows.n_rows, np.zeros(1), numbered.parts(rows), "parts", held_out.threads)[0]
     places = np.rint(numbers[:, :, 0].T).astype(np.int64) - 1
     total = np.zeros((len(held_out.labels), held_out.n_classes))
     for f, place in enumerate(places):

@@ -7,7 +7,7 @@ those of all texts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -46,9 +46,7 @@ class _Entries:
     def only(self, kept: Bools) -> _Entries:
         if kept.all():
             return self
-        return _Entries(
-            self.text[kept], self.word[kept], self.x[kept], self.mine[kept], self.inside[kept], self.outside[kept]
-        )
+        return _Entries(*(getattr(self, field.name)[kept] for field in fields(self)))
 
 
 class CountedTexts:

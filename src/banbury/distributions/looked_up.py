@@ -50,9 +50,7 @@ class LookedUpTexts:
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words, vocabulary = table.n_ids, None
-        all_count = (
-            family.length or family.vocabulary is not None
-        )  # lengths are those of all words; some are in no text
+        all_count = family.length or family.vocabulary is not None  # lengths are of all words; some are in no text
         if kept is not None and len(kept.ids) and all_count:
             vocabulary = tuple(f"#{i}" for i in kept.ids.tolist())
         elif kept is not None:

@@ -190,9 +190,8 @@ class QuantileTree(BinnedFamily):
         trees = [(leaves.tree, leaves.strengths), (leaves.plain, leaves.plain_strengths)]
         if missing.any():
             counts = np.vstack([leaves.cells, missing])
-            trees = [
-                self._with_missing(tree, counts) for tree, _ in (trees if leaves.tree.told_apart else trees[:1] * 2)
-            ]
+            two = trees if leaves.tree.told_apart else trees[:1] * 2
+            trees = [self._with_missing(tree, counts) for tree, _ in two]
         (tree, strengths), (plain, plain_strengths) = trees
         return NumberCells(feature, tree, strengths, plain, plain_strengths, leaves.cuts)
 

@@ -68,6 +68,5 @@ def scales_of_moments(sample: Real) -> tuple[Real, Real]:
 def _quartiles(ordered: Real, n: NDArray[Any]) -> tuple[Real, ...]:
     """The quartiles of columns some of which have no value: 0 there."""
     at = np.arange(len(n))
-    return tuple(
-        np.where(n > 0, ordered[np.minimum(n * quarter // 4, len(ordered) - 1), at], 0.0) for quarter in (1, 2, 3)
-    )
+    places = (np.minimum(n * quarter // 4, len(ordered) - 1) for quarter in (1, 2, 3))
+    return tuple(np.where(n > 0, ordered[place, at], 0.0) for place in places)

@@ -85,9 +85,8 @@ class Text(TextSettings):
             words = Vocabulary(sums.table, asked, True, sums.table.n_words)
         else:
             words = self.words(sums.table, by_name=ordered)
-        if (
-            sums.table.n_words and not words.n_words and not isinstance(sums.table, Learned)
-        ):  # who leaves out says it once
+        left_out = isinstance(sums.table, Learned)  # by one who says it once
+        if sums.table.n_words and not words.n_words and not left_out:
             warn_of_no_words(feature.name, sums.table.n_words)
         for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
             if whole:

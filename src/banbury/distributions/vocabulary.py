@@ -73,9 +73,8 @@ class WordClassPairs:
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[kept])])
         pairs = self.per_pair(kept)
-        return WordClassPairs(
-            self.ids[kept], starts, self.classes[pairs], self.occurrences[pairs], self.documents[pairs]
-        )
+        counts = self.occurrences[pairs], self.documents[pairs]
+        return WordClassPairs(self.ids[kept], starts, self.classes[pairs], *counts)
 
 
 def pairs_of(table: Any, ids: Ids) -> WordClassPairs:

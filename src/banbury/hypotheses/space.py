@@ -85,9 +85,8 @@ class Hypotheses:
         names, asked = named(hypotheses)
         self._set(names=names, _asked=asked, log_prior=log_prior(names, prior, lengths))
         self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
-        self._set(
-            likelihood=likelihood, noise=checked_noise(likelihood, noise), labels=checked_labels(labels, likelihood)
-        )
+        noise, labels = checked_noise(likelihood, noise), checked_labels(labels, likelihood)
+        self._set(likelihood=likelihood, noise=noise, labels=labels)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():

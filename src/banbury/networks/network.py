@@ -129,9 +129,8 @@ class BeliefNetwork:
 
         def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
-            schema = infer(
-                batch.only(order), (), None, _only(features, order), missing, more_to_come=True, trees="none"
-            )
+            declared = _only(features, order)
+            schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none")
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
                     f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
@@ -336,9 +335,8 @@ class BeliefNetwork:
     @property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
-        return {
-            name: tuple(self.nodes[p] for p in above) for name, above in zip(self.nodes, self._parents, strict=True)
-        }
+        each = zip(self.nodes, self._parents, strict=True)
+        return {name: tuple(self.nodes[p] for p in above) for name, above in each}
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -674,9 +672,7 @@ class BeliefNetwork:
             return replace(rest.explain(batch, against, of), held_out=True, remarks=remarks)
         (places,) = np.array(self._placed(batch, (node,), set()), dtype=np.int32).T
         order = [v for v in map(self.nodes.index, in_topological_order(self.parents)) if places[v] != MISSING]
-        shown = np.full(
-            (len(places), len(order) + 1), MISSING, dtype=np.int32
-        )  # nothing, then one more node in each row
+        shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)  # nothing, then one node more a row
         for at, v in enumerate(order, 1):
             shown[v, at:] = places[v]
         joint = self._scorer.log_joint(list(shown), (node,))
@@ -746,9 +742,7 @@ class BeliefNetwork:
 
     def _aligned(self, batch: Batch, every: bool = False) -> Batch:
         """The batch with this network's names where it has positions only; raises where it has none of the columns."""
-        numbered = self.target in batch.names and set(batch.names).issuperset(
-            self.columns
-        )  # with the target among them
+        numbered = self.target in batch.names and set(batch.names).issuperset(self.columns)  # and the target
         if not batch.named and self.columns and batch.names != self.columns and not numbered:
             if len(batch.names) != len(self.columns):
                 raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)

@@ -136,9 +136,8 @@ class Pairs:
         first, second, every = informed(self._counts[1], values, varied, whole, least)
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
-            found = every.beyond_chance(
-                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0
-            )
+            names = [variable.name for variable in self.features]
+            found = every.beyond_chance(lambda k: (names[first[k]], names[second[k]]), whole, 1.0)
             bits, shown = found.bits, np.flatnonzero((found.p * len(first) < level) & (found.bits > 0))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]

@@ -113,9 +113,8 @@ class Scorer:
     def _of_group(self, places: Sequence[Places], keep: tuple[int, ...], hidden: set[int]) -> Real:
         """Rows that show at least what is not hidden; what some of them show of the hidden is given as evidence."""
         n_rows = len(places[0])
-        shown = [
-            v for v in range(len(self.sizes)) if v not in hidden or (v not in keep and (places[v] != MISSING).any())
-        ]
+        evident = [v not in keep and (place != MISSING).any() for v, place in enumerate(places)]
+        shown = [v for v in range(len(self.sizes)) if v not in hidden or evident[v]]
         needed = ancestors({*keep, *shown}, self.parents)
         known = np.zeros(n_rows)  # log-probability of what the rows show alone
         single: dict[int, Real] = {}  # log-potentials of one hidden variable

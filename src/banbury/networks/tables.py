@@ -84,15 +84,13 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
         raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")
     rows = list(table.values()) if n_parents else [table]
     if not rows or not all(isinstance(row, Mapping) and row for row in rows):
-        raise errors.bad_table(
-            name, "must map the values of its parents to mappings from its own values to probabilities"
-        )
+        why = "must map the values of its parents to mappings from its own values to probabilities"
+        raise errors.bad_table(name, why)
     plain = dict.fromkeys(_plain(value) for row in rows for value in row)
     for value in plain:
         if not isinstance(value, (bool, int, float, str, type(None))) or value != value:
-            raise errors.bad_table(
-                name, f"must have texts, numbers, True and False or None for values, and has {value!r}"
-            )
+            why = f"must have texts, numbers, True and False or None for values, and has {value!r}"
+            raise errors.bad_table(name, why)
     return in_order(plain)
 
 

@@ -37,9 +37,8 @@ def cross_validated(
     weights = None if rows.weights is None else rows.weights[tested]
     what = f"{len(each.splits)}-fold cross-validation"
     scores = scores[tested]
-    found = CrossValidation(
-        rows.classes, tested, rows.labels[tested], np.exp(scores), weights, what, folds=each.groups[tested]
-    )
+    answers, folded = np.exp(scores), each.groups[tested]
+    found = CrossValidation(rows.classes, tested, rows.labels[tested], answers, weights, what, folds=folded)
     return found, scores
 
 

@@ -107,9 +107,7 @@ class Variable:
         if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
             return self.index[value]
         place = UNSEEN
-        with suppress(
-            errors.BanburyError, ValueError, TypeError
-        ):  # a column may count it as another: of a date its text
+        with suppress(errors.BanburyError, ValueError, TypeError):  # it may count as another: a date as its text
             [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
             place = int(self.places(batch, 1)[0])
         if place < 0:
