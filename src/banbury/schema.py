@@ -401,7 +401,7 @@ def infer(
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - batch.known_varied
     few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
     if more_to_come:
-        kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
+        kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
     many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[Feature] = []
     left_out: dict[str, str] = {}
@@ -451,11 +451,6 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
     counter = given.counter(Feature("", given))
     features = counter.settled([Feature(name, given) for name in batch.names], batch)
     return Schema(tuple(features), None, batch.names, batch.named)
-
-
-def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
-    """What a column without a value so far will hold, where its type says so."""
-    return "float" if isinstance(batch.column(name), Numbers) else "empty"
 
 
 def _declared(

@@ -238,7 +238,8 @@ def batches(
         try:
             for batch in watched(source, doing, source.name):
                 if batch.first_row >= n_done:
-                    _refuse_fractions(batch, whole)
+                    for name in fractional_among(batch, whole):
+                        raise Widened(name, "float")
                     batch.known_fractional, batch.taken_for_whole = fractional, set()
                     n_done = batch.first_row + batch.n_rows
                     yield batch
@@ -263,12 +264,6 @@ def batches(
                 what = f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were"
                 again = f"counting again from the start, reading it as {wider.kind}s"
                 errors.warn(errors.BanburyWarning(f"{what}: {again}"))
-
-
-def _refuse_fractions(batch: Batch, whole: Collection[str]) -> None:
-    """Raises Widened if one of these columns is not one of whole numbers."""
-    for name in fractional_among(batch, whole):
-        raise Widened(name, "float")
 
 
 def fractional_among(batch: Batch, whole: Collection[str]) -> set[str]:

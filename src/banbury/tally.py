@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCount
+from banbury.distributions.family import Family, Feature, RowsToCount
 from banbury.distributions.keys import code_numbers, dense
+from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
@@ -512,17 +513,15 @@ def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...
     known: dict[int, list[int]] = {}  # most columns share their very family
     for at, feature in enumerate(group.features):
         family = feature.family
-        index = known.get(id(family)) or next((i for given, i in places if _are_equal(given, family)), None)
+        index = known.get(id(family)) or next(
+            (i for other, i in places if other.name == family.name and other == family), None
+        )
         if index is None:
             index = []
             places.append((family, index))
         known[id(family)] = index
         index.append(at)
     return [(family, tuple(group.features[f] for f in index), sums.select(index)) for family, index in places]
-
-
-def _are_equal(a: Family, b: Family) -> bool:
-    return a.name == b.name and a == b
 
 
 def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
@@ -581,7 +580,7 @@ class Growing:
         self._schema = schema
         self._declared = declared  # classes that stay, with rows or without
         self._rest: Tally | None = None  # all but what grows
-        self._growing: dict[int, GrowingSums] = {}  # by the number of the group
+        self._growing: dict[int, GrowingWords] = {}  # by the number of the group
 
     @classmethod
     def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
@@ -591,7 +590,7 @@ class Growing:
         growing._rest = tally.with_sums(dict.fromkeys(growing._growing, UNCOUNTED))
         return growing
 
-    def _begun(self, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingSums]:
+    def _begun(self, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
         """Those sums that grow in place: empty, or beginning with these."""
         begun = {}
         for g, (counter, features, _) in enumerate(self.schema.groups):
@@ -698,7 +697,7 @@ class Growing:
         every = self._with_classes(classes)
         if not every:
             return {}
-        numbers, touched, done = _numbers(rows, classes), {}, list[GrowingSums]()
+        numbers, touched, done = _numbers(rows, classes), {}, list[GrowingWords]()
         if rows.several is not None:
             place = {name: c for c, name in enumerate(classes)}
             lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
@@ -736,7 +735,7 @@ class Growing:
             self._each(rows, classes, forgetting=False)
             raise
 
-    def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingSums]:
+    def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingWords]:
         """What grows, with room for these classes."""
         if self._rest is None:
             return self._begun(len(classes))

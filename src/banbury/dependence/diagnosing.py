@@ -20,7 +20,6 @@ from banbury.dependence.pairs import (
     word_columns,
 )
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.distributions.family import Feature
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
@@ -188,12 +187,8 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
             column = schema[bad.column] if getattr(bad, "what", None) == "too fine" else None  # type: ignore[attr-defined]
             if column is None or column.family.settings():
                 raise
-            batch = _nearer(batch, column)
-
-
-def _nearer(batch: Batch, feature: Feature) -> Batch:
-    """The batch, with one column's numbers within reach of its bins."""
-    return batch.with_columns({feature.name: Numbers(within_reach(feature.numbers(batch)[0].reshape(-1), feature))})
+            numbers = within_reach(column.numbers(batch)[0].reshape(-1), column)
+            batch = batch.with_columns({column.name: Numbers(numbers)})
 
 
 def _compared(schema: Schema, batch: Batch) -> Schema:

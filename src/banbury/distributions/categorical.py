@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -144,9 +144,11 @@ class Categorical(KeyedFamily):
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         index = {key: k for k, key in enumerate(keys)}
         absent = index.get(None, -1) if self.missing == "category" else -1
-        return lambda rows: looked_up(
-            rows.codes(feature.name, feature.kind), lambda values: [index.get(value, -1) for value in values], absent
-        )
+
+        def places(values: Sequence[Any]) -> list[int]:
+            return [index.get(value, -1) for value in values]
+
+        return lambda rows: looked_up(rows.codes(feature.name, feature.kind), places, absent)
 
     def has_cells(self) -> bool:
         return True
@@ -388,11 +390,10 @@ class CategoricalParameters(KeyedParameters):
         return self.keys[f]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
-        columns = []
-        for feature, keys in zip(self.features, map(set, self.keys), strict=True):
-            new = looked_up(values_of(rows, feature), partial(_not_in, keys), 0)
-            columns.append(new.astype(np.bool_))
-        return np.stack(columns, axis=1)
+        def new(feature: Feature, known: set[Key]) -> Int:
+            return looked_up(values_of(rows, feature), lambda values: [value not in known for value in values], 0)
+
+        return np.stack([*map(new, self.features, map(set, self.keys))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
@@ -406,7 +407,3 @@ class CategoricalParameters(KeyedParameters):
             values = np.array(keys if keys else [None], dtype=None if one else object)
             columns.append(values[drawn_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)])
         return columns
-
-
-def _not_in(keys: set[Key], values: Sequence[Any]) -> list[bool]:
-    return [value not in keys for value in values]

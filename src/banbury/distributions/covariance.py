@@ -18,14 +18,7 @@ from banbury.distributions.log_rising import log_rising
 from banbury.sums import Products
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
-SHARES = (
-    1e-15,
-    1e-12,
-    1e-9,
-    1e-6,
-    1e-3,
-    2.0 * 64,
-)  # of its diagonal, for a covariance that rounding left without a root
+SHARES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 2.0 * 64)  # of its diagonal, for a covariance that has no root by rounding
 NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
 
 
@@ -94,14 +87,9 @@ def shrunk(sums: Products) -> Real:
     variance = np.diagonal(within)
     deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
     correlation = within / deviation[:, None] / deviation
-    kept = 1.0 - shrinkage(float(np.square(correlation).sum()), int((variance > 0).sum()), _degrees(sums))
+    degrees = float(sums.n.value.sum() - np.minimum(sums.n.value, 1.0).sum())  # rows, less one for each class's mean
+    kept = 1.0 - shrinkage(float(np.square(correlation).sum()), int((variance > 0).sum()), degrees)
     return np.asarray(np.where(np.eye(len(within), dtype=np.bool_), within, kept * within))
-
-
-def _degrees(sums: Products) -> float:
-    """The rows, less one for the mean of each class that has any."""
-    n = sums.n.value
-    return float(n.sum() - np.minimum(n, 1.0).sum())
 
 
 def shrinkage(squares: float, d: int, n: float) -> float:
@@ -137,11 +125,8 @@ def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
         tied = getattr(feature.family, "covariance", None) != "full"
         columns, rows = errors.many(len(variance), "column"), errors.many(int(n[loose].min()), "row")
         few, advice = ("", "") if tied else ("a class of ", "covariance='tied', ")
-        text = (
-            f"block {feature.name!r} of {columns} has {few}{rows}, whose covariance has no inverse; a little of each column's "
-            f"own variance is mixed into it. Take fewer columns, {advice}or a prior."
-        )
-        errors.warn(errors.BanburyWarning(text))
+        text = f"block {feature.name!r} of {columns} has {few}{rows}, whose covariance has no inverse; a little of each column's "
+        errors.warn(f"{text}own variance is mixed into it. Take fewer columns, {advice}or a prior.")
     return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
 
 

@@ -49,7 +49,8 @@ def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
     covariance = scatter / n[:, None, None]
     if tied:
         covariance = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape)
-    g = max(-float(rows @ _log_volumes(covariance)), 0.0)
+    values = np.maximum(np.linalg.eigvalsh(covariance), NARROWEST)  # one that is flat is as if it were not quite
+    g = max(-float(rows @ np.log(values).sum(axis=-1)), 0.0)
     chance = _expected_g(rows, d, tied)
     freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
     bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
@@ -69,11 +70,6 @@ def _whitened(sums: Products) -> tuple[Real, Real, Real]:
     directions = vectors[:, kept] / safe[:, None] / np.sqrt(values[kept])
     within = directions.T @ sums.scatter[seen] @ directions
     return sums.n.value[seen], (sums.mean[seen] - centre) @ directions, within
-
-
-def _log_volumes(covariance: Real) -> Real:
-    """log |covariance|; of one that is flat, as if it were not quite."""
-    return np.asarray(np.log(np.maximum(np.linalg.eigvalsh(covariance), NARROWEST)).sum(axis=-1))
 
 
 def _expected_g(rows: Real, d: int, tied: bool) -> float:

@@ -396,19 +396,6 @@ def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.Bad
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
 
 
-class GrowingSums(Protocol):
-    """Sums that grow in place, so that one row costs what it has: those of words."""
-
-    def frozen(self) -> Any: ...
-    def seen(self) -> Any: ...
-    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Any: ...
-    def count_texts(self, texts: list[str], numbers: NDArray[np.int32], threads: int) -> Any: ...
-    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Any: ...
-    def check_parts(self, ids: Any, every: int, classes: Sequence[Any]) -> None: ...
-    def placed(self, index: Int, n_classes: int) -> Self: ...
-    def taken(self, kept: Int) -> Self: ...
-
-
 class Counter:
     """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features.
 
@@ -446,8 +433,8 @@ class Counter:
         """The sums of these rows, UNCOUNTED where they grow in place; and the features, whose bins may have become wider."""
         raise NotImplementedError
 
-    def growing(self, feature: Feature, n_classes: int, sums: Any = None) -> GrowingSums | None:
-        """Sums that grow in place, beginning with these; None where sums are small, and are added as tallies are."""
+    def growing(self, feature: Feature, n_classes: int, sums: Any = None) -> Any:
+        """Sums that grow in place (``GrowingWords``), beginning with these; None where sums are added as tallies are."""
         return None
 
     def minus(self, features: Sequence[Feature], a: Any, b: Any, rounded: bool, classes: Sequence[Any]) -> Any:

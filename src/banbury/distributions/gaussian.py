@@ -172,15 +172,12 @@ class Gaussian(Family):
 
     def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
         if self.covariance is not None and sums.n.is_zero().all():
-            yield errors.BanburyWarning(
-                f"no row has all of {_contents(features[0])}, so block {features[0].name!r} tells no classes apart. "
-                "Fill the gaps, or take out the columns that lack most."
+            (block,) = features
+            what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
+            text = (
+                f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take out "
             )
-
-    def is_plain(self, how: How) -> bool:
-        """Whether each class has its own mean and variance, and nothing else."""
-        alone = self.variance == "per class" and self.smoothing is None and self.covariance is None
-        return alone and self._without_prior(how)
+            yield errors.BanburyWarning(f"{text}the columns that lack most.")
 
     def _without_prior(self, how: How) -> bool:
         return how == "mle" or (self.prior is None and how in ("map", "mean"))
@@ -314,7 +311,8 @@ class Gaussian(Family):
 
         There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
         """
-        if not self.is_plain(choice.how):
+        plain = self.variance == "per class" and self.smoothing is None and self.covariance is None
+        if not plain or not self._without_prior(choice.how):
             return one_by_one(self, features, sums, choice, held_out)
         floor = FLOOR * pooled(sums)[1]
         n = sums.n.value
@@ -335,11 +333,6 @@ class Gaussian(Family):
             total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
             total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
         return total
-
-
-def _contents(feature: Feature) -> str:
-    """What a row of a block has."""
-    return f"{len(feature.scales):,} numbers" if feature.holds_lists else errors.listed(feature.columns)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,6 @@ def several(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else () if given is None else (given,)
 
 
-def hashable(given: Any) -> Any:
-    """A list or array of numbers as a tuple."""
-    return tuple(np.asarray(given, dtype=object).tolist()) if isinstance(given, (list, np.ndarray)) else given
-
-
 class GridFamily(BinnedFamily):
     """The base of families of bins whose ``start`` and ``width`` may be set; of a block, for each column."""
 
@@ -69,7 +64,8 @@ class GridFamily(BinnedFamily):
 
     def __post_init__(self) -> None:
         for setting in self.per_column:
-            object.__setattr__(self, setting, hashable(getattr(self, setting)))
+            if isinstance(given := getattr(self, setting), (list, np.ndarray)):
+                object.__setattr__(self, setting, tuple(np.asarray(given, dtype=object).tolist()))
         start, width = self.start, self.width
         errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
         for each in several(width):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,8 @@ class Joined(NamedTuple):
         return steps
 
 
-class Join(Protocol):
-    """What makes bins for estimation of a column's fine bins and their rows per class; ``n_columns``: of its block."""
-
-    def __call__(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined: ...
+# What makes bins for estimation of a column's fine bins, their rows per class, and how many columns its block has.
+Join = Callable[[Keys, Real, int], Joined]
 
 
 @dataclass(frozen=True)

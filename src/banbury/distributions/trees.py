@@ -55,7 +55,8 @@ class Tree:
         for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
             less = rows[level[at]]
             less[rows_at, own] = np.maximum(less[rows_at, own] - weights, 0.0)
-            share = _shrunk(less, self.strength(strengths, depth), share)
+            total = less.sum(axis=1, keepdims=True) + (m := self.strength(strengths, depth))
+            share = (less + m * share) / np.where(total > 0, total, 1.0) + (total <= 0) * share
         return share
 
     def chosen(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
@@ -98,11 +99,6 @@ def grouped(cells: Real, nodes: Int) -> Real:
     places = nodes[:, None] * n_classes + np.arange(n_classes)
     sums = np.bincount(places.ravel(), cells.ravel(), n * n_classes)
     return np.asarray(sums, dtype=np.float64).reshape(n, n_classes)
-
-
-def _shrunk(rows: Real, m: float, base: Real) -> Real:
-    total = rows.sum(axis=-1, keepdims=True) + m
-    return np.asarray((rows + m * base) / np.where(total > 0, total, 1.0) + (total <= 0) * base)
 
 
 def flat(n_cells: int) -> Tree:
