@@ -212,7 +212,6 @@ def _raised(scores: Real, floor: float) -> Real:
 
 
 def _log_loss(scores: Real, own: Real, weights: Real, inverse: float) -> float:
-    """The mean log loss at a temperature."""
     total = 0.0
     for block in _blocks(scores):
         lost = np.log(np.exp(inverse * scores[:, block]).sum(axis=0)) - inverse * own[block]
@@ -221,7 +220,6 @@ def _log_loss(scores: Real, own: Real, weights: Real, inverse: float) -> float:
 
 
 def _blocks(scores: Real) -> Iterator[slice]:
-    """Some rows at a time."""
     width = max(1, BLOCK // len(scores))
     for start in range(0, scores.shape[1], width):
         yield slice(start, start + width)

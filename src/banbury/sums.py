@@ -44,7 +44,6 @@ def zeros(*shape: int) -> Integers:
 
 
 def whole(numbers: Any) -> Integers:
-    """Whole numbers that fit 64 bits."""
     return Integers.of(np.asarray(numbers, dtype=np.int64)[..., None], 0)
 
 
@@ -110,7 +109,6 @@ def some(sums: Integers) -> NDArray[Any]:
 
 
 def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
-    """Which lines of a table have anything."""
     return np.asarray(np.bitwise_or.reduce(cells.limbs(), axis=(1, 2)) != 0)
 
 
@@ -244,7 +242,6 @@ def _in_either(a: Int, b: Int) -> Int:
 
 
 def _kept(keys: Sequence[Any], used: NDArray[np.bool_]) -> Any:
-    """The keys that are used."""
     if isinstance(keys, WholeKeys):
         return WholeKeys(keys.numbers[used])
     return Combinations(keys.axes, keys.cells[used]) if isinstance(keys, Combinations) else tuple(compress(keys, used))
@@ -327,7 +324,6 @@ class Counts:
         return Counts(keys, self.cells.merge(index, int(offsets[-1]), 0))
 
     def union(self, other: Counts) -> tuple[Counts, Counts]:
-        """Both with the keys of either."""
         if self.keys == other.keys:
             return self, other
         keys = tuple(a if a is b or a == b else united(a, b) for a, b in zip(self.keys, other.keys, strict=True))

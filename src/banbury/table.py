@@ -425,7 +425,6 @@ class Labels:
         return self.codes is None and self.sets is None and self.weights is None and self.groups is None
 
     def of_rows(self, batch: Batch) -> Labels:
-        """Those of a batch alone."""
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
         weights = None if self.weights is None else self.weights[rows]
@@ -447,7 +446,6 @@ class Labels:
         return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
 
     def sets_of(self, batch: Batch) -> LabelSets:
-        """The sets of labels of the batch's rows."""
         assert self.several is not None
         if self.sets is None:
             return self.several.of_batch(batch)
@@ -457,7 +455,6 @@ class Labels:
         return sets
 
     def weights_of(self, batch: Batch) -> Real | None:
-        """The weights of the batch's rows."""
         if self.weight_name is not None:
             return _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
         return None if self.weights is None else self.weights[batch.first_row : batch.first_row + batch.n_rows]

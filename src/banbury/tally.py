@@ -357,7 +357,6 @@ class Tally:
         return {"classes": self.rows, **dict(each)}
 
     def states(self) -> dict[str, NDArray[Any]]:
-        """The sums of words, likewise."""
         each = ((g, sums.state()) for g, sums in enumerate(self.sums))
         return {f"{g}.{name}": array for g, state in each for name, array in state.items()}
 
@@ -896,7 +895,6 @@ def _parts_beside(table: Table, whole: Growing, batch: Batch) -> tuple[Part, ...
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    """The tally of no rows at all."""
     nothing = Batch(schema.columns, 0, LazyColumns(lambda name: Empty(0)), schema.named)
     growing = Growing(schema)
     growing.add(count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1))

@@ -62,7 +62,6 @@ class Word(NamedTuple):
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    """The features whose words tell one by one."""
     return [
         WordColumn(feature, sums, words)
         for family, features, sums in tally.groups
@@ -72,7 +71,6 @@ def word_columns(tally: Tally) -> list[WordColumn]:
 
 
 def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
-    """The most telling words of all columns."""
     most = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
     telling = []
     for at, (feature, sums, vocabulary) in enumerate(texts):

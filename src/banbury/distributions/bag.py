@@ -294,7 +294,6 @@ class TextParameters(Parameters):
 
     @property
     def _vocabulary(self) -> Vocabulary:
-        """The words by name."""
         if self.kept is None:
             return every_word(self.table, by_name=True)
         names = self.table.words(self.kept)
@@ -362,7 +361,6 @@ class TextParameters(Parameters):
         return np.where(texts > 0, total / np.where(texts > 0, texts, 1.0), pooled)
 
     def _drawn(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
-        """The numbers of the words of n texts of class c."""
         if self.family.model == "bernoulli":
             share = self._share(rows, self.scores)
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in range(n))

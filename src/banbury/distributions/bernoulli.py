@@ -109,7 +109,6 @@ class Bernoulli(KeyedFamily):
         return Codes(np.array([*self.means_yes(names, name), -1], dtype=np.int32)[coded], 0, (False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
-        """Which of a column's distinct values mean yes."""
         if self.yes is not None:
             means, unlike = [value == self.yes for value in values], isinstance(self.yes, str)
             if not any(means) and any(unlike != isinstance(value, str) for value in values):
@@ -207,7 +206,6 @@ def _family(feature: Feature) -> Bernoulli:
 
 
 def _is_numeric(feature: Feature, batch: Batch) -> bool:
-    """Whether a feature arrives as numbers."""
     return _family(feature).takes_numbers and batch.kind(feature.name) not in ("string", "other", "date")
 
 
@@ -251,7 +249,6 @@ class BernoulliParameters(KeyedParameters):
         return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Of no and yes of every feature."""
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
@@ -274,7 +271,6 @@ class BernoulliParameters(KeyedParameters):
 
     @property
     def _no(self) -> Any:
-        """What stands for no in a column."""
         yes = self.family.yes
         return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
 

@@ -84,7 +84,6 @@ class Categorical(KeyedFamily):
         return None if self.values is None else frozenset(self.values)
 
     def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
-        """The prior's α for each key."""
         if self.m is not None:
             return self.m * _shares(self.p, keys)
         own = self.alpha if self.alpha is not None else alpha
@@ -277,7 +276,6 @@ def known_values(rows: ColumnReader, feature: Feature) -> list[Any]:
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """The value as the kind, where it can be."""
     try:
         if kind == "string":
             return str(value)

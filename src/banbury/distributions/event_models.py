@@ -68,7 +68,6 @@ class WeighedWords:
 
     @cached_property
     def per_class(self) -> Real:
-        """The sum of all counts in each class."""
         if self.words.complete and not self.idf:
             table = self.words.table
             counted: Integers = table.documents() if self.once else table.occurrences()
@@ -112,7 +111,6 @@ def of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
 
 
 def all_words(a: float | Real, n_words: int) -> float:
-    """The pseudo-counts of all words together."""
     return float(a.sum()) if isinstance(a, np.ndarray) else a * max(n_words, 1)
 
 
@@ -439,7 +437,6 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
 
 
 def presence(documents: NDArray[Any], texts: Real, a: float) -> Real:
-    """What a word's presence changes."""
     yes, no = log_shares(documents, texts, a)
     sure = np.isneginf(no)
     return np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))

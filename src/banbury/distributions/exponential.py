@@ -159,7 +159,6 @@ class PositiveParameters(NumericParameters):
     """Parameters of columns of numbers from 0 up, or above it, whose density is computed in NumPy: that of z = x / unit."""
 
     def refuse(self, rows: ColumnReader) -> None:
-        """Raises for numbers that cannot be."""
         check_not_negative(rows, [feature.name for feature in self.features])
 
     def log_density(self, f: int, z: Real) -> Real:

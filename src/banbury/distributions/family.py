@@ -379,7 +379,6 @@ class RowsToCount:
 
     @cached_property
     def per_class(self) -> Integers:
-        """The rows of each class."""
         return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
 
     def counted(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
@@ -868,7 +867,6 @@ def check_given(family: Family, *settings: str, zero: bool = False) -> None:
 
 
 def check_finite(setting: str, value: Any) -> None:
-    """Raises unless ``value`` is a finite number."""
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
     errors.require(-np.inf < number < np.inf, setting, value, "a finite number")
 

@@ -153,7 +153,6 @@ class Gaussian(Family):
 
     @property
     def _tied(self) -> bool:
-        """Whether classes have one covariance."""
         return self.covariance in ("tied", "shrunk")
 
     def _block_prior(self, feature: Feature, sums: Products) -> Prior:
@@ -206,7 +205,6 @@ class Gaussian(Family):
             return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
 
     def _widest(self, features: tuple[Feature, ...], sums: Moments) -> float:
-        """The deviation of the column that varies most."""
         n, _, spread = sums.pooled()
         deviation = np.sqrt(spread / np.where(n > 0, n, 1.0))[:, 0]
         with np.errstate(over="ignore", under="ignore"):
@@ -471,6 +469,5 @@ class GaussianParameters(NumericParameters):
         return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
-        """Student's degrees of freedom."""
         assert self.power is not None
         return np.asarray(2.0 * self.power[f] - 1.0)

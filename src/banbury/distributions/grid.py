@@ -33,7 +33,6 @@ def doublings(feature: Feature) -> Int:
 
 
 def widths(feature: Feature) -> Real:
-    """The width of each column's bins."""
     return np.asarray(np.array([width for _, width in feature.scales]) * 2.0 ** doublings(feature))
 
 

@@ -62,7 +62,6 @@ class BlockAxis:
         return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), FARTHEST)
 
     def cuts(self) -> list[float]:
-        """The edges between the bins, in order."""
         return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
 
     def log_sizes(self) -> Real:
@@ -120,7 +119,6 @@ class BlockCells:
         return np.asarray(found - (sizes + beyond)[:, None])
 
     def drawn(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
-        """So many rows of class c, column by column."""
         share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
         chosen = rng.choice(len(share), n, p=share / share.sum())
         numbers = np.append(self.numbers, -1)[chosen]

@@ -226,7 +226,6 @@ COMBINATIONS = CombinationCounter()
 
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
-    """How many values each column has."""
     return [len({key[j] for key in keys}) for j in range(n_columns)]
 
 
@@ -359,7 +358,6 @@ class JointParameters(KeyedParameters):
         return np.stack(columns, axis=1)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """Of all cells that rows have."""
         names = [(f, key) for f, table in enumerate(self.tables) for key in table.cells]
         return np.exp(np.concatenate([table.seen for table in self.tables])), names
 
@@ -387,7 +385,6 @@ class JointParameters(KeyedParameters):
         return columns
 
     def _other(self, table: JointTable, options: list[list[Any]], rng: np.random.Generator) -> tuple[Any, ...]:
-        """A combination that no row has."""
         while True:
             value = tuple(values[int(rng.integers(len(values)))] for values in options)
             if value not in table.cells:

@@ -154,7 +154,6 @@ class KernelBlockParameters(Parameters):
         return parts
 
     def bandwidths(self) -> list[dict[str, float]]:
-        """In the columns' own units."""
         each = self.bumps[0].bandwidth * grid.widths(self.features[0])
         return [dict(zip(self.features[0].columns, of_class, strict=True)) for of_class in each.tolist()]
 

@@ -183,7 +183,6 @@ class KernelDensity(GridFamily):
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        """As a histogram joins them."""
         return Histogram().joined_cells(feature, keys, cells)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
@@ -334,7 +333,6 @@ class KernelDensityParameters(NumericParameters):
         return columns
 
     def bandwidths(self) -> list[float]:
-        """In the column's own unit."""
         return list((self.bumps[0].bandwidth * self.features[0].unit).tolist())
 
     def spread(self, f: int) -> tuple[Real, Real]:

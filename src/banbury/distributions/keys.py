@@ -44,7 +44,6 @@ class KeyCounter(Counter):
         return ""
 
     def key(self, feature: Feature, key: Any) -> str:
-        """A key in a message."""
         return f"value {key!r}"
 
     def checked_keys(self, feature: Feature, keys: Any) -> Keys:
@@ -166,7 +165,6 @@ def dense(column: Codes, threads: int) -> Codes:
 
 
 def kind_of(batch: Batch, name: str) -> Kind:
-    """The type of a column's values."""
     kind = batch.kind(name)
     return kind if kind in ("boolean", "integer", "float", "string") else "string"
 

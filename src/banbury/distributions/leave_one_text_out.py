@@ -114,11 +114,9 @@ class CountedTexts:
 
     @cached_property
     def scored(self) -> _Entries:
-        """The words that say something about their text."""
         return self.entries.only(self.entries.inside & (self.entries.x > 0))
 
     def _damped(self, offsets: Int, times: NDArray[np.int32]) -> Real:
-        """What each word counts in its text."""
         damped = np.log1p(times) if self.family.damping == "log" else times.astype(np.float64)
         if not self.family.length:
             return damped

@@ -62,7 +62,6 @@ class LookedUpTexts:
 
     @property
     def lengths(self) -> Real:
-        """How many words each text has."""
         owners = np.repeat(np.arange(len(self.missing)), np.diff(self.offsets))
         return np.bincount(owners, self.values, len(self.missing)).astype(np.float64, copy=False)
 

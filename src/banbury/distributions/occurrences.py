@@ -96,7 +96,6 @@ class Occurrences(TellingFamily):
         return UNREAD
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """One with a word for every column."""
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
@@ -148,7 +147,6 @@ class Occurrences(TellingFamily):
     # Estimating
 
     def pseudo_counts(self, choice: Choice, n_columns: int) -> float | Real:
-        """The prior's α, of all columns or of each."""
         own = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(own, tuple):
             return float(own)  # type: ignore[arg-type]
@@ -157,7 +155,6 @@ class Occurrences(TellingFamily):
         return np.array(own)
 
     def words(self, sums: Words, n_columns: int) -> Vocabulary:
-        """All columns, in order."""
         table: Any = sums.table
         core: _core.Words = table.core if isinstance(table, Learned) else table
         if core.n_ids < n_columns:
@@ -223,7 +220,6 @@ class Occurrences(TellingFamily):
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
 
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
-        """The block's numbers as they are counted."""
         from scipy import sparse
 
         cells, columns = rows.occurrences(features[0].inputs), features[0].inputs

@@ -195,6 +195,5 @@ class PoissonParameters(NumericParameters):
         return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        """Whole numbers from 1 up."""
         step = np.maximum(step, 1.0)
         return np.maximum(np.round(wanted / step), 1.0) * step

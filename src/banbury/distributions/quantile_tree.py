@@ -339,7 +339,6 @@ def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
 
 
 def _between(low: Real, high: Real) -> Real:
-    """Half-way between numbers."""
     return np.asarray(np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high))
 
 

@@ -130,7 +130,6 @@ class TextSettings(TellingFamily):
         return self.texts(rows, feature.name)
 
     def texts(self, rows: ColumnReader, name: str) -> Any:
-        """A column's texts as the kernels take them."""
         given = rows.texts(name)
         looked_up = isinstance(given, tuple) and len(given) == 3
         return given if self.split is None or looked_up else self.found(_strings(given))
@@ -202,7 +201,6 @@ class TextSettings(TellingFamily):
         return pruning.of(every)
 
     def given(self, table: Any) -> Vocabulary:
-        """The words of the vocabulary that was given."""
         assert isinstance(self.vocabulary, tuple)
         return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 

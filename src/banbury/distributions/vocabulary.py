@@ -40,11 +40,9 @@ class WordClassPairs:
 
     @cached_property
     def full(self) -> bool:
-        """Whether every word has a pair."""
         return bool(self.sizes.all())
 
     def per_word(self, each: NDArray[Any]) -> NDArray[Any]:
-        """Sums over each word's pairs."""
         if self.full:
             return np.add.reduceat(each, self.starts[:-1]) if len(each) else each
         result = np.zeros(len(self.ids), dtype=each.dtype)
@@ -54,7 +52,6 @@ class WordClassPairs:
         return result
 
     def per_pair(self, each: NDArray[Any]) -> NDArray[Any]:
-        """A word's number for each of its pairs."""
         return np.repeat(each, self.sizes)
 
     def per_class(self, each: NDArray[Any], n_classes: int) -> Real:
@@ -62,13 +59,11 @@ class WordClassPairs:
         return sums
 
     def cells(self, each: NDArray[Any], n_classes: int) -> Real:
-        """A table of words × classes."""
         result = np.zeros((len(self.ids), n_classes))
         result[self.per_pair(np.arange(len(self.ids))), self.classes] = each
         return result
 
     def only(self, kept: NDArray[np.bool_]) -> WordClassPairs:
-        """The pairs of some of the words."""
         if kept.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[kept])])
@@ -235,7 +230,6 @@ class Vocabulary:
 
     @cached_property
     def texts(self) -> Real:
-        """Texts per class."""
         texts: Integers = self.table.texts()
         return texts.value
 

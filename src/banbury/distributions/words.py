@@ -61,11 +61,9 @@ class GrowingWords:
         self.feature, self.table = feature, table
 
     def seen(self) -> Words:
-        """The words as they stand, for looking only."""
         return Words(self.table)
 
     def frozen(self) -> Words:
-        """The words as they stand, for keeping."""
         return _family(self.feature).frozen(self.seen())
 
     def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Ids:
@@ -111,7 +109,6 @@ class GrowingWords:
         return GrowingWords(self.feature, self.table.place(index, n_classes))
 
     def taken(self, kept: Int) -> GrowingWords:
-        """The same of some of the classes."""
         return GrowingWords(self.feature, self.table.take(kept))
 
 

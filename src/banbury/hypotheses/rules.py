@@ -327,7 +327,6 @@ def _cuts(column: Array, name: Any) -> Real:
 
 
 def _numbers(column: Array, name: Any) -> Real:
-    """A column of numbers, NaN where one is missing."""
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(value := plain(column[row])):

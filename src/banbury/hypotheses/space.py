@@ -95,7 +95,6 @@ class Hypotheses:
             object.__setattr__(self, name, value)
 
     def _after(self, evidence: _Likelihoods, part: slice) -> Self:
-        """The same space, after some of the rows."""
         total = self.log_likelihood + evidence.of(part, None)
         if self._rules_out_all(total):
             raise self._impossible(evidence, self.log_likelihood, part)
@@ -429,7 +428,6 @@ class Hypotheses:
         return np.concatenate([answer(self._checked(said, part, chosen)) for part in blocks])
 
     def _heard(self) -> tuple[Chosen, Real]:
-        """The hypotheses that have a weight, and these."""
         heard = np.flatnonzero(self.posterior)
         return (None, self.posterior) if len(heard) == len(self) else (heard, self.posterior[heard])
 
@@ -437,7 +435,6 @@ class Hypotheses:
         return vector(self.labels)[numbers]
 
     def _said(self, rows: Any, predictions: Any) -> Predictions:
-        """What hypotheses say of the rows."""
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or predictions= in their place")
         if predictions is not None:
             array = self._matrix(predictions, "predictions")
@@ -595,7 +592,6 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
 
 
 def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
-    """A number from 0 up for each hypothesis."""
     array = matrix(by_name(f"the {what}", numbers, names))
     errors.require(array.ndim, f"the {what}", numbers, "a number for each hypothesis")
     if array.shape != (len(names),):

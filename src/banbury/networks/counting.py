@@ -29,7 +29,6 @@ Parents = tuple[tuple[int, ...], ...]
 
 
 def tables_of(variables: Sequence[Variable], parents: Parents) -> Schema:
-    """What a network counts."""
     names = [variable.name for variable in variables]
     return Schema(tuple(table_of([names[v] for v in scope]) for scope in scopes_of(parents)))
 
@@ -40,7 +39,6 @@ def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
 
 
 def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
-    """Of each table the keys of its variables."""
     return [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
 
 
@@ -119,7 +117,6 @@ class NetworkCounts:
 
     @cached_property
     def seen(self) -> tuple[Integers, ...]:
-        """Rows of each value of each node."""
         return tuple(self._table(v, (v,)) for v in range(len(self.variables)))
 
     @cached_property
@@ -211,7 +208,6 @@ def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequ
 
 
 def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:
-    """Raises where a table would be too large."""
     cells = prod(variables[each].size for each in (v, *parents))
     if cells > MOST_CELLS:
         name = variables[v].name

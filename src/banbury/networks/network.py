@@ -736,7 +736,6 @@ class BeliefNetwork:
         return read(rows, kinds=self._kinds(), **reading)
 
     def _kinds(self) -> dict[str, Any]:
-        """What a text file's columns must be read as."""
         numbers = {v.name: "number" for v in self.variables if v.cuts is not None}
         return numbers | {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
 
@@ -810,7 +809,6 @@ def check_level(level: Any) -> None:
 
 
 def _only(features: Features, names: Sequence[str]) -> Features:
-    """What is said of these columns."""
     if not isinstance(features, Mapping):
         return features
     given = dict(starred(features, names))

@@ -107,7 +107,6 @@ class Pairs:
 
     @property
     def _counts(self) -> tuple[Counts, Counts]:
-        """Of each column, and of every two."""
         nothing = Counts((), zeros(0, len(self.tally.classes)))
         single, pairs = (*self.tally.sums, nothing, nothing)[:2]
         return single, pairs

@@ -55,7 +55,6 @@ class Scorer:
 
     @cached_property
     def _forests(self) -> dict[int | None, Forest | None]:
-        """Those that were made."""
         return {}
 
     def _forest(self, keep: tuple[int, ...]) -> Forest | None:

@@ -47,7 +47,6 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
-    """These nodes and all above them."""
     found: set[int] = set()
     waiting = list(of)
     while waiting:

@@ -95,7 +95,6 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
 
 
 def _plain(value: Any) -> Any:
-    """The value itself, not as NumPy wraps it."""
     return value.item() if isinstance(value, np.generic) else value
 
 

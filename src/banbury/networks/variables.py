@@ -56,11 +56,9 @@ class Variable:
 
     @cached_property
     def number(self) -> dict[Key, int]:
-        """The place of each key."""
         return {key: k for k, key in enumerate(self.keys)}
 
     def called(self, key: Any) -> Key:
-        """The value that has this key."""
         return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
 
     def of_keys(self, keys: Iterable[Key]) -> Variable:
@@ -220,7 +218,6 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
 
 
 def intervals(cuts: Sequence[float]) -> Keys:
-    """What bins are called."""
     if not cuts:
         return ("any",)
     shown = told_apart(cuts)

@@ -92,7 +92,6 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
 
 
 def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
-    """Raises where a class has no weight."""
     for c in np.flatnonzero(~(weights > 0)).tolist():
         text = f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. "
         raise errors.EmptyData(f"{text}Give one of its rows a weight above zero, or leave the class out.")

@@ -94,7 +94,6 @@ class Observed:
 
     @cached_property
     def n_words(self) -> Real:
-        """How many words each row has."""
         return sum((text.lengths for text in self.texts), np.zeros(self.n_rows))
 
     def log_joint(self, model: Model) -> Real:
@@ -180,7 +179,6 @@ class Observed:
 
 
 def _no_features(schema: Schema, classes: tuple[Label, ...], rows: Integers) -> Tally:
-    """The rows of each class, and nothing else."""
     return Tally(replace(schema, features=()), classes, rows, ())
 
 
