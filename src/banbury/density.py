@@ -94,9 +94,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         evidence = []
         for feature in features:
             for name in _columns(feature, lacking):
-                seen = bool(feature.columns) or model._group(name).is_seen(
-                    0, batch
-                )  # whether any row counted has the value
+                seen = bool(feature.columns) or model._group(name).is_seen(0, batch)
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
                 decibans = float((given[name][0] - usual[name].mean()) * DECIBANS)
                 evidence.append(Evidence(name, value, decibans, seen))

@@ -260,10 +260,8 @@ def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
 
 
 def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
-    text = (
-        f"column {column!r} holds {value!r}, which is not among the values declared for it.{did_you_mean(value, declared)}\n"
-        f"  Declared: {listed(declared)}. Declare it too, or leave values= out to count whatever comes."
-    )
+    text = f"column {column!r} holds {value!r}, which is not among the values declared for it.{did_you_mean(value, declared)}\n"
+    text += f"  Declared: {listed(declared)}. Declare it too, or leave values= out to count whatever comes."
     return UnknownValue(text, value=value, column=column)
 
 
@@ -441,9 +439,8 @@ def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> Ban
 
 
 def not_calibrated(what: str) -> BanburyWarning:
-    return BanburyWarning(
-        f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to have one."
-    )
+    text = f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to "
+    return BanburyWarning(f"{text}have one.")
 
 
 def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownValue:

@@ -533,11 +533,8 @@ class Model:
         name = self.schema.features[0].name if feature is None else self.schema[feature].name
         group = next((g for g in self.parameters if any(f.name == name for f in g.features)), None)
         if group is None:
-            raise errors.BadSetting(
-                f"column {name!r} says what another column says, so that weighed evidence leaves it out. Ask the model as it was "
-                "counted: model.weighed(None).",
-                column=name,
-            )
+            text = f"column {name!r} says what another column says, so that weighed evidence leaves it out. Ask the model as it "
+            raise errors.BadSetting(f"{text}was counted: model.weighed(None).", column=name)
         return group.select([[f.name for f in group.features].index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:

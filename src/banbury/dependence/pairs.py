@@ -313,10 +313,8 @@ def count_pairs(
 
 
 def _changed(source: Source) -> errors.BanburyError:
-    return errors.BanburyError(
-        f"the rows{errors.where(source.name)} were not the same when they were read a second time. "
-        "Read them into memory first, or diagnose a copy that nobody writes to."
-    )
+    text = f"the rows{errors.where(source.name)} were not the same when they were read a second time. Read them into memory "
+    return errors.BanburyError(f"{text}first, or diagnose a copy that nobody writes to.")
 
 
 def _add_words(

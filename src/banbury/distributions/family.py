@@ -627,19 +627,14 @@ class Family:
     def no_line(self, feature: Feature) -> errors.BadSetting:
         """That they cannot."""
         if feature.holds_lists:
-            return errors.BadSetting(
-                f"column {feature.name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
-                "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column.",
-                feature=feature.name,
-                family=self.name,
-            )
-        return errors.BadSetting(
-            f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a line "
-            "of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
-            "bb.plots.EvidenceDisplay.",
-            feature=feature.name,
-            family=self.name,
+            text = f"column {feature.name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
+            text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
+            return errors.BadSetting(text, feature=feature.name, family=self.name)
+        text = f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a "
+        text += (
+            "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
         )
+        return errors.BadSetting(f"{text}bb.plots.EvidenceDisplay.", feature=feature.name, family=self.name)
 
     # What is chosen, tuned, and given to others
 
@@ -677,12 +672,9 @@ class Family:
     def check_alternatives(self, column: str, values: Any) -> None:
         """Raises unless the probabilities of several values of a column have a sum."""
         if self.has_density():
-            raise errors.BadSetting(
-                f"column {column!r} is a number of family {self.name!r}, which has a density: densities of several values do "
-                "not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), whose "
-                "values have probabilities.",
-                column=column,
-            )
+            text = f"column {column!r} is a number of family {self.name!r}, which has a density: densities of several values do "
+            text += "not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), whose "
+            raise errors.BadSetting(f"{text}values have probabilities.", column=column)
 
     def counts_missing(self) -> bool:
         """Whether a missing value is a value."""

@@ -20,6 +20,14 @@ from banbury.sums import Keys
 FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
 
 
+def reached(sizes: Int) -> Real:
+    """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
+    steps = sizes.astype(np.float64)
+    steps[0] += 1.0
+    steps[-1] += 1.0
+    return steps
+
+
 class Joined(NamedTuple):
     """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
 
@@ -30,11 +38,7 @@ class Joined(NamedTuple):
 
     @property
     def reach(self) -> Real:
-        """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
-        steps = self.sizes.astype(np.float64)
-        steps[0] += 1.0
-        steps[-1] += 1.0
-        return steps
+        return reached(self.sizes)
 
 
 # What makes bins for estimation of a column's fine bins, their rows per class, and how many columns its block has.
@@ -66,10 +70,7 @@ class BlockAxis:
 
     def log_sizes(self) -> Real:
         """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
-        reach = self.sizes.astype(np.float64)
-        reach[0] += 1.0
-        reach[-1] += 1.0
-        return np.asarray(np.log(reach) + np.log(self.width))
+        return np.asarray(np.log(reached(self.sizes)) + np.log(self.width))
 
     def drawn(self, bins: Int, rng: np.random.Generator) -> Real:
         """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""

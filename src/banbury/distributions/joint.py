@@ -88,11 +88,9 @@ class Joint(KeyedFamily):
         for f, block in enumerate(features):
             rows = sums.feature(f)[1].value.sum(axis=1) if "float" in block.kinds else np.zeros(0)
             if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
-                yield errors.BanburyWarning(
-                    f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a combination "
-                    "of their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, "
-                    "whose bins join near numbers."
-                )
+                text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a "
+                text += "combination of their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() "
+                yield errors.BanburyWarning(f"{text}for the block, whose bins join near numbers.")
 
     def check_line(self, feature: Feature) -> None:
         """Its combinations can, however many columns there are."""

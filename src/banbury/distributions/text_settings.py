@@ -221,11 +221,9 @@ class TextSettings(TellingFamily):
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))
 
     def no_line(self, feature: Feature) -> errors.BadSetting:
-        return errors.BadSetting(
-            f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-            f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}.",
-            column=feature.name,
-        )
+        text = f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
+        text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}."
+        return errors.BadSetting(text, column=feature.name)
 
 
 def _is_whole(number: Any) -> bool:

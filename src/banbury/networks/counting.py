@@ -212,12 +212,13 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
     if cells > MOST_CELLS:
         name = variables[v].name
         sizes = " × ".join(f"{variables[each].size:,} of {variables[each].name!r}" for each in (v, *parents))
-        raise errors.TooManyCells(
+        text = (
             f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), and "
-            f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined.",
-            column=name,
-            cells=cells,
         )
+        text += (
+            f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined."
+        )
+        raise errors.TooManyCells(text, column=name, cells=cells)
 
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:

@@ -78,13 +78,9 @@ class BeliefNetwork:
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
         """Takes the parts that the methods below make; raises where it is called with anything else."""
         if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
-            raise errors.BadSetting(
-                "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
-                "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
-                "bb.BeliefNetwork.tan(data, target).",
-                name="BeliefNetwork",
-                value=None,
-            )
+            text = "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
+            text += "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
+            raise errors.BadSetting(f"{text}bb.BeliefNetwork.tan(data, target).", name="BeliefNetwork", value=None)
         return super().__new__(cls)
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
@@ -132,12 +128,8 @@ class BeliefNetwork:
             declared = _only(features, order)
             schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none")
             for name, why in schema.left_out.items():
-                raise errors.BadSetting(
-                    f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
-                    "out.",
-                    name="parents",
-                    value=name,
-                )
+                text = f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
+                raise errors.BadSetting(f"{text}out.", name="parents", value=name)
             rows = First(batch, labels.weights_of(batch))
             found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
@@ -315,12 +307,8 @@ class BeliefNetwork:
 
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
-            raise errors.BadSetting(
-                f"this network's tables were given, not counted, so {what}. Count one with "
-                "bb.BeliefNetwork.count(data, parents).",
-                name="network",
-                value=what,
-            )
+            text = f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, "
+            raise errors.BadSetting(f"{text}parents).", name="network", value=what)
         return self.sums
 
     def _with(self, sums: NetworkCounts) -> BeliefNetwork:
@@ -414,10 +402,8 @@ class BeliefNetwork:
         tables, unseen = [], list[Real | None]()
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
             if variable.size == 0:
-                raise errors.EmptyData(
-                    f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
-                    "leave it out."
-                )
+                text = f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                raise errors.EmptyData(f"{text}leave it out.")
             of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
             alpha = variable.family.node_prior(variable.values, self.choice.alpha)
             table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)

@@ -179,13 +179,10 @@ def _check_size(features: Sequence[Variable], n_classes: int) -> None:
     cells = (sizes.sum() ** 2 - (sizes**2).sum()) / 2 * n_classes
     if cells > MOST_CELLS:
         widest = features[int(sizes.argmax())]
-        raise errors.TooManyCells(
-            f"the tables of all pairs of columns would have {int(cells):,} cells, and {MOST_CELLS:,} are the most; "
-            f"{widest.name!r} alone has {widest.size:,} values. Leave it out with features={{{widest.name!r}: None}}, "
-            "join its rare values, or cut numbers into fewer bins.",
-            column=widest.name,
-            cells=int(cells),
-        )
+        text = f"the tables of all pairs of columns would have {int(cells):,} cells, and {MOST_CELLS:,} are the most; "
+        text += f"{widest.name!r} alone has {widest.size:,} values. Leave it out with features={{{widest.name!r}: None}}, join "
+        text += "its rare values, or cut numbers into fewer bins."
+        raise errors.TooManyCells(text, column=widest.name, cells=int(cells))
 
 
 def left_out_of_tree(column: str, why: str) -> errors.UnknownColumn:

@@ -128,12 +128,9 @@ class Variable:
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
         if lacking := [value for place, value in enumerate(self.values) if place not in places]:
-            raise errors.BadSetting(
-                f"the soft evidence of {self.name!r} does not say how likely what was observed is under "
-                f"{errors.listed(map(repr, lacking))}. Name every value, with 0 for what is ruled out: {lacking[0]!r}: 0",
-                name="given",
-                value=self.name,
-            )
+            text = f"the soft evidence of {self.name!r} does not say how likely what was observed is under "
+            text += f"{errors.listed(map(repr, lacking))}. Name every value, with 0 for what is ruled out: {lacking[0]!r}: 0"
+            raise errors.BadSetting(text, name="given", value=self.name)
         return weights
 
     def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
@@ -203,13 +200,9 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
     given = cut_by(feature)
     if given is None:
-        raise errors.BadSetting(
-            f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its values. "
-            f"Declare it 'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
-            f"features={{{feature.name!r}: None}}.",
-            name="features",
-            value=feature.name,
-        )
+        said = f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its "
+        said += "values. Declare it 'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
+        raise errors.BadSetting(f"{said}features={{{feature.name!r}: None}}.", name="features", value=feature.name)
     values, cells = first.by_class(finite_numbers(first.batch, feature.name))
     cuts = given.node_cuts(values, cells, bins, feature.name)
     kind: Kind = "integer" if first.batch.kind(feature.name) == "integer" else "float"
