@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -90,6 +90,11 @@ def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
             errors.warn(doubt)
     parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, log_prior, parameters)
+
+
+def again(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+    """The same with all words weighed at once."""
+    return estimated(tally, replace(choice, waits=False), class_prior)
 
 
 class Calibrates(Protocol):
@@ -209,8 +214,7 @@ class Model:
         """The same model with its evidence weighed, or plain again."""
         if weighing is None and self.weighing is None:
             return self
-        settings = {"how": self.choice.how, "alpha": self.choice.alpha, "seed": self.choice.seed}
-        plain = self if self.weighing is None else estimate(self.tally, class_prior=self.class_prior, **settings)  # type: ignore[arg-type]
+        plain = self if self.weighing is None else again(self.tally, self.choice, self.class_prior)
         if weighing is None:
             return replace(plain, threads=self.threads)
         log_prior = weighing.log_prior(plain.log_prior, self.tally)
@@ -346,9 +350,7 @@ class Model:
         told = explained(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
         if honest is None:
             return told
-        logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
-        odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
-        return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
+        return honestly(told, honest, scores, winner, other)
 
     def between(self, one: Label, other: Label) -> Model:
         """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
@@ -436,10 +438,7 @@ class Model:
             if len(row) != len(self.schema.columns):
                 raise errors.wrong_width(len(row), len(self.schema.columns))
             return read_row(row, self.schema.columns, self.schema.named)
-        batches = list(self._read(row, {}))
-        if sum(batch.n_rows for batch in batches) != 1:
-            raise errors.not_one_row(sum(batch.n_rows for batch in batches))
-        return next(batch for batch in batches if batch.n_rows)
+        return the_one_row(self._read(row, {}))
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
         """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
@@ -674,8 +673,7 @@ class LiveModel:
         """Brings it up to date with a tally that grew or shrank since, in these keys, and a prior that may depend on it."""
         model, choice = self.model, self.model.choice
         if tally.classes != model.classes or choice.how == "gibbs":
-            again = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
-            self.model = replace(again, threads=model.threads)
+            self.model = replace(again(tally, choice, class_prior), threads=model.threads)
             return
         touched = together(changes)
         parameters = tuple(
@@ -696,6 +694,21 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[st
             ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
             text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
             errors.warn(errors.BanburyWarning(text))
+
+
+def the_one_row(source: Iterable[Batch]) -> Batch:
+    """The batch that has one row, and is the only one that has any."""
+    some = [batch for batch in source if batch.n_rows]
+    if (n_rows := sum(batch.n_rows for batch in some)) != 1:
+        raise errors.not_one_row(n_rows)
+    return some[0]
+
+
+def honestly(told: Explanation, honest: Calibrates, scores: Real, winner: int, other: int) -> Explanation:
+    """The explanation with what a calibration makes of the log posteriors of its row, (1, classes)."""
+    logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
+    odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
+    return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
 
 
 def same_rows(counted: Callable[[], bool]) -> bool:
@@ -783,7 +796,7 @@ def _unpacked(
     calibration: Calibrates | None,
     weighing: Weighs | None = None,
 ) -> Model:
-    model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
+    model = again(tally, choice, class_prior)
     model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
 

@@ -26,6 +26,7 @@ from banbury.distributions.family import (
     line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
+from banbury.distributions.log_rising import log_prior_of_rates, rate_of
 from banbury.distributions.moments import MomentCounter, names_of
 from banbury.distributions.scales import first_rows, scales
 from banbury.readers import Batch
@@ -121,12 +122,7 @@ class Exponential(Family):
         if choice.how == "mle":
             mean = np.where(n > 0, total / np.where(n > 0, n, 1.0), every)
             return ExponentialParameters(features, 1.0 / np.maximum(mean, SMALLEST_MEAN), None)
-        if choice.how == "map":
-            return ExponentialParameters(features, np.maximum(shape - 1.0, rows * 2.0**-30) / scale, None)
-        if choice.how == "gibbs":
-            drawn = np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny)
-            return ExponentialParameters(features, drawn / scale, None)
-        return ExponentialParameters(features, shape / scale, None)
+        return ExponentialParameters(features, rate_of(shape, scale, choice.how, rng, rows * 2.0**-30), None)
 
     def _prior(self, features: tuple[Feature, ...], every: Real) -> tuple[float, Real]:
         """The prior's rows, and what they add up to in units of z, (features, 1)."""
@@ -136,11 +132,8 @@ class Exponential(Family):
         return rows, np.array([[self.prior_total / feature.unit] for feature in features])
 
     def log_prior(self, parameters: ExponentialParameters, sums: Moments, choice: Choice) -> float:
-        if choice.how == "mle":
-            return 0.0
-        rows, total = self._prior(parameters.features, np.maximum(sums.pooled()[1], SMALLEST_MEAN))
-        times = max(rows - 1.0, 0.0) if choice.how == "map" else rows
-        return float((times * np.log(parameters.rate) - total * parameters.rate).sum())
+        every = np.maximum(sums.pooled()[1], SMALLEST_MEAN)
+        return log_prior_of_rates(parameters.rate, *self._prior(parameters.features, every), choice.how)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.least >= 0 and not column.few else ()

@@ -72,6 +72,15 @@ class NormalInverseGamma:
         if self.variance is not None:
             check_positive("variance", self.variance)
 
+    def placed(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
+        """Where it is centred, in units of z: where it says, or else there."""
+        with np.errstate(over="ignore"):
+            if self.mean is not None:
+                centre = np.clip((self.mean - origin) / unit, -LARGEST, LARGEST)
+            if self.variance is not None:
+                variance = np.minimum(self.variance / unit / unit, LARGEST)
+        return centre, variance
+
 
 @dataclass(frozen=True, repr=False)
 class Gaussian(Family):
@@ -127,29 +136,21 @@ class Gaussian(Family):
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
     ) -> GaussianParameters | GaussianBlockParameters:
-        if self.covariance is not None:
-            return self._block(features, sums, choice, rng)
+        tied, block = self._tied, self.covariance is not None
+        shrink, made = self.covariance == "shrunk" and choice.how != "mle", normal if block else _normal
+        found: Any
         if self._without_prior(choice.how):
-            return _normal(features, *self._plain(features, sums))
-        posterior = self._posterior(features, sums)
+            found = plain(sums, tied, shrink, features[0]) if block else self._plain(features, sums)
+            return made(features, *found)
+        if block:
+            found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
+        else:
+            found = self._posterior(features, sums)
         if choice.how == "predictive":
-            return _student(features, posterior)
+            return student(features, found) if block else _student(features, found)
         if choice.how == "gibbs":
-            return _normal(features, *self._drawn(posterior, rng))
-        return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expected())
-
-    def _block(
-        self, features: tuple[Feature, ...], sums: Products, choice: Choice, rng: np.random.Generator
-    ) -> GaussianBlockParameters:
-        tied, shrink = self._tied, self.covariance == "shrunk" and choice.how != "mle"
-        if self._without_prior(choice.how):
-            return normal(features, *plain(sums, tied, shrink, features[0]))
-        found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
-        if choice.how == "predictive":
-            return student(features, found)
-        if choice.how == "gibbs":
-            return normal(features, *found.drawn(tied, rng))
-        return normal(features, found.mean, found.mode() if choice.how == "map" else found.expected())
+            return made(features, *found.drawn(tied or self.variance == "shared", rng))
+        return made(features, found.mean, found.mode() if choice.how == "map" else found.expected())
 
     @property
     def _tied(self) -> bool:
@@ -161,12 +162,7 @@ class Gaussian(Family):
         variance = np.diagonal(scatter) / max(rows, 1e-300)
         variance = np.where(variance > 0, variance, 1.0)
         origin, unit = np.array(feature.scales).T
-        if given.mean is not None:
-            with np.errstate(over="ignore"):
-                centre = np.clip((given.mean - origin) / unit, -LARGEST, LARGEST)
-        if given.variance is not None:
-            with np.errstate(over="ignore"):
-                variance = np.minimum(given.variance / unit / unit, LARGEST)
+        centre, variance = given.placed(origin, unit, centre, variance)
         return Prior(given.kappa, given.nu, centre, np.diag(variance))
 
     def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
@@ -230,16 +226,8 @@ class Gaussian(Family):
 
     def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         """The prior's mean and variance of z, (features, 1)."""
-        centre, variance = pooled(sums)
-        if prior.mean is not None:
-            origin, unit = _scales(features)
-            with np.errstate(over="ignore"):
-                centre = np.clip((prior.mean - origin) / unit, -LARGEST, LARGEST)[:, None]
-        if prior.variance is not None:
-            with np.errstate(over="ignore"):
-                unit = _scales(features)[1][:, None]
-                variance = np.minimum(prior.variance / unit / unit, LARGEST)
-        return centre, variance
+        origin, unit = _scales(features)
+        return prior.placed(origin[:, None], unit[:, None], *pooled(sums))
 
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         if self.prior is None or choice.how == "mle":
@@ -259,12 +247,6 @@ class Gaussian(Family):
         if self.variance == "shared":
             of_variances = of_variances[:, :1]
         return -float(of_means.sum()) - float(of_variances.sum())
-
-    def _drawn(self, posterior: _Posterior, rng: np.random.Generator) -> tuple[Real, Real]:
-        shape = posterior.nu.shape
-        chi = rng.chisquare(posterior.nu[:, :1] if self.variance == "shared" else posterior.nu)
-        variance = posterior.nu * posterior.variance / np.maximum(chi, np.finfo(float).tiny)
-        return posterior.mean + rng.standard_normal(shape) * np.sqrt(variance / posterior.kappa), variance
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         if self.covariance is not None:
@@ -342,6 +324,12 @@ class _Posterior:
     nu: Real
     variance: Real
     n_means: int  # that have a variance in common
+
+    def drawn(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
+        """One draw of means and variances."""
+        chi = rng.chisquare(self.nu[:, :1] if shared else self.nu)
+        variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
+        return self.mean + rng.standard_normal(self.nu.shape) * np.sqrt(variance / self.kappa), variance
 
     def mode(self) -> Real:
         """The variance at the joint mode of it and its means."""

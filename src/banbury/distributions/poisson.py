@@ -25,7 +25,7 @@ from banbury.distributions.family import (
 from banbury.distributions.histogram import in_bins
 from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
-from banbury.distributions.log_rising import log_rising
+from banbury.distributions.log_rising import log_prior_of_rates, log_rising, rate_of
 from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Moments
 
@@ -73,11 +73,7 @@ class Poisson(Family):
             none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
             rate = np.where(n > 0, events / np.where(n > 0, n, 1.0), np.where(none, 1.0, pooled))
             return PoissonParameters(features, rate, None)
-        if choice.how == "map":
-            return PoissonParameters(features, np.maximum(shape - 1.0, 0.0) / rate, None)
-        if choice.how == "gibbs":
-            return PoissonParameters(features, np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny) / rate, None)
-        return PoissonParameters(features, shape / rate, None)
+        return PoissonParameters(features, rate_of(shape, rate, choice.how, rng), None)
 
     def _prior(self, pooled: Real) -> tuple[Real, float]:
         """The prior's events, for each feature, and rows."""
@@ -87,13 +83,7 @@ class Poisson(Family):
         return np.full_like(pooled, self.prior_count), rows
 
     def log_prior(self, parameters: PoissonParameters, sums: Moments, choice: Choice) -> float:
-        if choice.how == "mle":
-            return 0.0
-        events, rows = self._prior(sums.pooled()[1])
-        events = np.maximum(events - 1.0, 0.0) if choice.how == "map" else events
-        some = events > 0
-        logs = np.where(some, np.log(np.where(some, parameters.mean, 1.0)), 0.0)
-        return float((events * logs - rows * parameters.mean).sum())
+        return log_prior_of_rates(parameters.mean, *self._prior(sums.pooled()[1]), choice.how)
 
     def measure(self) -> str:
         return "probability"

@@ -18,7 +18,7 @@ from banbury.distributions.family import Choice, How, Kind, check_positive
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
-from banbury.explain import Explanation, Term, calibrated, explained
+from banbury.explain import Explanation, Term, explained
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.naive_bayes import (
     Calibrates,
@@ -26,8 +26,10 @@ from banbury.naive_bayes import (
     check_drawn,
     checked_choice,
     class_number,
+    honestly,
     same_rows,
     tell_other_columns,
+    the_one_row,
 )
 from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.pairs import Pairs, left_out_of_tree
@@ -679,9 +681,7 @@ class BeliefNetwork:
         told = explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other, scale=scale)
         if honest is None:
             return told
-        logs = honest.log_apply(posterior[None])[0]
-        odds = np.inf if np.isneginf(logs[other]) else float(logs[ranked[0]] - logs[other])
-        return calibrated(told, odds, (float(said[ranked[0]]), float(said[other])), told.probability)
+        return honestly(told, honest, posterior[None], ranked[0], other)
 
     def _without(self, batch: Batch, node: int, label: Any) -> tuple[BeliefNetwork, Any]:
         """The same network of all rows but one; and the answer that the row was counted with."""
@@ -704,19 +704,12 @@ class BeliefNetwork:
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
-        if (
-            isinstance(row, (list, tuple, np.ndarray))
-            and np.ndim(row) == 1
-            and len(row)
-            and not isinstance(row[0], Mapping)
-        ):
+        plain = isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and len(row)
+        if plain and not isinstance(row[0], Mapping):
             if len(row) != len(self.columns):
                 raise errors.wrong_width(len(row), len(self.columns), "BeliefNetwork", self.columns)
             return read_row(row, self.columns, self.named)
-        found = list(batches(row if isinstance(row, Source) else self._read(row, {}), "scoring"))
-        if sum(batch.n_rows for batch in found) != 1:
-            raise errors.not_one_row(sum(batch.n_rows for batch in found))
-        return next(batch for batch in found if batch.n_rows)
+        return the_one_row(batches(row if isinstance(row, Source) else self._read(row, {}), "scoring"))
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         return read(rows, kinds=self._kinds(), **reading)
