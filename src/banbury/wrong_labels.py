@@ -80,12 +80,10 @@ def suspicious(
     errors.check_whole("n", n, 1)
     if by not in BYS:
         raise errors.unknown_choice("by", by, BYS)
-    counting = {"schema": schema, "features": features, "weights": weights, "groups": groups, "threads": threads}
-    if weigh is False:
-        rows = held(data, target, missing=missing, **counting, **reading)
-    else:
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    if weigh is not False:
         check_weighing_settings(weigh)
-        rows = weighed_rows(data, target, **counting, **reading)
+    rows = (held if weigh is False else weighed_rows)(data, target, groups=groups, **counting, **reading)
     if len(rows.classes) < 2:
         wanted = "two at least, to tell a wrong label from a right one"
         raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)

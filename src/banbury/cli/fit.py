@@ -82,7 +82,7 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     if not args.cross_validate:
         if args.weigh:
-            rows = selection.weighed_rows(data, args.target, **_weighable(counting))
+            rows = selection.weighed_rows(data, args.target, **counting)
             return Fitted(selection.weighed(rows, args.seed))
         return Fitted(models.estimate(count(data, args.target, **counting), **estimating))
     hold = inputs.size(args) <= args.hold
@@ -94,10 +94,6 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     return _better(args, data, counting, estimating, plain)
 
 
-def _weighable(counting: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in counting.items() if name != "missing"}
-
-
 def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], plain: Fitted) -> Fitted:
     """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
     validation = plain.validation
@@ -107,7 +103,7 @@ def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: di
         return plain
     if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
         return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
-    rows = selection.weighed_rows(data, args.target, **_weighable(counting))
+    rows = selection.weighed_rows(data, args.target, **counting)
     if tally.n_rows >= MANY_ROWS and folds > FEW_FOLDS:
         few = _validated(Namespace(**{**vars(args), "folds": FEW_FOLDS}), data, counting, estimating).validation
         assert few is not None

@@ -155,8 +155,7 @@ class _Trial:
     def weighed(self) -> CrossValidation | None:
         if len(self.some) < FEWEST_ROWS:
             return None
-        counting = {name: value for name, value in self.counting.items() if name != "missing"}
-        rows = selection.weighed_rows(self.data, self.target, **counting).only(self.some)
+        rows = selection.weighed_rows(self.data, self.target, **self.counting).only(self.some)
         return selection.weighed_and_validated(rows, self.folds, seed=self.seed, weigh=True)[0]
 
     def chosen(self) -> CrossValidation | None:

@@ -182,9 +182,8 @@ def _values(rows: Dataset, names: list[str], numbers: Real, test: Int) -> Iterat
         n_values, line = int(code.max(initial=0)) + 1, np.arange(len(names))[:, None]
         weights = there * (1.0 if rows.weights is None else rows.weights[tested][order])
         at = (code * len(names) + line) * n_classes + rows.labels[tested][order]
-        cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), n_values * len(names) * n_classes).astype(
-            np.float64
-        )
+        size = n_values * len(names) * n_classes
+        cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), size).astype(np.float64)
         shown = np.zeros((len(names), n_values), dtype=np.int64)
         shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
         columns = {name: batch.column(name).take(own) for name, own in zip(names, shown, strict=True)}

@@ -99,29 +99,30 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
-    settings: dict[str, Any]
+    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    of_labels: dict[str, Any] = {
+        "how": how,
+        "alpha": alpha,
+        "threshold": threshold,
+        "calibrate": calibrate,
+        "seed": seed,
+    }
     if (work := elsewhere(data, engine, partitions)) is not None:
         refuse_elsewhere(estimator=estimator, groups=groups, features=features if chooses(features) else None)
-        settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
-        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         if work.has_sets(target, **counting, **reading):
             refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
-            several_labels = work.held_sets(target, sample, **counting, **reading)
-            settings = {"how": how, "alpha": alpha, "threshold": threshold, "calibrate": calibrate, "seed": seed}
-            return validate_labels(several_labels, folds, **settings)  # type: ignore[return-value]
+            return validate_labels(work.held_sets(target, sample, **counting, **reading), folds, **of_labels)  # type: ignore[return-value]
         dealing = Dealing.of(folds, int(seed), id)
         if weigh is not False or calibrate is not None or several(alpha):
             counting |= {} if weigh is False else AS_WEIGHED
             rows = work.held(target, dealing, sample, **counting, **reading)
             return cross_validate(rows, folds=rows.dealt, weigh=weigh, calibrate=calibrate, **settings)
         errors.require(sample is None, "sample", sample, "left out where all rows are validated")
-        [found] = work.validated(target, dealing, [settings], **counting, **reading)
-        return found  # type: ignore[no-any-return]
+        return work.validated(target, dealing, [settings], **counting, **reading)[0]  # type: ignore[no-any-return]
     errors.require(sample is None, "sample", sample, "left out where rows are here")
-    dealt = Dealing.asked(folds, int(seed), id, deal)
-    if dealt is not None:
-        refused = {"estimator": estimator, "groups": groups}
-        for name, value in refused.items():
+    if (dealt := Dealing.asked(folds, int(seed), id, deal)) is not None:
+        for name, value in {"estimator": estimator, "groups": groups}.items():
             errors.require(value is None, name, value, "left out where rows are dealt by id= or by content")
         groups = id
     if estimator is not None:
@@ -129,9 +130,9 @@ def cross_validate(
         given |= {"features": not _is(features, "auto"), "schema": schema is not None, "missing": missing != "skip"}
         for name, said in given.items():
             errors.require(not said, name, "given", "left out when an estimator is given, which has its own")
-        if isinstance(estimator, type) or not hasattr(estimator, "validation"):
-            given_one = f"{type(estimator).__module__}.{type(estimator).__name__}"
-            raise errors.bad_setting("estimator", given_one, "one of Banbury's, such as bb.MultinomialNB()")
+        ours = not isinstance(estimator, type) and hasattr(estimator, "validation")
+        given_one = f"{type(estimator).__module__}.{type(estimator).__name__}"
+        errors.require(ours, "estimator", given_one, "one of Banbury's, such as bb.MultinomialNB()")
         data, own = estimator.validation(data, target)
         own = {"seed": seed, "threads": threads, **own}
         if "threshold" in own and not are_sets(target):
@@ -139,33 +140,22 @@ def cross_validate(
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
     data = peeked(data, schema, reading)
     if has_sets(data, target, reading):
-        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-        refused = {"class_prior": class_prior, "groups": groups}
-        for name, value in refused.items():
+        for name, value in {"class_prior": class_prior, "groups": groups}.items():
             errors.require(value is None, name, value, "left out where rows have sets of labels")
-        errors.require(
-            isinstance(weigh, (bool, np.bool_)), "weigh", weigh, "True or False where rows have sets of labels"
-        )
-        table = Table.of(data, target, **counting, **reading)
-        settings = {"how": how, "alpha": alpha, "weigh": bool(weigh), "threshold": threshold, "seed": seed}
-        return validate_labels(table, folds, calibrate=calibrate, **settings)  # type: ignore[return-value]
+        flag = isinstance(weigh, (bool, np.bool_))
+        errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
+        return validate_labels(Table.of(data, target, **counting, **reading), folds, weigh=bool(weigh), **of_labels)  # type: ignore[return-value]
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
-        if calibrate is not None:
-            raise errors.bad_setting(
-                "calibrate", calibrate, "left out where evidence is weighed, which has a temperature"
-            )
-        if isinstance(folds, str):
-            raise errors.bad_setting("folds", folds, "a number of folds where evidence is weighed within each")
-        counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+        wanted = "left out where evidence is weighed, which has a temperature"
+        errors.require(calibrate is None, "calibrate", calibrate, wanted)
+        wanted = "a number of folds where evidence is weighed within each"
+        errors.require(not isinstance(folds, str), "folds", folds, wanted)
         rows = weighed_rows(data, target, dealt, groups=groups, **counting, **reading)
         folds = folds if rows.dealt is None else rows.dealt
         return weighed_and_validated(rows, folds, seed=seed, class_prior=class_prior, weigh=weigh)[0]
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, dealt, groups=groups, **counting, **reading)
-    if rows.dealt is not None:
-        folds = rows.dealt
-    settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    folds = folds if rows.dealt is None else rows.dealt
     if calibrate is not None and calibrate not in tuple(METHODS):
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     tuned = chooses(features) or several(alpha) or calibrate is not None

@@ -21,16 +21,7 @@ from banbury.readers import Batch, Codes, Source
 from banbury.readers.tables import library
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import (
-    Labels,
-    Table,
-    doubt,
-    label_target,
-    numbered,
-    opened,
-    refuse_continuous,
-    wants_folders,
-)
+from banbury.table import Labels, Table, doubt, label_target, numbered, opened, refuse_continuous, wants_folders
 from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -185,9 +176,10 @@ class Reread:
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
         sizes, rows = iter(self.sizes), f"the rows{errors.where(self.table.name)}"
-        changed = errors.BanburyError(
-            f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that nobody writes to."
+        text = (
+            f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that nobody "
         )
+        changed = errors.BanburyError(f"{text}writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed
@@ -267,19 +259,10 @@ def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset
     if table.labels.group_name is not None and dealing is None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
         kept_together = renumbered([(own, codes) for codes, own in groups], every)
-    return Dataset(
-        schemas[0],
-        tuple(batches),
-        classes,
-        renumbered(numbers, classes),
-        weights,
-        table.labels.threads,
-        table.name,
-        kept_together,
-        sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
-        None if hold else Reread(table, schemas[0], sizes),
-        np.concatenate(folds) if folds else None,
-    )
+    skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
+    reread, dealt = None if hold else Reread(table, schemas[0], sizes), np.concatenate(folds) if folds else None
+    known = table.labels.threads, table.name, kept_together, skipped, reread, dealt
+    return Dataset(schemas[0], tuple(batches), classes, renumbered(numbers, classes), weights, *known)
 
 
 def _fitting(table: Table, batch: Batch, schema: Schema) -> Batch:
@@ -323,11 +306,9 @@ def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
     """Whether the target is one of sets of labels."""
     if reading.get("target_delimiter") is not None or isinstance(target, LabelTarget) or are_sets(target):
         return True
-    if isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target)):
-        if isinstance(data, (Dataset, Table)) or not (
-            data.again or data.peekable if isinstance(data, Source) else not hasattr(data, "__next__")
-        ):
-            return False
-        source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
-        return wants_folders(source, target) or isinstance(label_target(source, target, None), LabelTarget)
-    return False
+    named = isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target))
+    once = not (data.again or data.peekable) if isinstance(data, Source) else hasattr(data, "__next__")
+    if not named or once or isinstance(data, (Dataset, Table)):
+        return False
+    source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
+    return wants_folders(source, target) or isinstance(label_target(source, target, None), LabelTarget)

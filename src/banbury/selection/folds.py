@@ -121,11 +121,8 @@ def refuse_groups(groups: Any) -> None:
 
 
 def _is_split(part: Any) -> bool:
-    return (
-        isinstance(part, (tuple, list))
-        and len(part) == 2
-        and all(hasattr(rows, "__len__") and not isinstance(rows, str) for rows in part)
-    )
+    pair = isinstance(part, (tuple, list)) and len(part) == 2
+    return pair and all(hasattr(rows, "__len__") and not isinstance(rows, str) for rows in part)
 
 
 def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:

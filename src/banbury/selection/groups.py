@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
@@ -120,23 +120,18 @@ class Groups:
         return {g: _TextColumn(table, *common) for g, table in tables.items()}
 
 
+@dataclass(eq=False)
 class _TextColumn:
     """A column of text, and what is found out about it when first asked for; folds are scored in threads."""
 
-    def __init__(
-        self,
-        table: _core.Words,
-        classes: NDArray[np.int64],
-        groups: NDArray[np.int64],
-        n_classes: int,
-        n_groups: int,
-        threads: int,
-    ) -> None:
-        self.table = table
-        self._classes, self._of, self._n_classes, self._n_groups = classes, groups, n_classes, n_groups
-        self._threads = threads
-        self._lock = Lock()
-        self._made: dict[str, Any] = {}
+    table: _core.Words
+    classes: NDArray[np.int64]
+    of: NDArray[np.int64]  # groups
+    n_classes: int
+    n_groups: int
+    threads: int
+    _lock: Lock = field(default_factory=Lock)
+    _made: dict[str, Any] = field(default_factory=dict)
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         with self._lock:
@@ -147,12 +142,13 @@ class _TextColumn:
     @property
     def total(self) -> _core.Words:
         """All groups together, with the table's ids."""
-        return self._once("total", lambda: self.table.place(self._classes, self._n_classes))
+        return self._once("total", lambda: self.table.place(self.classes, self.n_classes))
 
     @property
     def groups(self) -> _core.Groups:
-        cut = self._classes, self._of, self._n_groups, self._threads
-        return self._once("groups", lambda: _core.Groups(self.table, *cut))
+        return self._once(
+            "groups", lambda: _core.Groups(self.table, self.classes, self.of, self.n_groups, self.threads)
+        )
 
     def by_name(self) -> Ids:
         """The ids of all words in the order of their names."""

@@ -85,12 +85,10 @@ def learning_curve(
     check_seed(seed)
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
-    counting: dict[str, Any] = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     if weigh is not False:
         check_weighing(weigh, how, alpha, features)
-        rows = _weighing(weighed_rows(data, target, **counting, **reading))
-    else:
-        rows = _weighing(held(data, target, missing=missing, **counting, **reading))
+    rows = _weighing((held if weigh is False else weighed_rows)(data, target, **counting, **reading))
     n_rows, n_classes = int(np.count_nonzero(rows.labels >= 0)), len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
@@ -182,8 +180,7 @@ def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
     """
     rows = rng.permutation(np.flatnonzero(labels >= 0))
     rows = rows[np.argsort(labels[rows], kind="stable")]
-    sizes = np.bincount(labels[rows])
-    owner = labels[rows]
+    owner, sizes = labels[rows], np.bincount(labels[rows])
     nth = np.arange(len(rows)) - (np.cumsum(sizes) - sizes)[owner]
     place = (nth + rng.random(len(sizes))[owner]) / sizes[owner]
     return np.asarray(rows[np.argsort(np.where(nth == 0, -1.0, place), kind="stable")], dtype=np.int64)
@@ -424,10 +421,8 @@ class LearningCurve(CurveScores):
 
     def __str__(self) -> str:
         n = len(self.accuracy)
-        head = (
-            f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {errors.many(n, 'repeat')}, "
-        )
-        head += f"{self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
+        head = f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {errors.many(n, 'repeat')}"
+        head += f", {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
             error, means = each.standard_error, each.mean_accuracy.tolist()
@@ -454,11 +449,11 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise errors.MissingLibrary(
+                text = (
                     "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip install "
-                    "'banbury[plots]'. Without it, to_dict() has its numbers.",
-                    library="matplotlib",
-                ) from None
+                )
+                text += "'banbury[plots]'. Without it, to_dict() has its numbers."
+                raise errors.MissingLibrary(text, library="matplotlib") from None
             ax = pyplot.subplots()[1]
         for each in self._learners:
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)

@@ -88,84 +88,72 @@ def tune(
     1.0
     """
     check_seed(seed)
-    settings: dict[str, Any]
     if "estimator" in reading:
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
+    settings: dict[str, Any] = {"alpha": alpha, "how": how, "scoring": scoring, "calibrate": calibrate, "seed": seed}
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rest = {"class_prior": class_prior, "seed": int(seed)}
     if (work := elsewhere(data, engine, partitions)) is not None:
         refuse_elsewhere(text=text, groups=groups, features=features if chooses(features) else None)
-        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
         if work.has_sets(target, **counting, **reading):
             refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
-            several_labels = work.held_sets(target, sample, **counting, **reading)
-            settings = {"alpha": alpha, "how": how, "scoring": scoring, "calibrate": calibrate, "seed": seed}
-            return tune_labels(several_labels, folds=folds, **settings)  # type: ignore[return-value]
+            return tune_labels(work.held_sets(target, sample, **counting, **reading), folds=folds, **settings)  # type: ignore[return-value]
         dealing = Dealing.of(folds, int(seed), id)
         if weigh is not False or calibrate is not None:
-            if weigh is not False and tried(weigh)[0]:
-                raise errors.bad_setting("weigh", weigh, "without False where rows live elsewhere: compare two calls")
+            both = weigh is not False and tried(weigh)[0]
+            errors.require(not both, "weigh", weigh, "without False where rows live elsewhere: compare two calls")
             counting |= {} if weigh is False else AS_WEIGHED
             held_rows = work.held(target, dealing, sample, **counting, **reading)
-            settings = {"alpha": alpha, "how": how, "scoring": scoring, "class_prior": class_prior, "seed": seed}
-            return tune(held_rows, folds=held_rows.dealt, weigh=weigh, calibrate=calibrate, **settings)
+            return tune(held_rows, folds=held_rows.dealt, weigh=weigh, class_prior=class_prior, **settings)
         errors.require(sample is None, "sample", sample, "left out where all rows are validated")
         each = [{"alpha": a, "how": h} for h in _hows(how) for a in _alphas(alpha)]
-        return _tuned_elsewhere(work, target, dealing, each, class_prior, scoring, {**counting, **reading})
+        return _tuned_elsewhere(work, target, dealing, each, rest, scoring, {**counting, **reading})
     errors.require(sample is None, "sample", sample, "left out where rows are here")
     if (dealt := Dealing.asked(folds, int(seed), id, deal)) is not None:
         errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
         groups = id
     data = peeked(data, schema, reading)
     if not isinstance(data, (Dataset, Table)) and has_sets(data, target, reading):
-        counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-        settings = {"alpha": alpha, "how": how, "text": text, "weigh": weigh, "scoring": scoring, "seed": seed}
         for name, value in {"class_prior": class_prior, "groups": groups}.items():
             errors.require(value is None, name, value, "left out where rows have sets of labels")
         table = Table.of(data, target, **counting, **reading)
-        return tune_labels(table, folds=folds, calibrate=calibrate, **settings)  # type: ignore[return-value]
+        return tune_labels(table, folds=folds, text=text, weigh=weigh, **settings)  # type: ignore[return-value]
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     if calibrate is not None and calibrate not in tuple(METHODS):
         raise errors.unknown_choice("calibrate", calibrate, METHODS)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
     plain, weighings = tried(weigh)
-    if weighings and calibrate is not None:
-        raise errors.bad_setting("calibrate", calibrate, "left out where evidence is weighed, which has a temperature")
+    wanted = "left out where evidence is weighed, which has a temperature"
+    errors.require(not weighings or calibrate is None, "calibrate", calibrate, wanted)
     if weighings and not plain:
         check_weighing(weigh, how, 1.0 if is_auto(alpha) else alpha, features)
         errors.require(text is None, "text", text, "left out where evidence is weighed, which chooses how words count")
     alphas, hows = _alphas(alpha), _hows(how)
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    rest = {"class_prior": class_prior, "seed": int(seed)}
     if weighings and schema is None and not isinstance(data, Dataset):  # it may be read twice
         data, reading = Table.of(data, labelled=False, **reading).again().source, {}
     weighed_ones = None
     if weighings:
-        own = {name: value for name, value in counting.items() if name != "missing"}
-        own |= {"features": "auto"} if chooses(features) else {}
-        weighed_ones = _Weighed.of(
-            weighed_rows(data, target, dealt, groups=groups, **own, **reading), folds, weighings, rest, scoring
-        )
-    if weighed_ones is not None and not plain:
-        return weighed_ones.best()
+        own = counting | ({"features": "auto"} if chooses(features) else {})
+        weighable = weighed_rows(data, target, dealt, groups=groups, **own, **reading)
+        weighed_ones = _Weighed.of(weighable, folds, weighings, rest, scoring)
+        if not plain:
+            return weighed_ones.best()
     rows = held(data, target, dealt, groups=groups, **counting, **reading)
-    splits = rounds(
-        folds if rows.dealt is None else rows.dealt, rows.labels, seed, rows.groups, rows.others is not None
-    )
+    folds = folds if rows.dealt is None else rows.dealt
+    splits = rounds(folds, rows.labels, seed, rows.groups, rows.others is not None)
     chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
-    if chosen is not None:
-        rows = replace(rows, schema=chosen.schema)
-    grid: list[dict[str, Any]] = [
-        {"alpha": a, "how": h, **({"text": t} if t else {})}
-        for t in _texts(text, rows, chosen is not None or (schema is None and is_auto(alpha)))
-        for h in hows
-        for a in alphas
-    ]
+    rows = rows if chosen is None else replace(rows, schema=chosen.schema)
+    texts = _texts(text, rows, chosen is not None or (schema is None and is_auto(alpha)))
+    combined = product(texts, hows, alphas)
+    grid: list[dict[str, Any]] = [{"alpha": a, "how": h, **({"text": t} if t else {})} for t, h, a in combined]
     comparison = _Comparison(rows, splits, grid, rest, scoring, calibrate)
     scores, accuracies = comparison.run()
     best = _order(scores, scoring)[0]
-    tally = comparison.totals[_counting(with_text(rows.schema, grid[best].get("text", {})))]
-    tally = replace(tally, schema=with_text(tally.schema, grid[best].get("text", {})))
+    own_text = grid[best].get("text", {})
+    tally = comparison.totals[_counting(with_text(rows.schema, own_text))]
+    tally = replace(tally, schema=with_text(tally.schema, own_text))
     found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, comparison.calibrations.get(best))
     if not isinstance(data, Dataset):  # who asks from within tells it, or not
         found.warn_of_edges()
@@ -173,18 +161,11 @@ def tune(
 
 
 def _tuned_elsewhere(
-    work: Any,
-    target: Any,
-    dealing: Dealing,
-    grid: list[dict[str, Any]],
-    class_prior: ClassPrior,
-    scoring: Scoring,
-    counting: Mapping[str, Any],
+    work: Any, target: Any, dealing: Dealing, grid: list[Any], rest: Any, scoring: Scoring, counting: Mapping[str, Any]
 ) -> Tuning:
     """The best of many settings, of rows that live elsewhere: all of them share two passes."""
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
-    rest = {"class_prior": class_prior, "seed": dealing.seed}
     each = work.validated(target, dealing, [{**settings, **rest} for settings in grid], **counting)
     accuracies = np.array([validation.accuracy.value for validation in each])
     scores = accuracies if scoring == "accuracy" else np.array([getattr(validation, scoring) for validation in each])
@@ -247,7 +228,7 @@ class Tuning:
         score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
         for name, value in best.items():
             given: list[Any] = [each[name] for each in map(_flat, self.settings) if name in each]
-            numbers = sorted({number for number in given if _is_number(number)})
+            numbers = sorted({n for n in given if isinstance(n, (int, float)) and not isinstance(n, bool)})
             if len(numbers) < FEWEST_ORDERED or value not in (numbers[0], numbers[-1]):
                 continue
             side, next_one = ("least", numbers[1]) if value == numbers[0] else ("largest", numbers[-2])
@@ -311,12 +292,7 @@ class Tuning:
 
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings, those of texts among them."""
-    text: Mapping[str, Any] = settings.get("text", {})
-    return {**{name: value for name, value in settings.items() if name != "text"}, **text}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return {**{name: value for name, value in settings.items() if name != "text"}, **settings.get("text", {})}
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
@@ -418,7 +394,9 @@ class _Comparison:
             models = by_count.setdefault(_counting(with_text(self.rows.schema, text)), {})
             models.setdefault("" if self.method is None else repr(text), []).append(i)
         for counting, members in ((counting, each) for counting, own in by_count.items() for each in own.values()):
-            said, start = self._room(members), 0
+            # What each setting says of all tests, one after the other, where it is calibrated before it is judged.
+            size = sum(map(len, self.tests)), len(self.rows.classes)
+            said, start = {} if self.method is None else {i: np.empty(size) for i in members}, 0
             for each in self.splits:
                 self._round(counting, each, members, start, said)
                 start += len(each.splits)
@@ -426,17 +404,11 @@ class _Comparison:
                 self._judge(i, scores)
         return self.figures()
 
-    def _room(self, members: list[int]) -> dict[int, Real]:
-        """For what each setting says of all tests, one after the other, where it is calibrated before it is judged."""
-        size = sum(map(len, self.tests)), len(self.rows.classes)
-        return {} if self.method is None else {i: np.empty(size) for i in members}
-
     def _judge(self, i: int, scores: Real) -> None:
         """Calibrates a setting by all it says of tests, and notes what that is worth."""
         rows = np.concatenate(self.tests)
         assert self.method is not None
-        own = calibrate(self.method, scores, self.rows.labels[rows], self._weights(rows))
-        self.calibrations[i] = own
+        own = self.calibrations[i] = calibrate(self.method, scores, self.rows.labels[rows], self._weights(rows))
         for split in range(len(self.tests)):
             self._note(i, split, own.log_apply(scores[self._place(split)]))
 
@@ -550,9 +522,7 @@ class _Weighed:
         """The best of them and of plain settings."""
         scores = np.concatenate([plain.scores, self.scores])
         settings, accuracies = (*plain.settings, *self.settings), np.concatenate([plain.accuracies, self.accuracies])
-        if _order(scores, self.scoring)[0] < len(plain.scores):
-            return replace(plain, settings=settings, scores=scores, accuracies=accuracies)
-        best = self.best()
+        best = plain if _order(scores, self.scoring)[0] < len(plain.scores) else self.best()
         return replace(best, settings=settings, scores=scores, accuracies=accuracies)
 
 

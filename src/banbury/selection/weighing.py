@@ -59,8 +59,8 @@ AS_WEIGHED = {"missing": "category", "trees": "all"}  # numbers are quantile tre
 
 
 def weighed_rows(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
-    """Rows as evidence is weighed."""
-    return held(data, target, dealing, **settings, **AS_WEIGHED)
+    """Rows as evidence is weighed, whatever else is said of missing values."""
+    return held(data, target, dealing, **{**settings, **AS_WEIGHED})
 
 
 def weighed(
