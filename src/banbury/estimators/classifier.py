@@ -18,7 +18,7 @@ from banbury.estimators.rows import (
     TakesTables,
     as_array,
     labels_of,
-    one_batch,
+    part_of,
     sample_weights,
     sorted_classes,
     to_validate,
@@ -29,8 +29,8 @@ from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
-from banbury.table import Labels, Table, aligned
-from banbury.tally import Growing, Part, Tally, Touched, count, parts
+from banbury.table import Table, aligned
+from banbury.tally import Growing, Part, Tally, Touched, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
@@ -234,11 +234,9 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             model = self._current()
             if (scores := model._texts_scored(X, model._wanted)) is None:
                 scores = model._scored(self._known_columns(X), model._wanted, {})
-            best = model._best(scores)
-            labels = self.classes_
-            if len(labels) != len(model.classes):
-                labels = as_array(model.classes, self._dtype)
-            return taken(labels, best, model.threads)
+            same = len(self.classes_) == len(model.classes)
+            labels = self.classes_ if same else as_array(model.classes, self._dtype)
+            return taken(labels, model._best(scores), model.threads)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""
@@ -260,9 +258,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
         """
         with self._lock:
-            model = (
-                self.model_ if held_out else self._current()
-            )  # the one whose words do not grow can be subtracted from
+            model = self.model_ if held_out else self._current()  # whose words do not grow, it can be subtracted from
             return model.explain(row, against, held_out=held_out, label=label)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
@@ -354,9 +350,9 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
         checked_choice(self.how, self.alpha, self.seed)
-        weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
+        batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
-        growing, part = Growing(schema), _counted(batch, schema, labels, weights)
+        growing, part = Growing(schema), _counted(batch, schema, labels, sample_weight)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         growing.add(part)
@@ -374,8 +370,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             known = set(schema.columns)
             if extra := [name for name in batch.names if name not in known]:
                 tell_other_columns([], extra, set())
-        weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
-        return _counted(aligned(batch, schema), schema, labels, weights)
+        batch.threads = n_threads(self.threads)
+        return _counted(aligned(batch, schema), schema, labels, sample_weight)
 
     def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
         self.classes_ = sorted_classes(declared.union(growing.classes), dtype)  # it may fail, so it comes first
@@ -442,19 +438,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
             return wide
 
-    # Checking what comes in
-
-    def _known_columns(self, X: Any) -> Batch:
-        batch = one_batch(X)
-        self._check_columns(batch)
-        return batch
-
 
 def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
     """The rows, counted but for their texts; raises unless some of them have a label."""
-    target = Labels.of(labels, weights, None, n_threads(batch.threads))
-    target.check_length(batch.n_rows)
-    [part] = parts(batch, schema, target)
+    part = part_of(batch, schema, labels, weights)
     if part.tally.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
     return part

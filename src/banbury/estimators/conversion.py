@@ -143,8 +143,9 @@ def _alpha(fitted: Any) -> Any:
     return float(alpha) if alpha.ndim == 0 else tuple(alpha.tolist())
 
 
-def _model(tally: Tally, alpha: Any, prior: Any) -> Model:
-    return estimate(tally, how="mle" if alpha == 0 else "mean", class_prior=prior)
+def _model(fitted: Any, schema: Schema, classes: Any, kept: NDArray[np.int64], sums: Any, prior: Any) -> Model:
+    tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (sums,))
+    return estimate(tally, how="mle" if _alpha(fitted) == 0 else "mean", class_prior=prior)
 
 
 # Class by class ------------------------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def _of_gaussian(fitted: Any) -> Model:
     sums = _moments(each, z, variance / np.square(unit)[:, None])
     schema = Schema(features, None, names, named)
     tally = Tally(schema, classes, rows, (Moments(each, sums),), rounded=True)
-    return _model(tally, 1.0, _prior(np.log(np.maximum(fitted.class_prior_, 1e-300)), kept))
+    return estimate(tally, class_prior=_prior(np.log(np.maximum(fitted.class_prior_, 1e-300)), kept))
 
 
 def _moments(n: Integers, mean: Real, variance: Real) -> Integers:
@@ -192,9 +193,8 @@ def _of_categorical(fitted: Any) -> Model:
         parts.append((tuple(used.tolist()), counted.take(used, 0)))
         features.append(Feature(name, Categorical(alpha=alpha, codes=int(cells.shape[1])), kind="integer"))
     schema = Schema(tuple(features), None, names, named)
-    rows = _rows(np.asarray(fitted.class_count_)[kept])
-    tally = Tally(schema, classes, rows, (Counts.join(parts, len(classes)),))
-    return _model(tally, alpha, _prior(fitted.class_log_prior_, kept))
+    sums = Counts.join(parts, len(classes))
+    return _model(fitted, schema, classes, kept, sums, _prior(fitted.class_log_prior_, kept))
 
 
 def _kind(fitted: Any) -> str:
@@ -219,8 +219,7 @@ def _of_counts(fitted: Any) -> Model:
     words = [f"#{j}" for j in range(len(names))]
     table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
     schema = Schema((feature,), None, names, named)
-    tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (Words(table),))
-    return _model(tally, alpha, _prior_of_counts(fitted, kept))
+    return _model(fitted, schema, classes, kept, Words(table), _prior_of_counts(fitted, kept))
 
 
 def _table(fitted: Any, kept: NDArray[np.int64], words: Sequence[str], buckets: int) -> _core.Words:
@@ -283,8 +282,7 @@ def _of_pipeline(pipeline: Any) -> Model:
     words = sorted(vocabulary, key=lambda word: vocabulary[word])
     schema = Schema((Feature("text", family),), None, ("text",), False)
     table = _table(fitted, kept, words, 0)
-    tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (Words(table),))
-    return _model(tally, _alpha(fitted), _prior_of_counts(fitted, kept))
+    return _model(fitted, schema, classes, kept, Words(table), _prior_of_counts(fitted, kept))
 
 
 def _text(vectoriser: Any, fitted: Any) -> Text:

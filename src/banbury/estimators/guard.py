@@ -14,9 +14,7 @@ MOST_NOTED = 256  # batches whose columns and words are noted one by one, until 
 def noted(before: list[Touched], touched: Touched) -> list[Touched]:
     """The columns and words that changed, with those of a further batch; of many batches as one: a stream may never ask."""
     every = [*before, touched]
-    if len(every) <= MOST_NOTED:
-        return every
-    return [together(every)]
+    return every if len(every) <= MOST_NOTED else [together(every)]
 
 
 class Guarded:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded
-from banbury.estimators.rows import TakesTables, labels_of, sample_weights, to_validate
+from banbury.estimators.rows import TakesTables, labels_of, part_of, sample_weights, to_validate
 from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
@@ -26,7 +26,7 @@ from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import in_order
 from banbury.table import Held, Labels, Table, aligned
-from banbury.tally import Growing, Part, Tally, parts
+from banbury.tally import Growing, Tally
 
 
 class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -117,9 +117,9 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             if not self.__sklearn_is_fitted__():
                 alpha = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0).alpha
                 table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
-                schema = self._with_labels(table.settled(batch, True))
+                schema = replace(table.settled(batch, True), labels=LabelTarget())
                 growing = Growing(schema)
-                growing.add(self._part(batch, sets, sample_weight, schema))
+                growing.add(part_of(batch, schema, sets, sample_weight))
                 self._growing, self._kind, self._columns = growing, kind, columns
                 self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
                 self.alpha_ = alpha
@@ -128,7 +128,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 self._check_columns(batch)
                 self._check_kind(sets, columns)
                 schema = self._growing.schema
-                self._growing.add(self._part(aligned(batch, schema), sets, sample_weight, schema))
+                self._growing.add(part_of(aligned(batch, schema), schema, sets, sample_weight))
             self._model = None
             self.classes_ = self._labels(self._growing.classes)
             return self
@@ -140,7 +140,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             batch, sets, _, _ = self._checked_sets(X, y)
             self._check_columns(batch)
             schema = self._growing.schema
-            self._growing.forget(self._part(aligned(batch, schema), sets, sample_weight, schema))
+            self._growing.forget(part_of(aligned(batch, schema), schema, sets, sample_weight))
             self._model = None
             if self.weighing_ is not None:
                 self.weighing_ = self.weighing_.kept(self._growing.seen)
@@ -162,7 +162,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def predict(self, X: Any, top: int | None = None) -> Any:
         """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
         with self._lock:
-            model, batch = self._ready(X)
+            model, batch = self._current(), self._known_columns(X)
             if top is not None:
                 return model.predict(batch, top=top)
             posterior = model.posterior(batch)
@@ -171,9 +171,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             if self._kind == "sets":
                 return model.chosen(posterior, at_least_one=bool(self.at_least_one))
             flags = self._wide(model, model.flags(posterior, bool(self.at_least_one))).astype(np.int64)
-            if self._kind == "flags":
-                return flags
-            return csr_matrix(flags)
+            return flags if self._kind == "flags" else csr_matrix(flags)
 
     def predict_proba(self, X: Any) -> Real:
         """P(label | row), (rows, labels), in the order of ``classes_``: each label by itself.
@@ -181,7 +179,7 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
         """
         with self._lock:
-            model, batch = self._ready(X)
+            model, batch = self._current(), self._known_columns(X)
             posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
             if self._kind != "one":
                 return posterior
@@ -231,15 +229,18 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def weights_stale_(self) -> bool:
         """Whether rows were learned or forgotten since they were weighed."""
         with self._lock:
-            return (
-                self._check_fitted() is not None and self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
-            )
+            self._check_fitted()
+            return self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
         batch = to_validate(X)
         settings = {name: getattr(self, name) for name in ("features", "how", "missing", "threads", "seed")}
-        return batch, settings | self._wanted(len(y), _can_weigh(batch, self.features))
+        weighable = False
+        if isinstance(batch, Batch):
+            schema = Table.of(batch, labelled=False, features=self.features).settled(batch)
+            weighable = any(f.family.has_cells() or f.counter.reads(f) == "text" for f in schema.features)
+        return batch, settings | self._wanted(len(y), weighable)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
@@ -267,17 +268,11 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
             columns = sets.names if kind != "sets" else ()
             if kind == "sets" and sets.single and len(sets) > 1:
-                text = (
-                    "every row has one label, so that the labels are classes: bb.NaiveBayesClassifier is meant for them"
-                )
-                errors.warn(errors.BanburyWarning(text))
+                text = "every row has one label, so that the labels are classes"
+                errors.warn(f"{text}: bb.NaiveBayesClassifier is meant for them")
         else:
-            labels = labels_of(y, "y")
-            sets, kind, columns = (
-                LabelSets.of([None if missing(label) else [label] for label in labels.tolist()]),
-                "one",
-                (),
-            )
+            labels, kind, columns = labels_of(y, "y").tolist(), "one", ()
+            sets = LabelSets.of([None if missing(label) else [label] for label in labels])
         if len(sets) != batch.n_rows:
             raise errors.length_mismatch("labels", len(sets), batch.n_rows)
         if not sets.known.any():
@@ -292,19 +287,10 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             given = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
             raise errors.bad_setting("y", given, f"the {len(self._columns)} labels of the first rows, which were flags")
 
-    def _with_labels(self, schema: Schema) -> Schema:
-        return replace(schema, labels=LabelTarget())
-
     def _held(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> HeldRows:
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
         return HeldRows.of(Table.of(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings))
-
-    def _part(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema) -> Part:
-        target = Labels.of(sets, sample_weights(sample_weight, batch.n_rows), None, n_threads(batch.threads))
-        target.check_length(batch.n_rows)
-        [part] = parts(batch, schema, target)
-        return part
 
     def _learned(self, rows: HeldRows, tally: Tally) -> LabelModel:
         # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
@@ -317,17 +303,12 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if isinstance(threshold, str):
             threshold = None if threshold == "auto" and not enough else "f1"
         alpha = 1.0 if isinstance(self.alpha, str) and not enough else self.alpha
-        return {
-            "weigh": enough and weighable if is_auto(self.weigh) else bool(self.weigh),
-            "threshold": threshold,
-            "calibrate": self.calibrate,
-            "alpha": alpha,
-        }
+        weigh = enough and weighable if is_auto(self.weigh) else bool(self.weigh)
+        return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
     def _note(self, model: LabelModel) -> None:
         self.thresholds_, self.weighing_, self.alpha_ = model.thresholds, model.weighing, model.choice.alpha
-        self._telling = model.telling
-        self._model = model
+        self._telling, self._model = model.telling, model
         self.classes_ = self._labels(self._growing.classes)
 
     def _labels(self, classes: tuple[Any, ...]) -> NDArray[Any]:
@@ -345,12 +326,6 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             self._model = self._made(self._growing.frozen())
         return self._model
 
-    def _ready(self, X: Any) -> tuple[LabelModel, Batch]:
-        model = self._current()
-        batch = self._batch(X)
-        self._check_columns(batch)
-        return model, batch
-
     def _wide(self, model: LabelModel, each: NDArray[Any]) -> NDArray[Any]:
         """With a column for each label, those without rows too."""
         names = self.classes_.tolist()
@@ -360,10 +335,3 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         wide = np.zeros((len(each), len(names)), dtype=each.dtype)
         wide[:, [place[label] for label in model.labels]] = each
         return wide
-
-
-def _can_weigh(batch: Any, features: Any) -> bool:
-    if not isinstance(batch, Batch):
-        return False
-    schema = Table.of(batch, labelled=False, features=features).settled(batch)
-    return any(f.family.has_cells() or f.counter.reads(f) == "text" for f in schema.features)

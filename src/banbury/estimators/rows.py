@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.label_sets import are_sets
-from banbury.readers import Batch, from_texts, is_texts, read
+from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
-from banbury.tally import Growing
+from banbury.table import Labels
+from banbury.tally import Growing, Part, parts
 
 
 class TakesTables:
@@ -30,10 +31,10 @@ class TakesTables:
 
     def _check_fitted(self) -> Growing:
         if not self.__sklearn_is_fitted__():
-            name = type(self).__name__
-            raise NotFittedError(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            text = (
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
             )
+            raise NotFittedError(f"{text}using this estimator.")
         return self._growing
 
     def __sklearn_tags__(self) -> Any:
@@ -51,7 +52,6 @@ class TakesTables:
         super().__setstate__({**given, **state})  # type: ignore[misc]
 
     def _batch(self, X: Any) -> Batch:
-        """X, and an error for what is not taken."""
         return one_batch(X)
 
     def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
@@ -63,6 +63,11 @@ class TakesTables:
         if len(labels) != batch.n_rows:
             raise errors.length_mismatch("labels", len(labels), batch.n_rows)
         return batch, labels
+
+    def _known_columns(self, X: Any) -> Batch:
+        batch = self._batch(X)
+        self._check_columns(batch)
+        return batch
 
     def _check_columns(self, batch: Batch) -> None:
         """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
@@ -100,7 +105,7 @@ def one_batch(X: Any) -> Batch:
         what, shape = (
             "feature" if batch.n_rows else "sample",
             (batch.n_rows, len(batch.names)),
-        )  # worded as scikit-learn words it
+        )  # in scikit-learn's words
         raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
@@ -163,13 +168,20 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         if np.isinf(labels).any():
             raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
         if not np.array_equal(labels, np.rint(labels), equal_nan=True):
-            raise ValueError(
-                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
-                "a regression target with continuous values."
-            )
+            text = "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes "
+            raise ValueError(f"{text}on a regression target with continuous values.")
     elif kind in "SVcmM":
         raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
     return labels
+
+
+def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Part:
+    """The rows, counted apart but for their texts."""
+    weights = sample_weights(sample_weight, batch.n_rows)
+    target = Labels.of(labels, weights, None, n_threads(batch.threads))
+    target.check_length(batch.n_rows)
+    [part] = parts(batch, schema, target)
+    return part
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:

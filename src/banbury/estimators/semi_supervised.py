@@ -88,9 +88,8 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
             check_whole(name, getattr(self, name), 1)
 
     def _schema(self, batch: Batch) -> Schema:
-        return Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none").settled(
-            batch
-        )
+        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none")
+        return table.settled(batch)
 
     def _observed(self, batch: Batch, weights: Real) -> Observed:
         batch.threads = n_threads(self.threads)
@@ -173,9 +172,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
         self._keep(climb, batch)
-        dtype = (
-            target.dtype if target.dtype.kind != "O" else None
-        )  # the type of the labels, where it holds labels alone
+        dtype = target.dtype if target.dtype.kind != "O" else None  # of the labels, where it holds labels alone
         if dtype is None and len({*map(type, classes)}) == 1:
             dtype = np.array(classes).dtype
         self.classes_ = as_array(tuple(classes), dtype)
@@ -275,12 +272,11 @@ class Mixture(AsDensity, _Learner):
         n, rows = self.n_components_, self.model_.tally.rows.value
         if single := narrowed(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
-            text = (
+            errors.warn(
                 "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
                 f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
-            errors.warn(text)
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
             what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
             text = f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
@@ -334,8 +330,7 @@ class Mixture(AsDensity, _Learner):
     def _held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """The mean log-likelihood of rows under mixtures of the others."""
         folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
-        schema, total = self._schema(batch), 0.0
-        threads = n_threads(self.threads)
+        schema, total, threads = self._schema(batch), 0.0, n_threads(self.threads)
         for fold in range(int(folds.max()) + 1):
             rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)

@@ -61,16 +61,9 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         seed: int = 0,
         class_weight: Any = None,
     ) -> None:
-        self.features = features
-        self.how = how
-        self.alpha = alpha
-        self.level = level
-        self.root = root
-        self.bins = bins
-        self.missing = missing
-        self.threads = threads
-        self.seed = seed
-        self.class_weight = class_weight
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.seed, self.class_weight = how, alpha, seed, class_weight
+        self.level, self.root, self.bins = level, root, bins
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
         """Counts all pairs of columns, and draws the tree that says most of them."""
@@ -86,15 +79,13 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         schema = infer(batch, [], None, self.features, self.missing, trees="none")  # type: ignore[arg-type]
         pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
-        self.classes_ = sorted_classes(pairs.target.values, labels.dtype)
-        self.network_ = network
+        self.classes_, self.network_ = sorted_classes(pairs.target.values, labels.dtype), network
         self._note_columns(schema)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        best = self.predict_log_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
@@ -102,13 +93,13 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        network, batch = self._ready(X)
-        return network.log_posterior(batch)
+        check_is_fitted(self)
+        return self.network_.log_posterior(self._ready(X))
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class, row)."""
-        network, batch = self._ready(X)
-        return network.log_joint(batch)
+        check_is_fitted(self)
+        return self.network_.log_joint(self._ready(X))
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column, given the one it depends on, in decibans.
@@ -122,22 +113,19 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
             raise errors.BadSetting(text, setting="held_out", value=True)
         return self.network_.explain(row, against, held_out=held_out, label=label)
 
-    def _ready(self, X: Any) -> tuple[BeliefNetwork, Batch]:
-        check_is_fitted(self)
-        batch = self._batch(X)
-        self._check_columns(batch)
+    def _ready(self, X: Any) -> Batch:
+        batch = self._known_columns(X)
         if not (batch.named and "feature_names_in_" in self.__dict__):
-            return self.network_, batch.renamed(self.network_.columns)
+            return batch.renamed(self.network_.columns)
         for name in self.network_.nodes[1:]:
             if name not in batch.names:
                 raise errors.unknown_column(name, batch.names, batch.source)
-        return self.network_, batch
+        return batch
 
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
-            raise TypeError(
-                "Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray()."
-            )
+            text = "Sparse data was passed, but dense data is required: a tree looks at every cell."
+            raise TypeError(f"{text} Use X.toarray().")
         return one_batch(X)
 
     def __sklearn_is_fitted__(self) -> bool:
