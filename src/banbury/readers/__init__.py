@@ -32,20 +32,9 @@ from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
-__all__ = [
-    "MISSING_VALUES",
-    "SUBJECT",
-    "Batch",
-    "Codes",
-    "Format",
-    "Headers",
-    "Kind",
-    "LikelyCodes",
-    "Remembering",
-    "Scalar",
-]
-__all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts", "n_threads"]
-__all__ += ["read", "read_row"]
+__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "LikelyCodes", "Remembering"]
+__all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
+__all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
@@ -117,14 +106,8 @@ def read(
     plain = headers is SUBJECT and how == (None, None, None, 0, None, None)
     if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
-    if (
-        plain
-        and type(data) is list
-        and data
-        and _is_prose(data[0])
-        and format in ("auto", "text")
-        and batch_rows is None
-    ):
+    texts = type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text")
+    if plain and texts and batch_rows is None:
         return from_texts(data, columns, None)
     if isinstance(data, (Batch, Source)):
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
@@ -170,10 +153,8 @@ def _read(data: Any, options: Options) -> Source:
         is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
         data = data.to_dict() if is_row else data
     if options.missing_values is not MISSING_VALUES and _is_table(data):
-        raise errors.BadSetting(
-            "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
-            "for instance with frame.replace('?', None)."
-        )
+        text = "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its "
+        raise errors.BadSetting(f"{text}place, for instance with frame.replace('?', None).")
     if isinstance(data, Mapping):
         if data and _is_record(data, options.kinds or {}):
             data = {name: [value] for name, value in data.items()}
@@ -201,12 +182,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
             return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), names)
     if not is_frame and (source := _read_series(data, options)):
         return source
-    known = library(data) in (
-        "numpy",
-        "pandas",
-        "polars",
-        "pyarrow",
-    )  # whose columns speak Arrow, too, and are arrays here
+    known = library(data) in ("numpy", "pandas", "polars", "pyarrow")  # whose columns speak Arrow, too: arrays here
     if hasattr(data, "__array__") and not is_frame and (known or not hasattr(data, "__arrow_c_stream__")):
         return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):

@@ -49,17 +49,14 @@ def table_in(path: str, endings: tuple[str, ...], packed: tuple[str, ...]) -> st
             near = errors.did_you_mean(member, names)
             raise errors.bad_file(path, f"{archive} has no {member!r}.{near} It has {errors.listed(names, LISTED)}.")
         return path
-    tables = [name for name in names if _ending(name, packed) in endings] or names
+    split = [(name, *os.path.splitext(name.lower())) for name in names]
+    tables = [name for name, stem, last in split if (os.path.splitext(stem)[1] if last in packed else last) in endings]
+    tables = tables or names
     if len(tables) != 1:
         what = f"the {len(tables):,} files {errors.listed(tables, LISTED)}" if tables else "no file"
         advice = f" Name one: {os.path.join(archive, tables[0])}" if tables else ""
         raise errors.bad_file(archive, f"it holds {what}, and one table is wanted.{advice}")
     return os.path.join(archive, tables[0])
-
-
-def _ending(name: str, packed: tuple[str, ...]) -> str:
-    stem, last = os.path.splitext(name.lower())
-    return os.path.splitext(stem)[1] if last in packed else last
 
 
 def _opened(archive: str) -> zipfile.ZipFile:

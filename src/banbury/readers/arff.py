@@ -16,7 +16,7 @@ from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, texts
 from banbury.readers.batches import Batch, Source, distinct
 from banbury.readers.blocks import BLOCK, LONGEST_RECORD, Block, BlockFile, cut, fetched, lines_before, opened, reason
-from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded
+from banbury.readers.columns import Coded, Codes, Column, Kind, Numbers, decoded
 from banbury.readers.options import Options
 from banbury.readers.tables import names_for, no_rows
 
@@ -61,7 +61,10 @@ class _ArffFile(BlockFile):
         self.attributes, self.start = self._header()
         own = [attribute.name for attribute in self.attributes]
         self.names = names_for(distinct(own, path), options.columns, path)
-        self.weight = self._weight_name() if self._weighs() else None
+        weight = WEIGHT
+        while weight in self.names:
+            weight += "_"
+        self.weight = weight if self._weighs() else None
 
     def _header(self) -> tuple[list[Attribute], int]:
         """The columns, and where the rows begin."""
@@ -89,7 +92,8 @@ class _ArffFile(BlockFile):
         if declared is None:
             wanted = "an attribute has a name and numeric, string, date or {its values}"
             raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {wanted}")
-        name, kind = _unquoted(declared[1]), declared[2]
+        name, kind = declared[1], declared[2]
+        name = _unescaped(name[1:-1]) if name[0] in "'\"" else name
         if kind.startswith("{"):
             return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
         if kind.lower() not in KINDS:
@@ -98,19 +102,12 @@ class _ArffFile(BlockFile):
         return Attribute(name, kind.lower())
 
     def _bad_line(self, line: int, why: str) -> errors.BadFile:
-        return errors.BadFile(
-            f"{self.path}, line {line:,}: {why}{'' if why[-1] == '?' else '.'}", path=self.path, line=line
-        )
+        text = f"{self.path}, line {line:,}: {why}{'' if why[-1] == '?' else '.'}"
+        return errors.BadFile(text, path=self.path, line=line)
 
     def _weighs(self) -> bool:
         """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
         return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in cut(self.path, self.start))
-
-    def _weight_name(self) -> str:
-        name = WEIGHT
-        while name in self.names:
-            name += "_"
-        return name
 
     def batches(self) -> Iterator[Batch]:
         blocks = self._bounded(cut(self.path, self.start))
@@ -133,9 +130,11 @@ class _ArffFile(BlockFile):
         try:
             return self._plain(block) if SPECIAL.search(block.data) is None else self._quoted(block)
         except Broken as broken:
-            row, why = broken.args
-            line = self.line(block, row) or 0
-            raise self._bad_line(line, why) from None
+            raise self._blamed(broken, block) from None
+
+    def _blamed(self, broken: Broken, block: Block) -> errors.BadFile:
+        row, why = broken.args
+        return self._bad_line(self.line(block, row) or 0, why)
 
     def records(self, block: Block) -> Iterator[tuple[int, str]]:
         """The rows of a block, each with its line of the file; blank lines and comments are none."""
@@ -150,8 +149,7 @@ class _ArffFile(BlockFile):
         try:
             self._quoted(block)
         except Broken as broken:
-            row, why = broken.args
-            return self._bad_line(self.line(block, row) or 0, why)
+            return self._blamed(broken, block)
         return errors.bad_file(self.path, reason(error))
 
     def _plain(self, block: Block) -> Batch:
@@ -171,14 +169,10 @@ class _ArffFile(BlockFile):
 
     def _quoted(self, block: Block) -> Batch:
         """Rows of any kind, one by one."""
-        rows, weights = list[Any](), list[float]()
-        for row, (_, line) in enumerate(self.records(block)):
-            values, weight = self._row(line, row)
-            rows.append(values)
-            weights.append(weight)
+        read = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
         pa, columns = arrow(), list[Any]()
         for j, attribute in enumerate(self.attributes):
-            cells = [values[j] for values in rows]
+            cells = [values[j] for values, _ in read]
             if attribute.kind not in NUMBERS:
                 columns.append(pa.array(cells, pa.string()))
                 continue
@@ -187,11 +181,10 @@ class _ArffFile(BlockFile):
                 try:
                     numbers[row] = np.nan if cell is None else float(cell)
                 except ValueError:
-                    raise Broken(
-                        row, f"column {attribute.name!r} holds {cell!r}, and is declared {attribute.kind}"
-                    ) from None
+                    why = f"column {attribute.name!r} holds {cell!r}, and is declared {attribute.kind}"
+                    raise Broken(row, why) from None
             columns.append(numbers)
-        return self._batch(len(rows), columns, weights)
+        return self._batch(len(read), columns, [weight for _, weight in read])
 
     def _row(self, line: str, row: int) -> tuple[Sequence[Any], float]:
         """The cells of a row, None where one is missing, and its weight."""
@@ -207,15 +200,12 @@ class _ArffFile(BlockFile):
             place, at = int(pair[1]), pair.end()
             if place >= len(cells):
                 raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
-            plain = pair[4]
-            cells[place] = (
-                None if plain == "?" else plain if plain is not None else _unescaped(pair[2] or pair[3] or "")
-            )
+            value = pair[4] if pair[4] is not None else _unescaped(pair[2] or pair[3] or "")
+            cells[place] = None if pair[4] == "?" else value
         closing = re.compile(r"\s*\}").match(line, at)
         if closing is None:
-            raise Broken(
-                row, f"{errors.shortened(line[at:])!r} is no pair of a number and a value, or the row has no }}"
-            )
+            lacking = "is no pair of a number and a value, or the row has no }"
+            raise Broken(row, f"{errors.shortened(line[at:])!r} {lacking}")
         return cells, self._weight(line[closing.end() :], row)
 
     def _weight(self, rest: str, row: int) -> float:
@@ -229,10 +219,7 @@ class _ArffFile(BlockFile):
             raise Broken(row, f"{errors.shortened(rest)!r} after the values is no weight, as {{2}} is") from None
 
     def _batch(self, n_rows: int, cells: Sequence[Any], weights: list[float] | None) -> Batch:
-        columns = {
-            name: _column(attribute, each)
-            for name, attribute, each in zip(self.names, self.attributes, cells, strict=True)
-        }
+        columns = {n: _column(*each) for n, *each in zip(self.names, self.attributes, cells, strict=True)}
         if self.weight is None:
             return Batch(self.names, n_rows, columns, True, self.path)
         columns[self.weight] = Numbers(np.ones(n_rows) if weights is None else np.array(weights))
@@ -244,12 +231,8 @@ class _ArffFile(BlockFile):
 class Stamps(Strings):
     """Dates, as they are written."""
 
-    def __init__(self, array: Any) -> None:
-        super().__init__(array)
-        self._kind = "date"
-
-    def _with(self, array: Any) -> Column:
-        return Stamps(array)
+    def kind(self) -> Kind:
+        return "date"
 
 
 def _column(attribute: Attribute, cells: Any) -> Column:
@@ -278,22 +261,15 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     """The values of a row, each with whether it was quoted, and what is left after them: a weight, a comment."""
     values: list[tuple[str, bool]] = []
     at = 0
-    while True:
-        found = _VALUE.match(text, at)
-        if found is None:
-            return values, text[at:]
-        quoted = found[3] is None
-        plain = (found[3] or "").strip()
+    while (found := _VALUE.match(text, at)) is not None:
+        quoted, plain = found[3] is None, (found[3] or "").strip()
         if text[found.start() : found.end()].strip() == "" and text[found.end() : found.end() + 1] in ("{", "%"):
             return values, text[found.end() :]
         values.append((_unescaped(found[1] or found[2] or "") if quoted else plain, quoted))
         at = found.end()
         if found[4] not in (",", "\t"):
-            return values, text[at:]
-
-
-def _unquoted(name: str) -> str:
-    return _unescaped(name[1:-1]) if name[0] in "'\"" else name
+            break
+    return values, text[at:]
 
 
 def _unescaped(text: str) -> str:

@@ -11,25 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.readers import columns
 from banbury.readers.columns import (
-    LOWEST,
     Coded,
     Codes,
     Column,
-    Empty,
-    Held,
     Kind,
     Lists,
-    LooseLists,
     Numbers,
-    Objects,
-    Scalar,
     Texts,
     Wanted,
     converted,
     decoded,
     regrouped,
-    usual_width,
 )
 
 LONG_TEXT = 64  # bytes on average
@@ -51,7 +45,7 @@ def from_arrow(
     array = _plain_layout(array)
     kind = kind_of_type(array.type)
     if kind == "empty" or (len(array) and array.null_count == len(array)):
-        return Empty(len(array))
+        return columns.Empty(len(array))
     if kind == "list" and (lists := _lists(array)):
         return lists
     if kind in ("date", "list", "other"):
@@ -114,11 +108,11 @@ def _lists(array: Any) -> Column | None:
     else:
         offsets = plain(array.offsets)
         lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
-    common = usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
+    common = columns.usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
     if not common:
         return None
     if (lengths[there] != common).any():
-        return LooseLists(array.to_pylist(), common)
+        return columns.LooseLists(array.to_pylist(), common)
     inside = array.values.slice(first, int(lengths.sum()))
     inner = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
     if there.all():
@@ -183,7 +177,7 @@ def texts(array: Any) -> list[Any]:
         return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
-class ArrowColumn(Held):
+class ArrowColumn(columns.Held):
     """A column in an Arrow array."""
 
     def __init__(self, array: Any, kind: Kind) -> None:
@@ -271,7 +265,7 @@ class Strings(ArrowColumn):
         return self._with(wide.take(_integers(rows)))
 
     def _with(self, array: Any) -> Column:
-        part = Strings(array, self.strip, self.missing_values)
+        part = type(self)(array, self.strip, self.missing_values)
         part.text = self.text
         return part
 
@@ -319,7 +313,7 @@ class Gapped(ArrowColumn):
             return converted(Codes(filled(self.held, 2, np.uint8), 0, [False, True]), "boolean", wanted)
         if arrow("types").is_uint64(self.held.type):
             return _from_dictionary(self.held.dictionary_encode(), False).codes(wanted, threads)
-        return Numbers(filled(self.held, LOWEST, np.int64)).codes(wanted, threads)
+        return Numbers(filled(self.held, columns.LOWEST, np.int64)).codes(wanted, threads)
 
     def _with(self, array: Any) -> Column:
         return from_arrow(array)
@@ -336,14 +330,13 @@ class Rarities(ArrowColumn):
         return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
 
     def texts(self) -> Texts:
-        types = arrow("types")
         binary = "is_binary is_large_binary is_binary_view"
-        if any(getattr(types, test)(self.held.type) for test in binary.split()):
+        if any(getattr(arrow("types"), test)(self.held.type) for test in binary.split()):
             return [None if value is None else decoded(value) for value in self.cells()]
         return Coded(self.codes(None, 1)).texts()
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Objects(self.held.to_pylist()).lists(width)
+        return columns.Objects(self.held.to_pylist()).lists(width)
 
-    def present(self) -> list[Scalar]:
+    def present(self) -> list[columns.Scalar]:
         return [str(value) for value in self.held.drop_null().to_pylist()]

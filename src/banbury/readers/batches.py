@@ -127,10 +127,7 @@ class Batch:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
         columns = self._columns
         each = columns.stretches(names) if isinstance(columns, PackedColumns) else names
-        return [self._numbers_of(some) if isinstance(some, str) else ready(some) for some in each]
-
-    def _numbers_of(self, name: str) -> NDArray[Any]:
-        return self._tried(name, lambda column: column.numbers())
+        return [self._tried(x, lambda column: column.numbers()) if isinstance(x, str) else ready(x) for x in each]
 
     def width(self, name: str) -> int:
         """How many numbers the lists of a column have; 1 where it holds no lists."""
@@ -254,10 +251,8 @@ class Batch:
         except errors.BanburyError:
             raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            text = (
-                f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}: "
-            )
-            text += f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
+            text = f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}"
+            text += f": {problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
             raise errors.BadValue(text, column=name) from None
 
 
@@ -581,11 +576,10 @@ def _joined(columns: Sequence[Column]) -> Column:
 
 def joined_texts(batches: Sequence[Batch]) -> Batch:
     """Batches of the same columns, all of them texts, as one."""
-    names, n_rows = batches[0].names, sum(batch.n_rows for batch in batches)
-    columns = {
-        name: Objects([text for batch in batches for text in batch.column(name).cells()], text=True) for name in names
-    }
-    return Batch(names, n_rows, columns, batches[0].named, batches[0].source)
+    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
+    texts = {name: [text for batch in batches for text in batch.column(name).cells()] for name in first.names}
+    columns = {name: Objects(own, text=True) for name, own in texts.items()}
+    return Batch(first.names, n_rows, columns, first.named, first.source)
 
 
 @lru_cache(maxsize=64)

@@ -34,7 +34,8 @@ MOST_COLUMNS = 200_000
 MOST_THREADS = 16
 MOST_UNPACKED = 1 << 28  # bytes that any packed file may come to
 MOST_RATIO = 200  # times its size that a larger one may
-COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+COMPRESSED = tuple(CODECS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,7 @@ def ending(path: str) -> str:
 
 def opened(path: str, layout: Layout = UNQUOTED) -> Any:
     """The file as a stream of bytes, unpacked if its name says that it is packed; comments are empty lines."""
-    stream = _unpacked(path)
-    return Uncommented(stream, layout) if layout.comment else stream
+    return Uncommented(_unpacked(path), layout) if layout.comment else _unpacked(path)
 
 
 def _unpacked(path: str) -> Any:
@@ -81,14 +81,11 @@ def _unpacked(path: str) -> Any:
             return Unpacked(stream, path, os.path.getsize(path)) if compressed else stream
         stream, size = opened_member(*place)
         if compressed:
-            stream = arrow().input_stream(arrow().PythonFile(stream), compression=_codec(path))
+            codec = CODECS[os.path.splitext(path.lower())[1]]
+            stream = arrow().input_stream(arrow().PythonFile(stream), compression=codec)
         return Unpacked(stream, path, size)
     except (OSError, arrow().ArrowException) as error:
         raise errors.bad_file(path, reason(error)) from None
-
-
-def _codec(path: str) -> str:
-    return {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}[os.path.splitext(path.lower())[1]]
 
 
 class Unpacked(io.RawIOBase):
@@ -110,12 +107,8 @@ class Unpacked(io.RawIOBase):
         self._n_read += len(data)
         if self._n_read > self._most:
             self.close()
-            text = (
-                f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, as what is made to "
-            )
-            raise errors.bad_file(
-                self._path, f"{text}fill memory does. Unpack it yourself if it is a table all the same."
-            )
+            text = f"it unpacks to more than {self._most / 1e6:,.0f} MB, {MOST_RATIO} times its size, as what is made to fill "
+            raise errors.bad_file(self._path, f"{text}memory does. Unpack it yourself if it is a table all the same.")
         return data
 
     def readinto(self, buffer: Any) -> int:
@@ -174,8 +167,7 @@ class Uncommented:
 def fetched(stream: Any, size: int, path: str) -> bytes:
     """Up to ``size`` bytes more; fewer only at the end."""
     try:
-        data: bytes = stream.read(size)
-        return data
+        return stream.read(size)  # type: ignore[no-any-return]
     except (OSError, arrow().ArrowException) as error:
         raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
 

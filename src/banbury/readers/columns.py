@@ -277,10 +277,7 @@ class Coded(Column):
     """A column that came as codes already: a categorical, a dictionary array. ``each``: the kind of all values, each once."""
 
     def __init__(self, codes: Codes, categorical: bool = True, text: bool = False, each: Wanted | None = None) -> None:
-        self.coded = codes
-        self.categorical = categorical
-        self.text = text
-        self.each = each
+        self.coded, self.categorical, self.text, self.each = codes, categorical, text, each
 
     def __len__(self) -> int:
         return len(self.coded.codes)
@@ -399,11 +396,10 @@ def usual_width(lengths: Iterable[int]) -> int | None:
 def stacked(values: Sequence[Any], width: int) -> NDArray[Any]:
     """Lists of so many numbers as a matrix; raises where one has more or fewer, or what is no number."""
     for row, value in enumerate(values):
-        if not missing(value):
-            if not _is_list(value):
-                raise Unfit(value, row, f"a list of {width:,} numbers")
-            if len(value) != width:
-                raise Uneven(row, len(value), width)
+        if not missing(value) and not _is_list(value):
+            raise Unfit(value, row, f"a list of {width:,} numbers")
+        if not missing(value) and len(value) != width:
+            raise Uneven(row, len(value), width)
     gap = (None,) * width
     try:
         matrix = np.array([gap if missing(value) else value for value in values])

@@ -95,9 +95,8 @@ class _DelimitedFile(BlockFile):
         for number in range(skipped):
             begin = head.find(newline, begin) + 1
             if not begin:
-                raise errors.bad_file(
-                    self.path, f"skip_lines is {skipped:,}, and there are {errors.many(number, 'line')}."
-                )
+                there = f"and there are {errors.many(number, 'line')}"
+                raise errors.bad_file(self.path, f"skip_lines is {skipped:,}, {there}.")
         while head[begin : begin + 1] in (b"\n", b"\r"):
             begin += 1
         if not head[begin:].strip():
@@ -112,10 +111,10 @@ class _DelimitedFile(BlockFile):
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
             n, most = header.count(self.delimiter.encode()) + 1, f"a table of text may have {MOST_COLUMNS:,}"
-            text = (
-                f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter with "
+            text = f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter "
+            raise errors.bad_file(
+                self.path, f"{text}with delimiter= if it is another, or read it as an array of numbers."
             )
-            raise errors.bad_file(self.path, f"{text}delimiter= if it is another, or read it as an array of numbers.")
         try:
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
@@ -126,10 +125,8 @@ class _DelimitedFile(BlockFile):
             fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
             if len(set(fields)) < len(fields):
                 twice = next(name for name in fields if fields.count(name) > 1)
-                text = (
-                    f"two columns are named {twice!r}{errors.where(self.path)}. Rename one of them.{errors.NO_HEADER}"
-                )
-                raise errors.DuplicateColumn(text, column=twice)
+                text = f"two columns are named {twice!r}{errors.where(self.path)}. Rename one of them."
+                raise errors.DuplicateColumn(f"{text}{errors.NO_HEADER}", column=twice)
             return tuple(fields)
         if len(names) != len(fields):
             line = lines_before(self.path, self.start - len(header), self.layout) + 1
@@ -180,9 +177,7 @@ class _DelimitedFile(BlockFile):
             return ""
         found = {name: batch.codes(name).values for name in words}
         odd = {"\n", "\r", self.delimiter, self.quote} - {""}
-        self.words = {
-            name: sorted(word for word in map(str, own) if odd.isdisjoint(word)) for name, own in found.items()
-        }
+        self.words = {name: sorted(w for w in map(str, own) if odd.isdisjoint(w)) for name, own in found.items()}
         self.known = ["".join(f"{word}\n" for word in self.words.get(name, ())).encode() for name in self.names]
         return "".join(kinds) if all(len(own) * FEW_WORDS <= batch.n_rows for own in found.values()) else ""
 
@@ -258,8 +253,7 @@ class _DelimitedFile(BlockFile):
         return Batch(self.names, n_rows, held, self.named, self.path)
 
     def _tell_latin_1(self, block: Block) -> None:
-        latin_1 = not self.warned and not is_utf8(block.data)
-        if latin_1 and not self.warned:  # another thread may have, meanwhile
+        if not self.warned and not is_utf8(block.data) and not self.warned:  # another thread may have, meanwhile
             self.warned = True
             how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
             errors.warn(f"{self.path} {how}")
@@ -451,8 +445,7 @@ def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
     counts: list[int] = []
     with contextlib.suppress(csv.Error):
         lengths = (len(fields) for fields in records(text, delimiter, "" if delimiter == "\t" else quote) if fields)
-        for length in islice(lengths, SNIFFED_RECORDS + 1):
-            counts.append(length)
+        counts.extend(islice(lengths, SNIFFED_RECORDS + 1))
     if not counts or counts[0] < 2:
         return 0.0, 1
     # The last record may be cut off by the end of the head.

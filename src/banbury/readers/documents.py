@@ -276,9 +276,8 @@ class _Documents:
         size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
         with _stream(path) if data is None else io.BytesIO(data) as stream:
             alone = data is not None and b"\nFrom " not in data and data.strip()
-            mail = (
-                iter([(data or b"", False)]) if alone else messages(iter(lambda: stream.readline(LONGEST_MESSAGE), b""))
-            )
+            lines = iter(lambda: stream.readline(LONGEST_MESSAGE), b"")
+            mail = iter([(data or b"", False)]) if alone else messages(lines)
             first = list(islice(mail, 2))
             for number, (message, cut_off) in enumerate(chain(first, mail), 1):
                 name = f"{shown}, message {number:,}" if len(first) > 1 else shown
@@ -307,9 +306,8 @@ class _Documents:
             )
         losses.tell_broken(self.name)
         if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
-            errors.warn(
-                f"no file{where} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
-            )
+            text = f"no file{where} was read as mail, so headers= had no effect."
+            errors.warn(f"{text} If they are messages, say so with format='mail'.")
 
 
 def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
@@ -372,10 +370,10 @@ def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> 
     if options.class_from is None:
         by_name = options.format == "lines" and len(paths) > 1
         return [File(path, _stem(path) if by_name else None) for path in paths]
-    labels = [_class_of(os.path.relpath(path, folder) if folder else path, options.class_from) for path in paths]
-    files = [File(path, label) for path, label in zip(paths, labels, strict=True) if label is not None]
+    named = [(p, _class_of(os.path.relpath(p, folder) if folder else p, options.class_from)) for p in paths]
+    files = [File(path, label) for path, label in named if label is not None]
     if len(files) < len(paths):
-        strays = [shown_path(path) for path, label in zip(paths, labels, strict=True) if label is None]
+        strays = [shown_path(path) for path, label in named if label is None]
         patterns = errors.listed(map(repr, options.class_from))
         what = f"{errors.many(len(strays), 'file')}{errors.where(folder)} {'fits' if len(strays) == 1 else 'fit'} no pattern of "
         what += f"class_from= ({patterns})"
@@ -398,9 +396,8 @@ def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
     """The class of the first pattern that fits a file's name; or its path, where the pattern has a slash."""
     place, name = path.replace(os.sep, "/"), os.path.basename(path)
     for pattern, label in patterns.items():
-        if fnmatch.fnmatchcase(place if "/" in pattern else name, pattern):
-            return label
-        if "/" in pattern and fnmatch.fnmatchcase(place, f"*/{pattern}"):
+        tried = [(place, pattern), (place, f"*/{pattern}")] if "/" in pattern else [(name, pattern)]
+        if any(fnmatch.fnmatchcase(*each) for each in tried):
             return label
     return None
 
@@ -438,17 +435,11 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
         _refuse_parts(path, paths, folders)
     level = options.classes_at or 1
     above = [os.path.relpath(each, path).split(os.sep)[:-1] for each in paths]
-    files = [
-        File(each, shown_path(names[level - 1]))
-        for each, names in zip(paths, above, strict=True)
-        if len(names) >= level
-    ]
-    strays = [
-        shown_path(os.path.relpath(each, path)) for each, names in zip(paths, above, strict=True) if len(names) < level
-    ]
+    pairs = list(zip(paths, above, strict=True))
+    files = [File(each, shown_path(names[level - 1])) for each, names in pairs if len(names) >= level]
+    strays = [shown_path(os.path.relpath(each, path)) for each, names in pairs if len(names) < level]
     if not files and strays:
-        deepest = max(map(len, above))
-        wanted = f"{deepest} at most: no file in {path} lies deeper"
+        wanted = f"{max(map(len, above))} at most: no file in {path} lies deeper"
         raise errors.bad_setting("classes_at", level, wanted)
     if strays:
         what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"

@@ -107,9 +107,8 @@ def from_table(path: str, options: Options) -> Source:
         return from_parquet(path, options)
     head = head_of(path)
     if head[257:262] == b"ustar":
-        raise errors.bad_file(
-            path, "it is a tar archive. Unpack it with tar xf, and give the file or folder that was in it."
-        )
+        text = "it is a tar archive. Unpack it with tar xf, and give the file or folder that was in it."
+        raise errors.bad_file(path, text)
     if _MARKUP.match(head) or ending(path) in MARKUP:
         text = "it holds markup (SGML or XML), not a table. Write what you want of it as a table, a row per document, such as "
         raise errors.bad_file(path, f"{text}NDJSON with the text and its class, or as a folder of texts per class.")

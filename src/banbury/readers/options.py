@@ -53,12 +53,10 @@ class Options:
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
-        errors.require(
-            self.header in (True, False, None), "header", self.header, "True, False, or None to have it found out"
-        )
-        errors.require(
-            self.quote in (None, "none") or is_mark(self.quote), "quote", self.quote, "one ASCII character, or 'none'"
-        )
+        said, wanted = self.header in (True, False, None), "True, False, or None to have it found out"
+        errors.require(said, "header", self.header, wanted)
+        mark = self.quote in (None, "none") or is_mark(self.quote)
+        errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
         errors.require(self.comment is None or is_mark(self.comment), "comment", self.comment, "one ASCII character")
         errors.check_whole("skip_lines", self.skip_lines, 0)
         if self.classes_at is not None:
@@ -87,10 +85,8 @@ def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] |
     patterns: Any = given
     if isinstance(given, str):
         patterns = dict(each.rpartition("=")[::2] for each in given.split(","))
-    mapped = isinstance(patterns, Mapping) and len(patterns) > 0
-    fits = patterns is None or (
-        mapped and all(isinstance(text, str) and text for pair in patterns.items() for text in pair)
-    )
+    texts = [text for pair in patterns.items() for text in pair] if isinstance(patterns, Mapping) else []
+    fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
     errors.require(fits, "class_from", given, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
     return None if patterns is None else dict(patterns)
 
