@@ -92,8 +92,7 @@ class BandwidthDisplay(Display):
         left.set(xlabel=f"bandwidth, in units of {called}", ylabel="mean log-likelihood of a row left out (nats)")
         left.set_title(f"The best bandwidth is {self.best:.3g}")
         left.grid(axis="y", color=FAINT, linewidth=0.4)
-        right.set(
-            xlim=self.values[[0, -1]], ylim=(0.0, None), xlabel=called, ylabel=f"density given {name(self.label)}"
-        )
+        right.set(xlim=self.values[[0, -1]], ylim=(0.0, None))
+        right.set(xlabel=called, ylabel=f"density given {name(self.label)}")
         right.set_title("Kernel densities by bandwidth")
         right.legend()

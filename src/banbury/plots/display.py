@@ -88,16 +88,29 @@ def library() -> Any:
         import matplotlib
         import matplotlib.pyplot
     except ImportError:
-        raise errors.MissingLibrary(
-            "pictures are drawn with matplotlib, which is not installed. Install it with: pip install 'banbury[plots]'. Without "
-            "it, models, explanations and results print, and have their numbers.",
-            library="matplotlib",
-        ) from None
+        text = "pictures are drawn with matplotlib, which is not installed. Install it with: pip install 'banbury[plots]'. "
+        text += "Without it, models, explanations and results print, and have their numbers."
+        raise errors.MissingLibrary(text, library="matplotlib") from None
     return matplotlib
 
 
 def pyplot() -> Any:
     return library().pyplot
+
+
+def logarithmic(ax: Any, marked: tuple[float, ...], shown: str) -> None:
+    """Numbers across, some of each power of ten marked; and levels."""
+    ticker = library().ticker
+    ax.xaxis.set_major_locator(ticker.LogLocator(subs=marked))
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, shown)))
+    ax.xaxis.set_minor_locator(ticker.NullLocator())
+    levels_behind(ax)
+
+
+def levels_behind(ax: Any) -> None:
+    """Pale levels across, behind what is drawn."""
+    ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
+    ax.set_axisbelow(True)
 
 
 def colour(c: int) -> str:

@@ -43,11 +43,10 @@ class EvidenceDisplay(Display):
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
         self.labels = [*(called for called, _ in explanation.before), *(_label(e, alone) for e in shown)]
         self.weights = [*(float(weight) for _, weight in explanation.before), *(e.decibans for e in shown)]
-        if rest:
-            self.labels.append(f"{len(rest):,} more")
-            self.weights.append(sum(e.decibans for e in rest))
-        self.labels.append("sum")
-        self.weights.append(float(explanation.decibans))
+        more = [(f"{len(rest):,} more", sum(e.decibans for e in rest))] if rest else []
+        for label, weight in (*more, ("sum", float(explanation.decibans))):
+            self.labels.append(label)
+            self.weights.append(weight)
 
     @classmethod
     @takes_old(most="n")
@@ -65,10 +64,8 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
-        weights = np.array(self.weights)
+        weights, places = np.array(self.weights), _places(len(self.weights))
         lengths = _lengths(weights)
-        places = np.arange(len(weights), dtype=np.float64)
-        places[-1] += 0.35  # the sum stands a little apart
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         _bars(ax, places, lengths, weights, 0.72, [*colours, SUM])
         _frame(ax, places, self.labels, lengths)
@@ -132,9 +129,7 @@ class ComparedEvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.8, 1.5 + 0.36 * len(self.labels))
-        places = np.arange(len(self.labels), dtype=np.float64)
-        places[-1] += 0.35
-        lengths = _lengths(self.weights)
+        places, lengths = _places(len(self.labels)), _lengths(self.weights)
         for k, colour in enumerate((AGAINST, FOR)):
             there = ~np.isnan(self.weights[:, k])
             at = places[there] + (k - 0.5) * 0.38
@@ -145,10 +140,8 @@ class ComparedEvidenceDisplay(Display):
         winner, other = name(first.winner), name(first.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         ax.legend(loc="best")
-        shares = [
-            first.probability,
-            second.probability if first.winner == second.winner else second.probability_against,
-        ]
+        same = first.winner == second.winner
+        shares = [first.probability, second.probability if same else second.probability_against]
         sides = ", ".join(f"{name(how)} {percent(p)}" for how, p in zip(self.explanations, shares, strict=True))
         ax.set_title(f"{winner} against {other}\n{sides}")
 
@@ -159,6 +152,11 @@ class ComparedEvidenceDisplay(Display):
 def _label(e: Evidence, alone: bool) -> str:
     value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
     return value if alone else f"{name(e.feature, 40)} = {value}"
+
+
+def _places(n: int) -> Real:
+    """Of bars; the sum stands a little apart."""
+    return np.append(np.arange(n - 1.0), n - 0.65)
 
 
 def _lengths(weights: Real) -> Real:

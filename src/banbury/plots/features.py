@@ -98,13 +98,9 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
         if feature.holds_lists:
             raise feature.family.no_line(feature)
         if column not in parts_of(model, feature.name).axes:
-            raise errors.BadSetting(
-                f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis of "
-                "them. Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with "
-                "features=.",
-                column=column,
-                family=feature.family.name,
-            )
+            text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
+            text += "of them. Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as "
+            raise errors.BadSetting(f"{text}one with features=.", column=column, family=feature.family.name)
     return pair
 
 

@@ -8,19 +8,15 @@ import numpy as np
 
 from banbury import errors
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, library, names
+from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, logarithmic, names
 from banbury.selection import evaluate
 
 SMALLEST, MORE = 26.0, 22.0  # the area of a mark, and what each further label adds to it, in square points
 WIDTH, HEIGHT = 7.6, 4.6  # inches
 LETTER, LINE = 0.0095, 0.036  # of a name: shares of the axes' width and height
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-PLACES = {  # of a name beside its mark, and where its box begins, in widths and heights of the box
-    (1, 0): (0.0, -0.5),
-    (-1, 0): (-1.0, -0.5),
-    (0, 1): (-0.5, 0.0),
-    (0, -1): (-0.5, -1.0),
-}
+# Of a name beside its mark, and where its box begins, in widths and heights of the box.
+PLACES = {(1, 0): (0.0, -0.5), (-1, 0): (-1.0, -0.5), (0, 1): (-0.5, 0.0), (0, -1): (-0.5, -1.0)}
 NAMED = 60  # labels at most
 LONGEST_NAME = 18
 
@@ -38,9 +34,8 @@ class LabelsDisplay(Display):
     """
 
     def __init__(self, evaluation: LabelEvaluation) -> None:
-        check_type(
-            "the evaluation", evaluation, LabelEvaluation, "one of labels, as bb.evaluate and bb.cross_validate make it"
-        )
+        wanted = "one of labels, as bb.evaluate and bb.cross_validate make it"
+        check_type("the evaluation", evaluation, LabelEvaluation, wanted)
         per = evaluation.per_label
         there = np.flatnonzero(per.rows > 0)
         if not len(there):
@@ -63,23 +58,18 @@ class LabelsDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, WIDTH, HEIGHT)
-        ticker, found = library().ticker, self.evaluation
+        found = self.evaluation
         low, high = float(self.rows.min()) / 1.5, float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
         for called, level, style in (("micro", found.micro_f1, LINES[0]), ("macro", found.macro_f1, LINES[1])):
             ax.axhline(level, color=FAINT, linestyle=style, linewidth=1.2, zorder=1, label=f"{called} F1 {level:.3f}")
         # Where labels have as many rows and the same F1, one larger mark stands for all of them.
-        points, owner, many = np.unique(
-            np.stack([self.rows, self.f1], axis=1), axis=0, return_inverse=True, return_counts=True
-        )
+        each = np.stack([self.rows, self.f1], axis=1)
+        points, owner, many = np.unique(each, axis=0, return_inverse=True, return_counts=True)
         areas = SMALLEST + MORE * (many - 1)
         ax.scatter(*points.T, areas, color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3)
         self._name(ax, np.asarray(owner).ravel(), many, low, high)
-        ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 3.0)))
-        ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda rows, _: f"{rows:,.4g}"))
-        ax.xaxis.set_minor_locator(ticker.NullLocator())
-        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
-        ax.set_axisbelow(True)
+        logarithmic(ax, (1.0, 3.0), ",.4g")
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
         ax.legend(loc="lower right")
         larger = "; a larger mark is several labels" if (many > 1).any() else ""
@@ -107,11 +97,8 @@ class LabelsDisplay(Display):
                 if min(box) < 0.0 or max(box) > 1.0 or any(_overlap(box, other) for other in others):
                     continue
                 at = across * (6.0 + 1.3 * out), up * (5.0 + 1.3 * out)
-                style: dict[str, Any] = {
-                    "ha": ("right", "center", "left")[across + 1],
-                    "va": ("top", "center", "bottom")[up + 1],
-                }
-                style |= {"fontsize": 7.5, "color": SUM, "zorder": 2, "bbox": BEHIND}
+                style: dict[str, Any] = {"fontsize": 7.5, "color": SUM, "zorder": 2, "bbox": BEHIND}
+                style |= {"ha": ("right", "center", "left")[across + 1], "va": ("top", "center", "bottom")[up + 1]}
                 ax.annotate(called[k], (self.rows[k], self.f1[k]), at, textcoords="offset points", **style)
                 taken.append(box)
                 said += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +38,7 @@ class Layers:
         columns = _columns(nodes, edges)
         # An edge passes the parent, a bend in each column that it skips, and the child.
         skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
-        chains: dict[Edge, list[Item]] = {
-            edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges
-        }
+        chains: Any = {edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges}
         return cls(columns, _rows(nodes, columns, chains), chains)
 
     def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> Layout:

@@ -132,10 +132,8 @@ class LikelihoodDisplay(Display):
     def _draw(self, ax: Any) -> None:
         if self.plane is not None:
             self._planes(ax, self.plane)
-        elif isinstance(self.values, np.ndarray):
-            self._lines(ax)
         else:
-            self._bars(ax)
+            (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
 
     def _lines(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 3.8)
@@ -196,12 +194,9 @@ def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
     errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
     chosen = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
     if len(set(chosen)) not in (1, 2) or len(set(chosen)) != len(chosen) or not set(chosen).issubset(inputs):
-        raise errors.BadSetting(
-            f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has two axes. "
-            f"Name two of them, whatever the others are: columns=({inputs[0]!r}, {inputs[1]!r}). Got {columns!r} instead.",
-            feature=feature.name,
-            columns=list(inputs),
-        )
+        text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has two axes. "
+        text += f"Name two of them, whatever the others are: columns=({inputs[0]!r}, {inputs[1]!r}). Got {columns!r} instead."
+        raise errors.BadSetting(text, feature=feature.name, columns=list(inputs))
     return chosen
 
 
@@ -242,9 +237,8 @@ def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
         except (TypeError, ValueError):
             raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
     low, high = float(values.min()), float(values.max())
-    widths = [
-        2.0 * float(np.subtract(*np.quantile(own, [0.75, 0.25]))) / len(own) ** (1 / 3) for own in each if len(own)
-    ]
+    quartiles = ((np.quantile(own, [0.75, 0.25]), len(own)) for own in each if len(own))
+    widths = [2.0 * float(np.subtract(*ends)) / n ** (1 / 3) for ends, n in quartiles]
     width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
     if not np.array_equal(values, np.floor(values)):
         return np.asarray(low + width * np.arange(np.floor((high - low) / width) + 2.0))

@@ -100,12 +100,9 @@ class NomogramDisplay(Display):
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
             others = errors.listed((repr(each) for each in model.classes if each != label), 6)
-            raise errors.BadSetting(
-                f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence does "
-                f"not add up feature by feature. Name one of them with against= ({others}), or count with a target of two "
-                f"classes, {label!r} and the rest.",
-                label=label,
-            )
+            text = f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence "
+            text += f"does not add up feature by feature. Name one of them with against= ({others}), or count with a target of "
+            raise errors.BadSetting(f"{text}two classes, {label!r} and the rest.", label=label)
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
@@ -212,9 +209,9 @@ class NomogramDisplay(Display):
         labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
         curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
-        n_all = len(self.scales)
         what = "features" if all(scale.shown is None for scale in self.scales.values()) else "columns and pairs"
-        fewer = f"; {len(shown)} {what} of {n_all}, those that tell most" if len(shown) < n_all else ""
+        fewer = f"; {len(shown)} {what} of {len(self.scales)}, those that tell most"
+        fewer = fewer if len(shown) < len(self.scales) else ""
         self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
@@ -278,9 +275,8 @@ class Sheet:
         self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
         self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)
         ends = {int(places.argmin()), int(places.argmax())}
-        taken: dict[float, list[tuple[float, float]]] = {
-            side * (0.12 + 0.34 * level): [] for level in range(levels) for side in (1, -1)
-        }
+        heights = [side * (0.12 + 0.34 * level) for level in range(levels) for side in (1, -1)]
+        taken: dict[float, list[tuple[float, float]]] = {height: [] for height in heights}
         for k in sorted(range(len(places)), key=lambda k: (k not in ends, -rows[k])):
             text = names[k] if np.isfinite(decibans[k]) else f"{names[k]} (∞)"
             half = self._letter * (len(text) + 1) / 2

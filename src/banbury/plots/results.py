@@ -13,7 +13,20 @@ from banbury.calibration import Reliability, reliability
 from banbury.hypotheses import Hypotheses, Trace
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, Display, check_type, colour, library, line, mark, name, names
+from banbury.plots.display import (
+    COLOURS,
+    FAINT,
+    Display,
+    check_type,
+    colour,
+    levels_behind,
+    library,
+    line,
+    logarithmic,
+    mark,
+    name,
+    names,
+)
 from banbury.plots.features import ClassedRows, answering
 from banbury.selection import Evaluation, LearningCurve, evaluate
 from banbury.sums import in_order
@@ -228,12 +241,7 @@ class LearningCurveDisplay(Display):
         ax = self._begin(ax, 6.4, 4.0)
         ax.set_prop_cycle(color=COLOURS)
         self.curve.plot(ax)
-        ticker = library().ticker
-        ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: f"{size:,.0f}"))
-        ax.xaxis.set_minor_locator(ticker.NullLocator())
-        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
-        ax.set_axisbelow(True)
+        logarithmic(ax, (1.0, 2.0, 5.0), ",.0f")
         beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
         repeats = len(self.curve.accuracy)
         bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
@@ -270,8 +278,7 @@ class ConvergenceDisplay(Display):
             ax.plot(iterations, each - each[0], color=colour(c), linestyle=line(c), marker=mark(c), label=CLIMBS[c])
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
         ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
-        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
-        ax.set_axisbelow(True)
+        levels_behind(ax)
         ax.set(xlabel="iteration", ylabel="gained since the first, in nats")
         ax.legend(loc="lower right")
         self._title(f"Expectation maximisation: {len(iterations):,} iterations")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,14 +125,8 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
             yield text_scale(model, group.features[0], apart, classes)
             continue
         if isinstance(group, ScaledParameters):
-            weight = group.weight
-            yield plain_scale(
-                plain,
-                group.features[0],
-                lambda says, weight=weight: apart(weight * says),  # type: ignore[misc]
-                rows,
-                classes,
-            )
+            weighed: Any = partial(_times, apart, group.weight)
+            yield plain_scale(plain, group.features[0], weighed, rows, classes)
             continue
         assert isinstance(group, WeighedParameters)
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
@@ -145,6 +140,10 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
             else:
                 assert isinstance(cells, NamedCells)
                 yield _of_names(feature, decibans, cells, group.counts[first].sum(axis=1))
+
+
+def _times(apart: Apart, weight: float, says: Real) -> Real:
+    return apart(weight * says)
 
 
 def _seen(rows: ClassedRows | None, feature: Feature) -> Real | None:
