@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,26 +20,19 @@ from sklearn.datasets import load_wine
 
 import banbury as bb
 from banbury.errors import NegativeCount
+from banbury.files import from_bytes, to_bytes
 from test_laws import CASES, Case, every_family, law, parametrized, quietly, tables
 
 Columns = dict[str, Any]
 SEEDS = range(40)
 
 
-def saved(thing: Any, folder: Path) -> bytes:
-    path = folder / "exact.banbury"
-    bb.save(thing, path)
-    return path.read_bytes()
-
-
-def loaded(content: bytes, folder: Path) -> Any:
-    path = folder / "loaded.banbury"
-    path.write_bytes(content)
+def loaded(content: bytes) -> Any:
     with quietly():
-        return bb.load(path)
+        return from_bytes(content, "exact.banbury")
 
 
-def assert_fresh(left: bb.Tally, fresh: bb.Tally, questions: Any, folder: Path) -> None:
+def assert_fresh(left: bb.Tally, fresh: bb.Tally, questions: Any) -> None:
     """Equal; with a model that answers with the same bytes, a file of the same bytes that can be loaded, and one digest."""
     assert left.classes == fresh.classes
     assert left == fresh
@@ -49,12 +41,12 @@ def assert_fresh(left: bb.Tally, fresh: bb.Tally, questions: Any, folder: Path) 
     with quietly():
         model, other = bb.estimate(left), bb.estimate(fresh)
         assert model.posterior(questions).tobytes() == other.posterior(questions).tobytes()
-    content = saved(model, folder)
-    assert loaded(content, folder).tally == fresh
-    same = content == saved(other, folder)
+    content = to_bytes(model)
+    again = loaded(content).tally
+    assert again == fresh
+    same = content == to_bytes(other)
     assert same, "the files differ"
-    assert left.digest() == fresh.digest()
-    assert loaded(content, folder).tally.digest() == fresh.digest()
+    assert left.digest() == again.digest() == fresh.digest()
 
 
 def pieces(rng: np.random.Generator, rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -79,14 +71,14 @@ ORDERS = [[[2.9, 4.0]], [[2.9], [4.0]], [[4.0], [2.9]]]
 
 @pytest.mark.parametrize("orders", ORDERS, ids=str)
 @pytest.mark.parametrize("estimator", [bb.NaiveBayesClassifier, bb.GaussianNB])
-def test_a_model_saved_after_forgetting_can_be_loaded(estimator: Any, orders: Any, tmp_path: Path) -> None:
+def test_a_model_saved_after_forgetting_can_be_loaded(estimator: Any, orders: Any) -> None:
     clf = estimator().fit(np.array(ZEROS)[:, None], WHOSE)
     for gone in orders:
         clf.forget(np.array(gone)[:, None], ["a"] * len(gone))
-    left = loaded(saved(clf.model_, tmp_path), tmp_path).tally
+    left = loaded(to_bytes(clf.model_)).tally
     kept = [i for i, x in enumerate(ZEROS) if x not in (2.9, 4)]
     rows = np.array(ZEROS)[kept, None]
-    assert_fresh(left, left.count(rows, [WHOSE[i] for i in kept]), rows, tmp_path)
+    assert_fresh(left, left.count(rows, [WHOSE[i] for i in kept]), rows)
 
 
 def zero_inflated(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -120,7 +112,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("features", FAMILIES.values(), ids=FAMILIES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_are_forgotten_in_any_pieces(kind: Any, features: Any, tmp_path: Path) -> None:
+def test_numbers_are_forgotten_in_any_pieces(kind: Any, features: Any) -> None:
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(6, 24))
@@ -130,31 +122,29 @@ def test_numbers_are_forgotten_in_any_pieces(kind: Any, features: Any, tmp_path:
         kept[0] = True
         for piece in pieces(rng, np.flatnonzero(~kept)):
             tally = tally - tally.count(at(columns, piece), y[piece])
-        assert_fresh(tally, tally.count(at(columns, kept), y[kept]), at(columns, kept), tmp_path)
+        assert_fresh(tally, tally.count(at(columns, kept), y[kept]), at(columns, kept))
 
 
 # Forgetting gives the posteriors of what is left ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("whose", ["aaabbb", "aaaaaa", "bbbbbb"])
-def test_sentinels_that_were_forgotten_leave_the_posterior_of_the_rest(whose: str, tmp_path: Path) -> None:
+def test_sentinels_that_were_forgotten_leave_the_posterior_of_the_rest(whose: str) -> None:
     rows, sentinels = [1.0, 2.0, 3.0, 6.0, 7.0, 8.0], [1e8, -1e8, 2e8] * 2
     tally = bb.count({"x": rows + sentinels}, list("aaabbb" + whose))
     left = tally - tally.count({"x": sentinels}, list(whose))
     assert bb.estimate(left).posterior({"x": [5.0]})[0] == pytest.approx([0.02297737, 0.97702263], abs=1e-6)
-    assert_fresh(left, tally.count({"x": rows}, list("aaabbb")), {"x": [5.0, 1e8]}, tmp_path)
+    assert_fresh(left, tally.count({"x": rows}, list("aaabbb")), {"x": [5.0, 1e8]})
 
 
 @pytest.mark.parametrize("sentinel", [-9999.0, 1e8, 1e18, 0.7])
 @pytest.mark.parametrize("constant", [0.3, 0.0, -1.1, 1.7e9 + 0.1, 5e-324])
-def test_a_column_left_constant_by_forgetting_answers_as_if_it_had_been(
-    constant: float, sentinel: float, tmp_path: Path
-) -> None:
+def test_a_column_left_constant_by_forgetting_answers_as_if_it_had_been(constant: float, sentinel: float) -> None:
     """Of one class; the other varies."""
     rows = np.array([constant, sentinel, constant, constant, 1.0, 2.5, 4.0])[:, None]
     y, kept = np.array(list("aaaabbb")), [0, 2, 3, 4, 5, 6]
     left = bb.GaussianNB().fit(rows, y).forget(rows[[1]], y[[1]]).tally_
-    assert_fresh(left, left.count(rows[kept], y[kept]), rows, tmp_path)
+    assert_fresh(left, left.count(rows[kept], y[kept]), rows)
 
 
 @pytest.mark.parametrize("sentinel", [-9999.0, 1e8, 1e18, 0.7])
@@ -172,12 +162,12 @@ def test_a_constant_has_no_spread_and_two_values_have_some(constant: float, sent
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_a_block_left_constant_by_forgetting_answers_as_if_it_had_been(covariance: Any, tmp_path: Path) -> None:
+def test_a_block_left_constant_by_forgetting_answers_as_if_it_had_been(covariance: Any) -> None:
     columns = {"u": [0.3, 0.3, 1e8, 1.0, 2.0, 4.1], "v": [0.1, 0.2, -1e8, 0.1, 0.7, 0.4]}
     y, kept = np.array(list("aaabbb")), [0, 1, 3, 4, 5]
     tally = bb.count(columns, y, features={("u", "v"): bb.Gaussian(covariance=covariance)})
     left = tally - tally.count(at(columns, [2]), y[[2]])
-    assert_fresh(left, tally.count(at(columns, kept), y[kept]), columns, tmp_path)
+    assert_fresh(left, tally.count(at(columns, kept), y[kept]), columns)
 
 
 def moments(x: Sequence[float], weights: Sequence[str]) -> tuple[Fraction, Fraction]:
@@ -206,22 +196,22 @@ def test_mean_and_variance_are_those_of_exact_fractions_after_forgetting() -> No
 
 @pytest.mark.parametrize("x", list(permutations([-0.1, -0.2, 0.2])), ids=str)
 @pytest.mark.parametrize("others", [[], [1.0, 2.5]], ids=["alone", "among others"])
-def test_three_values_are_forgotten_one_and_then_two(x: Any, others: list[float], tmp_path: Path) -> None:
+def test_three_values_are_forgotten_one_and_then_two(x: Any, others: list[float]) -> None:
     labels, rest = ["a"] * 3, ["b"] * len(others)
     tally = bb.count({"x": [*x, *others]}, [*labels, *rest])
     two = tally - tally.count({"x": [x[0]]}, ["a"])
     none = two - tally.count({"x": x[1:]}, ["a", "a"])
     assert none.classes == tuple(sorted(set(rest)))
-    assert_fresh(two, tally.count({"x": [*x[1:], *others]}, [*labels[1:], *rest]), {"x": [0.0, 1.0]}, tmp_path)
+    assert_fresh(two, tally.count({"x": [*x[1:], *others]}, [*labels[1:], *rest]), {"x": [0.0, 1.0]})
     if others:
-        assert_fresh(none, tally.count({"x": others}, rest), {"x": [0.0, 1.0]}, tmp_path)
+        assert_fresh(none, tally.count({"x": others}, rest), {"x": [0.0, 1.0]})
     else:
         assert none == tally * 0
         assert none.digest() == (tally * 0).digest()
 
 
 @pytest.mark.parametrize("x", list(permutations([-0.1, -0.2, 0.2])), ids=str)
-def test_an_estimator_forgets_three_values_one_and_then_two(x: Any, tmp_path: Path) -> None:
+def test_an_estimator_forgets_three_values_one_and_then_two(x: Any) -> None:
     rows = np.array([*x, 1.0, 2.5])[:, None]
     y = list("aaabb")
     clf = bb.GaussianNB().fit(rows, y)
@@ -231,7 +221,7 @@ def test_an_estimator_forgets_three_values_one_and_then_two(x: Any, tmp_path: Pa
     assert left.of_classes([left.classes.index("b")], ("b",)) == left.count(rows[3:], y[3:])
 
 
-def test_the_wine_is_forgotten_in_any_pieces(tmp_path: Path) -> None:
+def test_the_wine_is_forgotten_in_any_pieces() -> None:
     X, target = load_wine(return_X_y=True)
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -242,12 +232,12 @@ def test_the_wine_is_forgotten_in_any_pieces(tmp_path: Path) -> None:
         for piece in pieces(rng, gone):
             tally = tally - tally.count(X[piece], target[piece])
             clf.forget(X[piece], target[piece])
-        assert_fresh(tally, tally.count(X[kept], target[kept]), X, tmp_path)
-        assert_fresh(clf.tally_, clf.tally_.count(X[kept], target[kept]), X, tmp_path)
+        assert_fresh(tally, tally.count(X[kept], target[kept]), X)
+        assert_fresh(clf.tally_, clf.tally_.count(X[kept], target[kept]), X)
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_the_wine_is_forgotten_from_a_block_in_any_pieces(covariance: Any, tmp_path: Path) -> None:
+def test_the_wine_is_forgotten_from_a_block_in_any_pieces(covariance: Any) -> None:
     X, target = load_wine(return_X_y=True)
     rng = np.random.default_rng(5)
     order = rng.permutation(len(X))
@@ -255,17 +245,17 @@ def test_the_wine_is_forgotten_from_a_block_in_any_pieces(covariance: Any, tmp_p
     left = tally
     for piece in pieces(rng, order[:100]):
         left = left - tally.count(X[piece], target[piece])
-    assert_fresh(left, tally.count(X[order[100:]], target[order[100:]]), X, tmp_path)
+    assert_fresh(left, tally.count(X[order[100:]], target[order[100:]]), X)
 
 
-def test_a_histogram_that_has_widened_its_bins_forgets_exactly(tmp_path: Path) -> None:
+def test_a_histogram_that_has_widened_its_bins_forgets_exactly() -> None:
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=9_000) * np.logspace(0, 6, 9_000), rng.choice(["a", "b"], 9_000)
     first = bb.count({"x": x[:20]}, y[:20], features="histogram")
     tally = first + first.count({"x": x[20:]}, y[20:])
     assert tally.schema != first.schema
     left = tally - first.count({"x": x[100:]}, y[100:])
-    assert_fresh(left, tally.count({"x": x[:100]}, y[:100]), {"x": x[:200]}, tmp_path)
+    assert_fresh(left, tally.count({"x": x[:100]}, y[:100]), {"x": x[:200]})
 
 
 # Weights -------------------------------------------------------------------------------------------------------------
@@ -284,24 +274,22 @@ ANY_FAMILY: dict[str, tuple[Any, list[Any]]] = {
 
 @pytest.mark.parametrize("family, values", ANY_FAMILY.values(), ids=ANY_FAMILY)
 @pytest.mark.parametrize("heavy, light", HEAVY_AND_LIGHT)
-def test_weights_far_apart_lose_no_rows(family: Any, values: Any, heavy: float, light: float, tmp_path: Path) -> None:
+def test_weights_far_apart_lose_no_rows(family: Any, values: Any, heavy: float, light: float) -> None:
     tally = bb.count({"x": values}, ["a", "a"], weights=[heavy, light], features={"x": family})
     left = tally - tally.count({"x": values[:1]}, ["a"], weights=[heavy])
     assert left.n_rows == light
     assert left.classes == ("a",)
-    assert_fresh(left, tally.count({"x": values[1:]}, ["a"], weights=[light]), {"x": values}, tmp_path)
+    assert_fresh(left, tally.count({"x": values[1:]}, ["a"], weights=[light]), {"x": values})
 
 
 @pytest.mark.parametrize("family, values", ANY_FAMILY.values(), ids=ANY_FAMILY)
 @pytest.mark.parametrize("heavy, light", HEAVY_AND_LIGHT)
-def test_weights_far_apart_lose_no_classes(
-    family: Any, values: Any, heavy: float, light: float, tmp_path: Path
-) -> None:
+def test_weights_far_apart_lose_no_classes(family: Any, values: Any, heavy: float, light: float) -> None:
     tally = bb.count({"x": values}, ["a", "b"], weights=[heavy, light], features={"x": family})
     left = tally - tally.count({"x": values[:1]}, ["a"], weights=[heavy])
     assert left.classes == ("b",)
     assert left.n_rows == light
-    assert_fresh(left, tally.count({"x": values[1:]}, ["b"], weights=[light]), {"x": values}, tmp_path)
+    assert_fresh(left, tally.count({"x": values[1:]}, ["b"], weights=[light]), {"x": values})
 
 
 @parametrized(CASES)
@@ -372,19 +360,17 @@ def test_ten_rows_of_soft_labels_are_ten_rows(case: Case, data: st.DataObject) -
 
 @pytest.mark.parametrize("labels", [["a", "a"], ["a", "b"]])
 @pytest.mark.parametrize("settings", [{}, {"damping": "log", "length": True}, {"model": "presence"}], ids=str)
-def test_a_forgotten_word_is_in_neither_the_tally_nor_the_file(
-    settings: Any, labels: list[str], tmp_path: Path
-) -> None:
+def test_a_forgotten_word_is_in_neither_the_tally_nor_the_file(settings: Any, labels: list[str]) -> None:
     texts = ["Жщюэя lunch", "plain lunch"]
     tally = bb.count({"text": texts}, labels, weights=[0.1, 0.7], features={"text": bb.Text(**settings)})
     left = 5 * tally - tally.count({"text": texts[:1]}, labels[:1], weights=[0.5])
     assert "щюэ" not in str(left)
     for thing in (left, bb.estimate(left)):
-        content = saved(thing, tmp_path)
+        content = to_bytes(thing)
         assert not any(part.encode() in content for part in ("жщ", "щю", "юэ", "эя", "Жщ", "\\u0449"))
     fresh = tally.count({"text": texts[1:]}, labels[1:], weights=[3.5])
     assert left.n_rows == 3.5
-    assert_fresh(left, fresh, {"text": texts}, tmp_path)
+    assert_fresh(left, fresh, {"text": texts})
 
 
 VOCABULARY = "ab cd ef gh Σίσυφος 中文".split()
@@ -395,7 +381,7 @@ VOCABULARY = "ab cd ef gh Σίσυφος 中文".split()
     [{}, {"damping": "log", "length": True}, {"buckets": 4}, {"model": "bernoulli"}, {"ngrams": (1, 2)}],
     ids=str,
 )
-def test_texts_of_decimal_weights_are_forgotten_in_any_pieces(settings: Any, tmp_path: Path) -> None:
+def test_texts_of_decimal_weights_are_forgotten_in_any_pieces(settings: Any) -> None:
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         n, factor = int(rng.integers(2, 9)), int(rng.integers(1, 8))
@@ -408,7 +394,7 @@ def test_texts_of_decimal_weights_are_forgotten_in_any_pieces(settings: Any, tmp
         for piece in pieces(rng, np.flatnonzero(~kept)):
             left = left - tally.count({"text": texts[piece]}, y[piece], weights=factor * tenths[piece] / 10)
         fresh = tally.count({"text": texts[kept]}, y[kept], weights=factor * tenths[kept] / 10)
-        assert_fresh(left, fresh, {"text": texts}, tmp_path)
+        assert_fresh(left, fresh, {"text": texts})
 
 
 # Estimators ----------------------------------------------------------------------------------------------------------
@@ -463,14 +449,14 @@ def test_partial_fit_in_any_batches_is_fit(estimator: Any, X: np.ndarray, weight
 
 
 @pytest.mark.parametrize("start", [1, 2, 5, 13])
-def test_partial_fit_of_numbers_is_a_count_of_all_rows_whatever_came_first(start: int, tmp_path: Path) -> None:
+def test_partial_fit_of_numbers_is_a_count_of_all_rows_whatever_came_first(start: int) -> None:
     rng = np.random.default_rng(start)
     X, y = np.column_stack([one_decimal(rng, 40), with_sentinels(rng, 40)]), rng.integers(0, 2, 40)
     X[:start, 1] = one_decimal(rng, start)
     clf = bb.GaussianNB()
     for rows in [np.arange(start), *pieces(rng, np.arange(start, 40))]:
         clf.partial_fit(X[rows], y[rows], classes=[0, 1])
-    assert_fresh(clf.tally_, bb.count(X, y, schema=clf.tally_.schema), X, tmp_path)
+    assert_fresh(clf.tally_, bb.count(X, y, schema=clf.tally_.schema), X)
 
 
 # Threads, batches and orders -----------------------------------------------------------------------------------------
@@ -500,7 +486,7 @@ def table_of_everything(n: int) -> tuple[Columns, Any, np.ndarray]:
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_threads_batches_and_orders_make_no_difference(weighted: bool, tmp_path: Path) -> None:
+def test_threads_batches_and_orders_make_no_difference(weighted: bool) -> None:
     n = 30_000
     columns, features, y = table_of_everything(n)
     weights = np.random.default_rng(3).choice([0.1, 0.7, 2.0, 1e-9, 1e6, 1 / 3], n) if weighted else np.ones(n)
@@ -513,7 +499,7 @@ def test_threads_batches_and_orders_make_no_difference(weighted: bool, tmp_path:
 
     whole = counted(np.arange(n), n, 1)
     for threads, size in ((2, n), (3, n), (1, 7_777), (2, 1_001), (3, 10_000)):
-        assert_fresh(counted(np.random.default_rng(size).permutation(n), size, threads), whole, few, tmp_path)
+        assert_fresh(counted(np.random.default_rng(size).permutation(n), size, threads), whole, few)
 
 
 # Factors that are no whole numbers -----------------------------------------------------------------------------------
@@ -522,10 +508,7 @@ def test_threads_batches_and_orders_make_no_difference(weighted: bool, tmp_path:
 @every_family
 @law
 @given(data=st.data())
-def test_a_tally_that_fades_has_no_negative_variance(
-    case: Case, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = Path(tmp_path_factory.getbasetemp())
+def test_a_tally_that_fades_has_no_negative_variance(case: Case, data: st.DataObject) -> None:
     table = data.draw(tables(case))
     tally = table.count(table.schema(case))
     for factor in data.draw(st.lists(st.sampled_from([0.5, 0.1, 0.9, 1 / 3, 1e-3, 3.7]), min_size=1, max_size=5)):
@@ -533,10 +516,10 @@ def test_a_tally_that_fades_has_no_negative_variance(
     if tally.classes:
         with quietly():
             assert not np.isnan(bb.estimate(tally).posterior(table.columns(labelled=False))).any()
-    content = saved(tally, folder)
-    again = loaded(content, folder)
+    content = to_bytes(tally)
+    again = loaded(content)
     assert again == tally
-    assert saved(again, folder) == content
+    assert to_bytes(again) == content
     assert again.digest() == tally.digest()
 
 
@@ -569,7 +552,7 @@ def test_factors_beyond_all_counting_are_refused(family: Any, values: Any) -> No
 
 
 @pytest.mark.parametrize("family, values", ANY_FAMILY.values(), ids=ANY_FAMILY)
-def test_sums_that_grow_too_large_are_refused_before_anything_changes(family: Any, values: Any, tmp_path: Path) -> None:
+def test_sums_that_grow_too_large_are_refused_before_anything_changes(family: Any, values: Any) -> None:
     """Until then every one of them is right: never below zero, and half of its double."""
     tally = bb.count({"x": values}, ["a", "b"], features={"x": family})
     rows = 2.0
@@ -607,19 +590,16 @@ def test_an_estimator_that_refuses_a_weight_has_learned_nothing_of_it(family: An
 @every_family
 @law
 @given(data=st.data())
-def test_every_tally_can_be_saved_and_loaded(
-    case: Case, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = Path(tmp_path_factory.getbasetemp())
+def test_every_tally_can_be_saved_and_loaded(case: Case, data: st.DataObject) -> None:
     table = data.draw(tables(case))
     tally = table.count(table.schema(case))
     part = table.cut(0, data.draw(st.integers(1, len(table)))).count(tally.schema)
     for made in (tally, tally * 3, tally * 0.3, tally - part, tally + part, tally - tally):
-        content = saved(made, folder)
-        again = loaded(content, folder)
+        content = to_bytes(made)
+        again = loaded(content)
         assert again == made
         assert again.n_rows == made.n_rows
-        assert saved(again, folder) == content
+        assert to_bytes(again) == content
         assert again.digest() == made.digest()
 
 

@@ -25,6 +25,7 @@ import by_shape
 import naive
 from banbury.distributions import FAMILIES, Family
 from banbury.distributions.family import HOWS
+from banbury.files import to_bytes
 from banbury.sums import Moments, python_integers
 
 # Drawing tables ------------------------------------------------------------------------------------------------------
@@ -871,18 +872,10 @@ def traces(content: bytes) -> list[str]:
     return [pair for pair in pairs if pair.encode() in content or json.dumps(pair)[1:-1].encode() in content]
 
 
-def saved(thing: Any, folder: Path) -> bytes:
-    bb.save(thing, folder / "forgotten.banbury")
-    return (folder / "forgotten.banbury").read_bytes()
-
-
 @parametrized(WRITTEN)
 @law
 @given(data=st.data())
-def test_nothing_of_what_was_forgotten_is_in_the_file(
-    case: Case, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = Path(tmp_path_factory.getbasetemp())
+def test_nothing_of_what_was_forgotten_is_in_the_file(case: Case, data: st.DataObject) -> None:
     kept = data.draw(tables(case, max_size=4, width=1, weights=("none",)))
     before = data.draw(st.sampled_from(["", "ab ", "x ab "])) if by_shape.shape(case.family) == "words" else ""
     labels = st.sampled_from(["no", f"class {SECRET}"])
@@ -891,16 +884,16 @@ def test_nothing_of_what_was_forgotten_is_in_the_file(
     schema = both.schema(case)
     together = both.count(schema)
     unnamed = by_shape.shape(case.family) == "keys" or case.family.buckets or case.family.only
-    assert unnamed or traces(saved(together, folder))
+    assert unnamed or traces(to_bytes(together))
     left = together - gone.count(schema)
     clf = bb.NaiveBayesClassifier(features={"x0": case.family}).fit(both.columns(labelled=False), both.labels())
     clf.predict(both.columns(labelled=False))
     clf.forget(gone.columns(labelled=False), gone.labels())
     for thing in (left, bb.estimate(left), clf.tally_, clf.model_):
-        content = saved(thing, folder)
+        content = to_bytes(thing)
         assert not traces(content)
         alone = kept.count(thing.schema)
-        never = saved(alone if isinstance(thing, bb.Tally) else bb.estimate(alone), folder)
+        never = to_bytes(alone if isinstance(thing, bb.Tally) else bb.estimate(alone))
         assert content == never
     assert not traces(pickle.dumps(clf))
 
