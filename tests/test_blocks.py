@@ -21,9 +21,9 @@ import banbury as bb
 import by_shape
 from banbury import _core, errors
 from banbury.dependence import telling_words
-from banbury.distributions.covariance_information import bits_of_normals, block_test
+from banbury.distributions.covariance import bits_of_normals, block_test
+from banbury.distributions.joint import pairs_of, table_of
 from banbury.distributions.key_families import block_groups
-from banbury.distributions.pairs import pairs_of, table_of
 from banbury.readers import encode, read
 from banbury.readers.columns import Coded
 from banbury.tally import count_rows

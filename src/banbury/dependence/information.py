@@ -8,7 +8,7 @@ from banbury import errors
 from banbury.dependence.results import Information
 from banbury.distributions.family import Feature
 from banbury.distributions.information import entropy, shares
-from banbury.distributions.word_families import most_telling
+from banbury.distributions.words import most_telling
 from banbury.renamed import takes_old
 from banbury.tally import Tally
 

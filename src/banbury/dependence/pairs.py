@@ -14,10 +14,10 @@ from banbury.arrays import Int, Real
 from banbury.dependence.results import Pair
 from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
+from banbury.distributions.joint import pairs_of, stacked
 from banbury.distributions.key_families import MOST_VALUES
-from banbury.distributions.pairs import pairs_of, stacked
 from banbury.distributions.vocabulary import Vocabulary
-from banbury.distributions.word_families import most_telling
+from banbury.distributions.words import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.columns import Coded

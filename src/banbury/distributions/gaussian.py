@@ -14,13 +14,14 @@ from banbury.arrays import Real
 from banbury.distributions.covariance import (
     GaussianBlockParameters,
     Prior,
+    bits_of_normals,
+    block_test,
     normal,
     normal_tails,
     plain,
     posterior,
     student,
 )
-from banbury.distributions.covariance_information import bits_of_normals, block_test
 from banbury.distributions.family import (
     UNUSED,
     Choice,

@@ -27,7 +27,7 @@ from banbury.distributions.family import (
     line_by_line,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
-from banbury.distributions.word_families import TellingFamily
+from banbury.distributions.words import TellingFamily
 from banbury.sums import Words
 from banbury.threads import n_threads
 

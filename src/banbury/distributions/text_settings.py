@@ -19,7 +19,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.event_models import WEIGHING
 from banbury.distributions.family import Choice, ColumnReader, Feature, check_given, check_positive
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
-from banbury.distributions.word_families import TellingFamily
+from banbury.distributions.words import TellingFamily
 
 Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 

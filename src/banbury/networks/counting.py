@@ -13,7 +13,7 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int
-from banbury.distributions.pairs import table_of
+from banbury.distributions.joint import table_of
 from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import Variable, coded

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.dependence.pairs import informed
 from banbury.distributions.information import FEWEST_ROWS
-from banbury.distributions.pairs import pairs_of, stacked, table_of
+from banbury.distributions.joint import pairs_of, stacked, table_of
 from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
