@@ -14,7 +14,7 @@ from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature
-from banbury.distributions.looked_up import LookedUpTexts
+from banbury.distributions.text import LookedUpTexts
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
