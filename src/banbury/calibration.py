@@ -371,9 +371,9 @@ class Isotonic(Calibration):
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
+        each = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
         stairs = [
-            IsotonicRegression(out_of_bounds="clip").fit(own, truth == number, sample_weight=weights)
-            for own, number in zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
+            IsotonicRegression(out_of_bounds="clip").fit(own, truth == k, sample_weight=weights) for own, k in each
         ]
         lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
         odds = np.concatenate([one.X_thresholds_ for one in stairs])

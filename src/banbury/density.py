@@ -304,10 +304,8 @@ class _AskedColumn:
         family = self.feature.family
         family.check_alternatives(self.name, given)
         values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-        scalars = all(
-            isinstance(value, (bool, int, float, str, np.generic)) or (value is None and family.counts_missing())
-            for value in values
-        )
+        plain, known = (bool, int, float, str, np.generic), family.counts_missing()
+        scalars = all(isinstance(value, plain) or (value is None and known) for value in values)
         if not values or not scalars or any(value != value for value in values):
             wanted = "one at least, each a text, a number or yes or no"
             raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
@@ -343,10 +341,8 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
 
 def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """Rows with every combination of the columns' values."""
-    n, wanted = (
-        prod(map(len, alternatives.values())),
-        f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most",
-    )
+    n = prod(map(len, alternatives.values()))
+    wanted = f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most"
     errors.require(n <= MOST_COMBINATIONS, "query and given", f"{n:,} combinations of values", wanted)
     columns = zip(*product(*alternatives.values()), strict=True)
     return {name: list(column) for name, column in zip(alternatives, columns, strict=True)}
@@ -580,10 +576,8 @@ class Independence:
     def __str__(self) -> str:
         what = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
         cut = "".join(f"; {name} cut into {many(n, 'bin')}" for name, n in self.bins.items())
-        return (
-            f"{what}: {self.mutual_information:.4f} bits, G = {self.statistic:.4g} on "
-            f"{many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g} ({self.n_rows:,.6g} rows{cut})"
-        )
+        test = f"G = {self.statistic:.4g} on {many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g}"
+        return f"{what}: {self.mutual_information:.4f} bits, {test} ({self.n_rows:,.6g} rows{cut})"
 
     __repr__ = __str__
 

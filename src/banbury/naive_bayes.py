@@ -317,11 +317,10 @@ class Model:
             settings = {"against": against, "held_out": held_out, "label": label}
             return work.answered(self, "explain", **settings)  # type: ignore[no-any-return]
         if len(self.classes) < 2:
-            raise errors.bad_setting(
-                "the model",
-                f"one class, {self.classes[0]!r}",
-                "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual",
+            wanted = (
+                "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual"
             )
+            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", wanted)
         if held_out:
             batch = self._one_row(row)
             own = self._own_label(batch, label)

@@ -47,14 +47,9 @@ AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...
 FEW_ROWS = 10  # most columns show in these that they hold more than one value
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
-QUANTILE_TREE, GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
-    QuantileTree(),
-    Gaussian(),
-    Gaussian(covariance="shrunk"),
-    Bernoulli(),
-    Text(),
-    Occurrences(),
-)  # shared, so that columns of one family are seen to be so at a glance
+# Shared, so that columns of one family are seen to be so at a glance.
+QUANTILE_TREE, GAUSSIAN, LISTS = QuantileTree(), Gaussian(), Gaussian(covariance="shrunk")
+BERNOULLI, TEXT, OCCURRENCES = Bernoulli(), Text(), Occurrences()
 # Instants, times of day and lengths of time as they are written: by standard, by Python, by pandas, by Polars.
 WHEN = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
@@ -265,24 +260,15 @@ def _feature_to_dict(f: Feature) -> dict[str, Any]:
 def _several_to_dict(alike: Sequence[Feature]) -> dict[str, Any]:
     """Features that differ in name, origin and unit alone, as one entry: of a million of them the rest would be the most."""
     same = _feature_to_dict(alike[0])
-    return same | {
-        "name": [f.name for f in alike],
-        "origin": [f.origin for f in alike],
-        "unit": [f.unit for f in alike],
-    }
+    return same | {part: [getattr(f, part) for f in alike] for part in ("name", "origin", "unit")}
 
 
 def _features_from_dict(f: Mapping[str, Any]) -> Iterable[Feature]:
     """The features of an entry: one, or several where it has a list of names."""
     given = family_from_dict(f)
-    common = (
-        f["kind"],
-        f["why"],
-        tuple(f.get("columns", ())),
-        tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
-        tuple(f.get("kinds", ())),
-        f.get("holds_lists", False),
-    )
+    scales = tuple((scale[0], scale[1]) for scale in f.get("scales", ()))
+    columns, kinds = (tuple(f.get(part, ())) for part in ("columns", "kinds"))
+    common = f["kind"], f["why"], columns, scales, kinds, f.get("holds_lists", False)
     if not isinstance(f["name"], list):
         return (Feature(f["name"], given, f["origin"], f["unit"], *common),)
     return alike(f["name"], Feature("", given, 0.0, 1.0, *common), f["origin"], f["unit"])
@@ -410,11 +396,9 @@ def infer(
     for name in columns if not chosen else ():
         if name in taken:
             continue
-        given, why = (
-            _choose(first, name, kinds[name], missing, steady, few, many)
-            if name in kinds
-            else (declared[name], "declared")
-        )
+        given, why = declared.get(name), "declared"
+        if name in kinds:
+            given, why = _choose(first, name, kinds[name], missing, steady, few, many)
         if given is None:
             left_out[name] = why
         else:
@@ -471,21 +455,17 @@ def _declared(
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
-            raise errors.bad_setting(
-                "features",
-                f"{name!r}: {given!r}",
-                "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), bb.KernelDensity(), "
-                "bb.Histogram() or bb.Joint()",
-            )
+            wanted = "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), "
+            wanted += "bb.KernelDensity(), bb.Histogram() or bb.Joint()"
+            raise errors.bad_setting("features", f"{name!r}: {given!r}", wanted)
         else:
             twice += [several[0]] if several[0] in declared else []
             declared[several[0]] = chosen
     blocks = _unlike(blocks, batch)
     every = Counts([name for each in blocks for name in each.columns] + list(declared))
     if twice := twice or [name for name, times in every.items() if times > 1]:
-        raise errors.bad_setting(
-            "features", f"column {twice[0]!r} in two places", "a mapping that has each column once"
-        )
+        what = f"column {twice[0]!r} in two places"
+        raise errors.bad_setting("features", what, "a mapping that has each column once")
     return declared, blocks
 
 

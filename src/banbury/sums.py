@@ -594,10 +594,8 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integ
     digits, columns = max(n.digits, sums.digits), shift.shape[-1]
     rows, each = python_integers(n, digits)[..., None], python_integers(sums, digits)
     there, (i, j) = np.where(rows == 0, 1, rows), np.tril_indices(columns)
-    by, factor, down, up, near = (
-        np.vectorize(f, otypes=[object])
-        for f in (lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round)
-    )
+    kinds = lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round
+    by, factor, down, up, near = (np.vectorize(f, otypes=[object]) for f in kinds)
     by, factor = by(shift), factor(scale)
     first, second = each[..., :columns], each[..., columns:]
     moved = factor * (first + rows * by)

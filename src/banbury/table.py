@@ -248,11 +248,8 @@ def batches(
         except Widened as wider:
             fractional |= {wider.column}
             if not source.again:
-                family = (
-                    f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
-                    if wider.kind == "float"
-                    else ""
-                )
+                family = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
+                family = family if wider.kind == "float" else ""
                 text = f"column {wider.column!r} does not stay what its first rows were, and counting again from the start, "
                 text += f"reading it as {wider.kind}s, needs data that can be read twice. Give a list instead of an "
                 text += f"iterator{family}, or a schema made from all of it."
@@ -392,12 +389,12 @@ class Labels:
 
     def reserved(self) -> dict[str, str]:
         """The columns that are no features, each with what it is."""
-        roles = (
+        roles = [
             (self.group_name, "named in groups="),
             (self.weight_name, "named in weights="),
             (self.name, "the target"),
-            *((name, "the target") for name in (self.several.columns if self.several is not None else ())),
-        )
+        ]
+        roles += [(name, "the target") for name in (self.several.columns if self.several is not None else ())]
         return {name: role for name, role in roles if name is not None}
 
     def aside(self, names: Collection[str]) -> dict[str, str]:

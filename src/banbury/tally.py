@@ -184,14 +184,9 @@ class Tally:
         if twice := self.parts & other.parts:
             raise errors.part_twice(twice)
         a, b = _together(self, other)
-        summed = replace(
-            a,
-            rows=a.rows + b.rows,
-            sums=tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)),
-            skipped=a.skipped + b.skipped,
-            rounded=a.rounded or b.rounded,
-            parts=a.parts | b.parts,
-        )
+        sums, skipped = tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)), a.skipped + b.skipped
+        rounded, parts = a.rounded or b.rounded, a.parts | b.parts
+        summed = replace(a, rows=a.rows + b.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
         return within_bins(summed._not_too_many())
 
     def _not_too_many(self) -> Tally:
@@ -208,20 +203,12 @@ class Tally:
             raise errors.not_a_tally(other, "subtract")
         a, b = _together(self, other)
         rounded = a.rounded or b.rounded
-        differences = (
-            counter.minus(features, x, y, rounded, a.classes)
-            for (counter, features, _), x, y in zip(a.schema.groups, a.sums, b.sums, strict=True)
-        )
+        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
+        differences = (g.counter.minus(g.features, x, y, rounded, a.classes) for g, x, y in each)
         skipped = max(0, a.skipped - b.skipped)
         try:
-            left = replace(
-                a,
-                rows=a.rows - b.rows,
-                sums=tuple(differences),
-                skipped=skipped,
-                rounded=rounded,
-                parts=a.parts - b.parts,
-            )
+            rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
+            left = replace(a, rows=rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
             return (left._possible(a) if rounded else left.checked())._trimmed()
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
@@ -300,10 +287,8 @@ class Tally:
 
         Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
         """
-        re_centred = tuple(
-            a.counter.rescaled(a, b) if a.counter is b.counter else a
-            for a, b in zip(schema.features, self.schema.features, strict=False)
-        )
+        pairs = zip(schema.features, self.schema.features, strict=False)
+        re_centred = tuple(a.counter.rescaled(a, b) if a.counter is b.counter else a for a, b in pairs)
         why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
         if why is not None:
             raise errors.schema_mismatch(why)
@@ -441,10 +426,8 @@ class Tally:
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""
         once = self._each_row_once
-        return [
-            (feature, feature.counter.summary(feature, once.of(feature.name), once._missing_text(feature.name)))
-            for feature in self.schema.features[:most]
-        ]
+        each = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
+        return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in each]
 
     def _feature_lines(self) -> list[str]:
         n_features = len(self.schema.features)
@@ -512,9 +495,8 @@ def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...
     known: dict[int, list[int]] = {}  # most columns share their very family
     for at, feature in enumerate(group.features):
         family = feature.family
-        index = known.get(id(family)) or next(
-            (i for other, i in places if other.name == family.name and other == family), None
-        )
+        same = (i for other, i in places if other.name == family.name and other == family)
+        index = known.get(id(family)) or next(same, None)
         if index is None:
             index = []
             places.append((family, index))

@@ -106,11 +106,8 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in both)
     pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
-    idle = [
-        Uninformative(f.name, test.why or f"p = {test.p:.2g}", None if test.why else test.p)
-        for f in schema.features
-        if (test := tests[f.name]).p >= LEVEL
-    ]
+    doubtful = ((f.name, tests[f.name]) for f in schema.features if tests[f.name].p >= LEVEL)
+    idle = [Uninformative(n, t.why or f"p = {t.p:.2g}", None if t.why else t.p) for n, t in doubtful]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
     different = sum(test.different for test in tests.values())
     return Diagnosis(

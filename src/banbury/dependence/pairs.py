@@ -62,12 +62,9 @@ class Word(NamedTuple):
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    return [
-        WordColumn(feature, sums, words)
-        for family, features, sums in tally.groups
-        for feature in features
-        if (words := family.used_words(feature, sums)) is not None
-    ]
+    each = ((feature, sums, family) for family, features, sums in tally.groups for feature in features)
+    found = ((feature, sums, family.used_words(feature, sums)) for feature, sums, family in each)
+    return [WordColumn(feature, sums, words) for feature, sums, words in found if words is not None]
 
 
 def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
@@ -132,17 +129,8 @@ class MeasuredPairs(NamedTuple):
         """The worst of those beyond chance; ``n_pairs`` were looked at in all."""
         beyond = np.flatnonzero((self.p * n_pairs < LEVEL) & (self.bits > 0))
         worst = beyond[np.argsort(-self.bits[beyond], kind="stable")][:most]
-        return [
-            Pair(
-                *self.names(k),
-                float(self.bits[k]),
-                float(self.share[k]),
-                float(self.p[k]),
-                float(self.rows[k]),
-                bool(self.duplicated[k]),
-            )
-            for k in worst.tolist()
-        ]
+        figures = zip(*(each[worst].tolist() for each in self[1:]), strict=True)
+        return [Pair(*self.names(k), *figure) for k, figure in zip(worst.tolist(), figures, strict=True)]
 
 
 class PairInformation(NamedTuple):
@@ -216,12 +204,8 @@ def informed(
 
     ``least`` is the share of the ``whole`` that a class must have to be looked at.
     """
-    each, n_classes, offsets, rows = (
-        [PairInformation(*NOTHING)],
-        counts.cells.shape[1],
-        counts.offsets,
-        counts.cells.value,
-    )
+    each, n_classes = [PairInformation(*NOTHING)], counts.cells.shape[1]
+    offsets, rows = counts.offsets, counts.cells.value
     above, sizes = stacked(values), np.array([len(own) for own in values], dtype=np.int64)
     starts, begin = (np.cumsum([0, *own]).tolist() for own in (sizes, sizes[as_index(among)]))
     lines = np.flatnonzero(np.repeat(np.isin(np.arange(len(values)), among), sizes))
@@ -262,14 +246,8 @@ def _measured(table: Real, starts: Int, least: float) -> PairInformation:
     rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
     rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
     above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    return PairInformation(
-        (e_a + e_b - e_cells - e_class) / whole,
-        (e_a - e_class) / whole,
-        (e_b - e_class) / whole,
-        freedom.sum(axis=1).astype(np.float64),
-        above.sum(axis=1),
-        rows,
-    )
+    bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
+    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows)
 
 
 def count_pairs(

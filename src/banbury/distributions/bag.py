@@ -244,10 +244,8 @@ class TextParameters(Parameters):
         else:
             each = (x * scale)[:, None] * (rows + scores.base)
         name, places = self.features[0].name, self.family.places(text)
-        terms = [
-            Term(name, word, says, True, len(tokens), tuple(places[i] for i in tokens), common)
-            for (word, tokens, common), says in zip(words, each, strict=True)
-        ]
+        found = zip(words, each, (tuple(places[i] for i in word.tokens) for word in words), strict=True)
+        terms = [Term(name, w.name, says, True, len(w.tokens), stands, w.common) for w, says, stands in found]
         return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
 
     def log_coefficient(self, rows: ColumnReader) -> Real:

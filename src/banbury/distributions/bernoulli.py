@@ -241,10 +241,8 @@ class BernoulliParameters(KeyedParameters):
             return [("flags", rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
-        lookups = [
-            np.array(self.family.means_yes(column.values, name), dtype=np.uint32) + np.uint32(2 * f)
-            for f, (name, column) in enumerate(zip(names, columns, strict=True))
-        ]
+        yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
+        lookups = [np.array(own, dtype=np.uint32) + np.uint32(2 * f) for f, own in enumerate(yes)]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
         return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 

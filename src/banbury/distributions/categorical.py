@@ -359,10 +359,8 @@ class CategoricalParameters(KeyedParameters):
     @cached_property
     def _positions(self) -> list[dict[Any, int]]:
         """The table's row of each key, feature by feature."""
-        return [
-            {key: k for k, key in enumerate(keys, start)}
-            for keys, start in zip(self.keys, self.offsets.tolist(), strict=False)
-        ]
+        each = zip(self.keys, self.offsets.tolist(), strict=False)
+        return [{key: k for k, key in enumerate(keys, start)} for keys, start in each]
 
     def _missing(self, f: int) -> int:
         family = self.features[f].family

@@ -422,15 +422,8 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
     like = AlikeWords(n_classes)
     for pairs in words:
         counts = pairs.documents if once else pairs.occurrences
-        weights.set(
-            pairs.ids,
-            np.zeros(len(pairs.ids)),
-            None,
-            pairs.starts,
-            pairs.classes,
-            presence(counts, words.texts[pairs.classes], a),
-            n_threads(None),
-        )
+        own, nothing = presence(counts, words.texts[pairs.classes], a), np.zeros(len(pairs.ids))
+        weights.set(pairs.ids, nothing, None, pairs.starts, pairs.classes, own, n_threads(None))
         like.add(pairs, counts)
     constant, certain = like.absent(words.n_words, words.texts, a)
     return WordScores(weights, np.zeros(n_classes), constant, None, certain if certain.any() else None)

@@ -74,10 +74,8 @@ def check_not_negative(
             row, column = int(below[:, j].argmax()), names[at + j]
             value = float(columns[row, j])
             place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
-            text = (
-                f"{place} is {value:g}, and {family} column holds numbers {wanted}. Replace it, or count the column as "
-            )
-            text += "'gaussian', 'histogram' or 'kernel_density' instead."
+            text = f"{place} is {value:g}, and {family} column holds numbers {wanted}. Replace it, or count the column "
+            text += "as 'gaussian', 'histogram' or 'kernel_density' instead."
             raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
         at += columns.shape[1]
 

@@ -259,10 +259,8 @@ class Parameters:
             values = [first_value(rows, feature) for feature in self.features]
         else:
             values = rows.first([feature.name for feature in self.features])
-        return [
-            Term(feature.name, value, says, self.is_seen(f, rows))
-            for f, (feature, value, says) in enumerate(zip(self.features, values, log_likelihoods, strict=True))
-        ]
+        each = enumerate(zip(self.features, values, log_likelihoods, strict=True))
+        return [Term(feature.name, value, says, self.is_seen(f, rows)) for f, (feature, value, says) in each]
 
     def is_seen(self, f: int, rows: ColumnReader) -> bool:
         """Whether any counted row has the value of the first of these rows; so it is of numbers, whichever they are."""

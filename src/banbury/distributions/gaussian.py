@@ -170,10 +170,8 @@ class Gaussian(Family):
         if self.covariance is not None and sums.n.is_zero().all():
             (block,) = features
             what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
-            text = (
-                f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take out "
-            )
-            yield errors.BanburyWarning(f"{text}the columns that lack most.")
+            text = f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take "
+            yield errors.BanburyWarning(f"{text}out the columns that lack most.")
 
     def _without_prior(self, how: How) -> bool:
         return how == "mle" or (self.prior is None and how in ("map", "mean"))

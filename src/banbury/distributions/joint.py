@@ -303,10 +303,9 @@ def combinations(
 
     ``counting``: a value that is not of its column's kind is an error, and not merely one that was never seen.
     """
-    columns = [
-        rows.codes(name, kind) if counting else values_of(rows, Feature(name, feature.family, kind=kind))
-        for name, kind in zip(feature.inputs, feature.kinds, strict=True)
-    ]
+    each = zip(feature.inputs, feature.kinds, strict=True)
+    read = rows.codes if counting else lambda name, kind: values_of(rows, Feature(name, feature.family, kind=kind))
+    columns = [read(name, kind) for name, kind in each]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))
     parts, stride, total = [], 1, np.zeros(rows.n_rows, dtype=np.int64)
@@ -335,10 +334,8 @@ class JointParameters(KeyedParameters):
             nothing = np.array([all(part is None for part in value) for value in found], dtype=np.bool_)
             columns.append(np.where(nothing[numbers], -1, numbers) if len(found) else numbers)
             lookups.append(np.arange(start, start + len(found), dtype=np.uint32))
-            scores = [
-                table.of(value) if not gone else np.zeros_like(table.empty)
-                for value, gone in zip(found, nothing, strict=True)
-            ]
+            zero, each = np.zeros_like(table.empty), zip(found, nothing, strict=True)
+            scores = [zero if gone else table.of(value) for value, gone in each]
             tables.append(np.array(scores).reshape(len(found), len(table.empty)))
             start += len(found)
         low = np.zeros(len(columns), dtype=np.int64)
@@ -452,7 +449,5 @@ def table_of(columns: Sequence[str]) -> Feature:
 def pairs_of(columns: Sequence[str]) -> list[Feature]:
     """Tables of every two columns: of each with all those before it."""
     kinds: Any = (None,) * len(columns)
-    return [
-        Feature(columns[b], EVERY_TWO, columns=tuple(columns[: b + 1]), kinds=kinds[: b + 1])
-        for b in range(1, len(columns))
-    ]
+    firsts = ((columns[b], tuple(columns[: b + 1]), kinds[: b + 1]) for b in range(1, len(columns)))
+    return [Feature(name, EVERY_TWO, columns=block, kinds=own) for name, block, own in firsts]

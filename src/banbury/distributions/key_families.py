@@ -111,10 +111,8 @@ class BinnedFamily(KeyedFamily):
     ) -> list[ColumnTest]:
         """A block tells no less than its best column, of which finer groups show more."""
         tests = super().test(features, sums, scale, n, columns)
-        return [
-            test.at_least([columns[name] for name in feature.columns]) if feature.columns else test
-            for feature, test in zip(features, tests, strict=True)
-        ]
+        bests = ([columns[name] for name in feature.columns] for feature in features)
+        return [test.at_least(best) if best else test for test, best in zip(tests, bests, strict=True)]
 
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int] | None:
         if feature.columns:

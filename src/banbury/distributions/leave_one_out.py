@@ -151,13 +151,8 @@ def one_by_one(
         there = np.flatnonzero(~np.isnan(x) & (weight > 0))
         alone = sums.select([f])
         for some in np.array_split(there, max(1, len(there) * n_classes // CELLS)):
-            left = _without(
-                alone,
-                feature,
-                x[some],
-                held_out.labels[some],
-                None if held_out.weights is None else held_out.weights[some],
-            )
+            weights = None if held_out.weights is None else held_out.weights[some]
+            left = _without(alone, feature, x[some], held_out.labels[some], weights)
             parameters: Any = family.estimate((feature,) * len(some), left, choice, UNUSED)
             total[some] += parameters.log_probability_of_each(x[some])
     return total

@@ -124,10 +124,8 @@ class Occurrences(TellingFamily):
             return
         at = int(np.argmax((values < 0) | (values > most)))
         if isinstance(cells, tuple):
-            row, column = (
-                int(np.searchsorted(np.asarray(cells[0]), at, side="right")) - 1,
-                int(np.asarray(cells[1])[at]),
-            )
+            starts, columns = (np.asarray(part) for part in cells[:2])
+            row, column = int(np.searchsorted(starts, at, side="right")) - 1, int(columns[at])
         else:
             row, column = divmod(at, values.shape[1])
         number = float(values.reshape(-1)[at])
@@ -397,10 +395,9 @@ class OccurrencesParameters(Parameters):
             sure = weights == CERTAIN
             rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
             weights = np.where(sure, 0.0, weights)
-        terms = [
-            Term(names[j], int(value) if value == int(value) else value, np.asarray(count * row))
-            for j, value, count, row in zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
-        ]
+        each = zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
+        whole = ((names[j], int(x) if x == int(x) else x, np.asarray(n * row)) for j, x, n, row in each)
+        terms = [Term(*term) for term in whole]
         return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:

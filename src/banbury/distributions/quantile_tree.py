@@ -142,10 +142,8 @@ class QuantileTree(BinnedFamily):
         leaves = self.leaves(features, sums)
         logs = dirichlet.log(np.concatenate([each.shares(choice, rng) for each in leaves]))
         starts = np.cumsum([0, *(len(each.cells) for each in leaves)])
-        tables = tuple(
-            logs[start + each.leaf] - each.log_widths[:, None] + each.log_tails[:, None]
-            for start, each in zip(starts[:-1], leaves, strict=True)
-        )
+        each = zip(starts[:-1], leaves, strict=True)
+        tables = tuple(logs[a + own.leaf] - own.log_widths[:, None] + own.log_tails[:, None] for a, own in each)
         edges, cuts = tuple(each.edges for each in leaves), tuple(each.cuts for each in leaves)
         return QuantileTreeParameters(features, edges, tables, cuts)
 
@@ -251,10 +249,8 @@ class Leaves:
     @classmethod
     def of(cls, columns: Sequence[tuple[Int, Real, float]], m: float | None, threads: int) -> list[Leaves]:
         """Those of columns, from their keys, the rows of each and class, and units."""
-        counted = [
-            (keys, rows) if len(keys) else (np.zeros(1, dtype=np.int64), np.zeros((1, rows.shape[1])))
-            for keys, rows, _ in columns
-        ]
+        nothing = np.zeros(1, dtype=np.int64)
+        counted = [(keys, rows) if len(keys) else (nothing, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns]
         joined = _joined([rows for _, rows in counted], threads)
         begins = [np.flatnonzero(np.diff(leaf, prepend=-1)) for leaf, _ in joined]
         each = zip((keys for keys, _ in counted), begins, strict=True)

@@ -172,10 +172,8 @@ class TextSettings(TellingFamily):
         matches = [match for match in self.split.finditer(lowered) if match.group(group)]
         written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
         first, last = self.tokeniser.places([match.group(group) for match in matches])
-        return [
-            (written[matches[a].start(group)], written[matches[b - 1].end(group) - 1] + 1)
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ]
+        spans, each = [match.span(group) for match in matches], zip(first.tolist(), last.tolist(), strict=True)
+        return [(written[spans[a][0]], written[spans[b - 1][1] - 1] + 1) for a, b in each]
 
     # Which words count
 

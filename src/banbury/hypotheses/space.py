@@ -273,11 +273,9 @@ class Hypotheses:
             first, last, total = (first, half - 1, total) if self._rules_out_all(after) else (half, last, after)
         possible = int((self.log_prior + total > -np.inf).sum())
         noisy = "Allow for mistakes with likelihood='label_noise', or add hypotheses."
-        text = (
-            f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of {len(self):,}), "
-            "so there is no posterior. The space is as it was before the update. "
-            f"{noisy if self.likelihood == 'noise_free' else 'Add hypotheses.'}"
-        )
+        advice = noisy if self.likelihood == "noise_free" else "Add hypotheses."
+        text = f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of "
+        text += f"{len(self):,}), so there is no posterior. The space is as it was before the update. {advice}"
         return errors.ImpossibleEvidence(text, row=first, n_possible=possible)
 
     def _evidence(

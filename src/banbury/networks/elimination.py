@@ -105,10 +105,10 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
         if about.largest_intermediate <= MOST_CELLS:
             return [tuple(step) for step in path]
     cells = int(about.largest_intermediate)
-    text = (
-        f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes hang "
+    text = f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes "
+    text += (
+        "hang together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values."
     )
-    text += "together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values."
     raise errors.TooManyCells(text, cells=cells)
 
 

@@ -118,10 +118,8 @@ class Forest:
     def at(self, k: int) -> Forest:
         """The same for the one value of what is asked for that has this number."""
         one = slice(k, k + 1)
-        nodes = (
-            replace(node, table=node.table[one], unseen=None if node.unseen is None else node.unseen[one])
-            for node in self.nodes
-        )
+        each = ((node, None if node.unseen is None else node.unseen[one]) for node in self.nodes)
+        nodes = (replace(node, table=node.table[one], unseen=unseen) for node, unseen in each)
         return replace(self, nodes=tuple(nodes), size=1)
 
     @property

@@ -226,10 +226,8 @@ class BeliefNetwork:
         known = {name: given_values(name, tables[name], len(structure[name]), values) for name in order}
         variables = tuple(Variable(name, known[name], kind=kind_of_values(known[name])) for name in order)
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
-        given = tuple(
-            given_table(variables[v], [variables[p] for p in above], tables[order[v]])
-            for v, above in enumerate(indexed)
-        )
+        above = [[variables[p] for p in own] for own in indexed]
+        given = tuple(given_table(v, own, tables[v.name]) for v, own in zip(variables, above, strict=True))
         return cls(variables, indexed, Choice("mle"), None, given, columns=tuple(tables))
 
     # The algebra
@@ -511,11 +509,8 @@ class BeliefNetwork:
         if given is not None and not isinstance(given, Mapping):
             raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them, or a row")
         plain = {name: None if missing(known) else known for name, known in (given or {}).items()}
-        return {
-            name: known
-            for name, known in plain.items()
-            if known is not None or None in self.variables[self._node(name)].index
-        }
+        values = {name: self.variables[self._node(name)].index for name in plain}
+        return {name: known for name, known in plain.items() if known is not None or None in values[name]}
 
     def _told(self, given: Mapping[str, Any] | None) -> list[str]:
         return [f"{name} = {known!r}" for name, known in self._known(given).items()]

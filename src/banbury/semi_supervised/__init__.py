@@ -158,11 +158,8 @@ def _best(climbs: list[Climb]) -> list[Climb]:
 def narrowed(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     groups = zip(model.tally.groups, model.parameters, strict=True)
-    return [
-        (model.classes[c], features[f].name, value)
-        for (_, features, sums), parameters in groups
-        for f, c, value in parameters.collapsed(sums)
-    ]
+    each = ((features, found) for (_, features, sums), own in groups for found in own.collapsed(sums))
+    return [(model.classes[c], features[f].name, value) for features, (f, c, value) in each]
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
