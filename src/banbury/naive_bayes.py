@@ -317,10 +317,10 @@ class Model:
             settings = {"against": against, "held_out": held_out, "label": label}
             return work.answered(self, "explain", **settings)  # type: ignore[no-any-return]
         if len(self.classes) < 2:
-            wanted = (
-                "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual"
+            ask = "of one, bb.Density.from_model(model).surprise(row) says what is unusual"
+            raise errors.bad_setting(
+                "the model", f"one class, {self.classes[0]!r}", f"one of two classes at least; {ask}"
             )
-            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", wanted)
         if held_out:
             batch = self._one_row(row)
             own = self._own_label(batch, label)
@@ -836,11 +836,9 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
         values = [class_prior[c] for c in tally.classes] if isinstance(class_prior, Mapping) else class_prior
         given = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise errors.bad_setting(
-            "class_prior", class_prior, f"one probability for each of the {size} classes"
-        ) from None
-    if given.shape != (size,):
-        raise errors.bad_setting("class_prior", class_prior, f"one probability for each of the {size} classes")
+        given = np.zeros(())
+    each = f"one probability for each of the {size} classes"
+    errors.require(given.shape == (size,), "class_prior", class_prior, each)
     wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
     errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
     return log(given)

@@ -389,13 +389,9 @@ class Labels:
 
     def reserved(self) -> dict[str, str]:
         """The columns that are no features, each with what it is."""
-        roles = [
-            (self.group_name, "named in groups="),
-            (self.weight_name, "named in weights="),
-            (self.name, "the target"),
-        ]
-        roles += [(name, "the target") for name in (self.several.columns if self.several is not None else ())]
-        return {name: role for name, role in roles if name is not None}
+        roles = [(self.group_name, "named in groups="), (self.weight_name, "named in weights=")]
+        targets = (self.name, *(() if self.several is None else self.several.columns))
+        return {name: role for name, role in (*roles, *((t, "the target") for t in targets)) if name is not None}
 
     def aside(self, names: Collection[str]) -> dict[str, str]:
         """The same, with the column among these names that labels were taken from: it would tell the answer."""
@@ -473,12 +469,8 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
         array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
-    if (
-        given.dtype.kind in "iu"
-        and array.size
-        and array.max() >= 2.0**53
-        and (array.astype(given.dtype) != given).any()
-    ):
+    large = given.dtype.kind in "iu" and array.size and array.max() >= 2.0**53
+    if large and (array.astype(given.dtype) != given).any():
         wanted = "whole numbers that a double holds, as all below 2**53 are"
         raise errors.bad_setting("weights", int(given.max()), wanted)
     wanted = "one number per row, or rows × classes"

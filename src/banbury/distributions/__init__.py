@@ -19,23 +19,9 @@ from banbury.distributions.poisson import Poisson
 from banbury.distributions.quantile_tree import QuantileTree
 from banbury.distributions.text import Text
 
-FAMILIES: dict[str, type[Family]] = {
-    family.name: family
-    for family in (
-        Bernoulli,
-        Categorical,
-        Gaussian,
-        Poisson,
-        Exponential,
-        Gamma,
-        Histogram,
-        KernelDensity,
-        QuantileTree,
-        Text,
-        Occurrences,
-        Joint,
-    )
-}
+NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
+EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint)
+FAMILIES = {family.name: family for family in EVERY}
 
 __all__ = [
     "FAMILIES",

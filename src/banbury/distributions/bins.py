@@ -138,10 +138,8 @@ class CellCounter(BinCounter):
         return _span(feature.inputs, grid.starts(feature).tolist(), grid.widths(feature).tolist(), list(key))
 
     def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
-        return [
-            grid.fitting(feature, np.array(keys, dtype=np.int64)) if len(keys) > grid.most_cells(feature) else feature
-            for feature, keys in zip(features, sums.keys, strict=True)
-        ]
+        each = zip(features, sums.keys, strict=True)
+        return [grid.fitting(f, np.array(k, dtype=np.int64)) if len(k) > grid.most_cells(f) else f for f, k in each]
 
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:

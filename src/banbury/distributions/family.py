@@ -629,10 +629,8 @@ class Family:
             text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
             return errors.BadSetting(text, feature=feature.name, family=self.name)
         text = f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a "
-        text += (
-            "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
-        )
-        return errors.BadSetting(f"{text}bb.plots.EvidenceDisplay.", feature=feature.name, family=self.name)
+        text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
+        return errors.BadSetting(f"{text}with bb.plots.EvidenceDisplay.", feature=feature.name, family=self.name)
 
     # What is chosen, tuned, and given to others
 

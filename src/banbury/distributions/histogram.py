@@ -302,13 +302,13 @@ def in_bins(name: str, start: float, width: float) -> Feature:
 
 def by_type(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     """The columns of any feature, to be compared with others: numbers in fine bins, all else as categories."""
-    kinds = [(name, rows.kind(name)) for name in feature.inputs]
-    return tuple(
-        in_bins(name, feature.origin, feature.unit * FINE)
-        if kind in ("integer", "float", "empty")
-        else Feature(name, Categorical(), kind=kind)
-        for name, kind in kinds
-    )
+
+    def own(name: str, kind: Any) -> Feature:
+        numeric = kind in ("integer", "float", "empty")
+        width = feature.unit * FINE
+        return in_bins(name, feature.origin, width) if numeric else Feature(name, Categorical(), kind=kind)
+
+    return tuple(own(name, rows.kind(name)) for name in feature.inputs)
 
 
 def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:

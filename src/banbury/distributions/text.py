@@ -24,13 +24,8 @@ from banbury.sums import Words, weighed
 
 __all__ = ["Text", "TextParameters"]
 
-UNPRUNED: dict[str, Any] = {
-    "min_count": 0,
-    "min_share": 0,
-    "max_share": 1.0,
-    "drop_most_frequent": 0,
-    "max_words": None,
-}
+UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0)
+UNPRUNED |= {"max_share": 1.0, "max_words": None}
 NO_WORDS = np.zeros(0, dtype=np.uint32)
 PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
 CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them

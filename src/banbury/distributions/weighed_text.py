@@ -51,21 +51,8 @@ class WeighedTextParameters(TextParameters):
         rows = table.astype(np.float64).ravel()
         weights.set(lexicon.used.ids, np.zeros(n_words), scale.astype(np.float64), starts, classes, rows)
         scores = WordScores(weights, np.zeros(n_classes), np.zeros(n_classes))
-        every = lexicon.used
-        return cls(
-            (lexicon.feature,),
-            Choice(),
-            every.table,
-            every.ids,
-            n_words,
-            scores,
-            None,
-            None,
-            lexicon,
-            often,
-            documents,
-            n_texts,
-        )
+        plain = lexicon.used.table, lexicon.used.ids, n_words, scores, None, None
+        return cls((lexicon.feature,), Choice(), *plain, lexicon, often, documents, n_texts)
 
     @property
     def counting(self) -> bool | str:

@@ -333,10 +333,9 @@ class Hypotheses:
             if gaussian:
                 text = f"{what} and a finite number is needed there. Leave the row out, or choose another likelihood=."
                 raise errors.BadValue(text, value=value, row=row)
-            text = f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
-            text += (
-                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...], or leave the row out."
-            )
+            text = f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n"
+            labels = f"  Labels: {errors.listed(map(repr, self.labels))}."
+            text += f"{labels} Name all of them with labels=[...], or leave the row out."
             raise errors.UnknownLabel(text, value=value, row=row)
         return values
 

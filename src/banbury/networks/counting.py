@@ -67,12 +67,9 @@ class NetworkCounts:
         counts = tally.sums[0]
         known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
         if tally.rounded:  # there may be rows of a value with its parents' that have none of the value
-            number = [variable.number for variable in known]
-            used = [
-                all(part in number[v] for v, part in zip(scope, key, strict=True))
-                for scope, keys in zip(scopes_of(parents), counts.keys, strict=True)
-                for key in keys
-            ]
+            number, used = [variable.number for variable in known], list[bool]()
+            for scope, keys in zip(scopes_of(parents), counts.keys, strict=True):
+                used += [all(part in number[v] for v, part in zip(scope, key, strict=True)) for key in keys]
             tally = tally.with_sums({0: counts.only(np.array(used, dtype=np.bool_))})
         for v, above in enumerate(parents):
             check_size(known, v, above)
@@ -145,16 +142,16 @@ class NetworkCounts:
 
     def _with(self, other: NetworkCounts, combine: Callable[[Tally, Tally], Any]) -> Any:
         """What is made of both tallies; raises where they do not count the same things."""
-        here, there = (
-            {each.variables[v].name: [each.variables[p].name for p in above] for v, above in enumerate(each.parents)}
-            for each in (self, other)
-        )
-        why = _other_structure(here, there)
+        why = _other_structure(self._names(), other._names())
         for mine, theirs in zip(self.variables, other.variables, strict=False):
             why = why or mine.differs(theirs)
         if why:
             raise errors.unlike_networks(why)
         return combine(self.tally, other.tally)
+
+    def _names(self) -> dict[str, list[str]]:
+        names = [variable.name for variable in self.variables]
+        return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
 
     def __add__(self, other: NetworkCounts) -> NetworkCounts:
         return NetworkCounts.of(self.variables, self.parents, self._with(other, Tally.__add__))

@@ -106,10 +106,8 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
             return [tuple(step) for step in path]
     cells = int(about.largest_intermediate)
     text = f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes "
-    text += (
-        "hang together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values."
-    )
-    raise errors.TooManyCells(text, cells=cells)
+    text += "hang together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents "
+    raise errors.TooManyCells(f"{text}or values.", cells=cells)
 
 
 def _product(

@@ -614,10 +614,9 @@ class BeliefNetwork:
         absent = [name for name in self.nodes if name not in not_missed]
         tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), told)
         nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
-        return [
-            variable.places(batch, batch.threads or 1) if v not in keep and variable.name in present else nothing
-            for v, variable in enumerate(self.variables)
-        ]
+        shown = [v not in keep and variable.name in present for v, variable in enumerate(self.variables)]
+        each = zip(self.variables, shown, strict=True)
+        return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in each]
 
     # Explaining
 
@@ -667,11 +666,11 @@ class BeliefNetwork:
         ranked = np.lexsort((-posterior, -said)).tolist()
         other = ranked[1] if against is None else class_number(against, classes)
         errors.require(other != ranked[0], "against", against, "another class than the most probable one")
-        terms = [
-            Term(self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None), says, bool(places[v] != UNSEEN))
-            for v, says in zip(order, steps, strict=True)
-            if np.isfinite(joint[-1]).any()  # a row of probability zero is answered by the prior alone
-        ]
+        terms = []
+        if np.isfinite(joint[-1]).any():  # a row of probability zero is answered by the prior alone
+            shows = ((self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None)) for v in order)
+            each = zip(shows, steps, places[order] != UNSEEN, strict=True)
+            terms = [Term(*value, says, bool(seen)) for value, says, seen in each]
         scale = 1.0 if honest is None else honest.scale
         told = explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other, scale=scale)
         if honest is None:
