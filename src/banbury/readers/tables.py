@@ -276,15 +276,22 @@ def _opened(data: Any) -> Any:
     try:
         return data if isinstance(data, readers) else readers.from_stream(data)
     except arrow().ArrowException as error:
-        if "non-struct" in str(error):
-            raise errors.BadValue(
-                f"{what} is one column, and a table is wanted. Give it as {{'name': column}}."
-            ) from None
+        if _is_column(data):
+            text = f"{what} is one column, and a table is wanted. Give it as {{'name': column}}."
+            raise errors.BadValue(text) from None
         why = f"a column of {what} is of a type that Arrow does not have ({error})"
         raise errors.BadValue(f"{why}. Convert it to numbers or texts, or take it out.") from None
     except Exception as error:  # of a database, say
         why = f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
         raise errors.BanburyError(f"{what} gives no stream of batches ({why}).") from error
+
+
+def _is_column(data: Any) -> bool:
+    """Whether it is a stream of one column, not of a table."""
+    try:
+        return not arrow().types.is_struct(arrow().chunked_array(data).type)
+    except Exception:  # whatever its maker raises
+        return False
 
 
 def without_128_bits(data: Any) -> Any:
