@@ -189,9 +189,8 @@ class LabelSets:
             offsets = np.searchsorted(rows, np.arange(len(array) + 1)).astype(np.int64)
         errors.require(len(names), "the target", "a matrix without columns", "one with a column for each label")
         if len(set(names)) < len(names):
-            raise errors.bad_setting(
-                "the target", f"labels {errors.listed(map(repr, names))}", "one that has each label once"
-            )
+            given = f"labels {errors.listed(map(repr, names))}"
+            raise errors.bad_setting("the target", given, "one that has each label once")
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
     def take(self, rows: Int) -> LabelSets:
@@ -297,13 +296,11 @@ def _check_flags(flags: NDArray[Any]) -> None:
     try:
         odd = ~np.isin(flags.astype(np.float64), (0.0, 1.0))
     except (TypeError, ValueError):
-        raise errors.bad_setting(
-            "the target", "an array of objects", "flags, rows × labels, or sets of labels"
-        ) from None
+        wanted = "flags, rows × labels, or sets of labels"
+        raise errors.bad_setting("the target", "an array of objects", wanted) from None
     if odd.any():
-        raise errors.bad_setting(
-            "the target", flags[odd].ravel()[:1].tolist()[0], "flags, 0 or 1 for each row and label"
-        )
+        given = flags[odd].ravel()[:1].tolist()[0]
+        raise errors.bad_setting("the target", given, "flags, 0 or 1 for each row and label")
 
 
 def gathered(source: Source) -> Source:

@@ -60,9 +60,7 @@ def fitted(
         model, found = _with_alpha(model, rows, folds, some, alpha)
     if threshold is None and calibrate is None:
         return model, found
-    order = np.argsort(
-        rows.hashes()[found.rows], kind="stable"
-    )  # sums of rows that stand otherwise may differ in a last bit
+    order = np.argsort(rows.hashes()[found.rows], kind="stable")  # sums of other orders may differ in a last bit
     weights = None if found.weights is None else found.weights[order]
     chosen = Thresholds.chosen(found.labels, found.scores[order], found.flags[order], weights, threshold, calibrate)
     return model.with_thresholds(chosen), found
@@ -80,10 +78,8 @@ def _with_alpha(model: LabelModel, rows: HeldRows, folds: Int, some: Int, alpha:
 
 def candidates(model: LabelModel, alpha: Any) -> list[LabelModel]:
     """The models that are tried: of this α, or of a few, and of the words that tell most of each label."""
-    plain = [
-        replace(model, choice=replace(model.choice, alpha=float(own)))
-        for own in (ALPHAS if alpha == "auto" else (alpha,))
-    ]
+    alphas = ALPHAS if alpha == "auto" else (alpha,)
+    plain = [replace(model, choice=replace(model.choice, alpha=float(own))) for own in alphas]
     texts = any(f.family.label_words(model.choice) is not None for f in model.schema.features)
     return plain + [replace(model, telling=TELLING)] * (alpha == "auto" and texts)
 
@@ -144,9 +140,8 @@ def _given(model: LabelModel, rows: HeldRows, folds: Int, known: Int, names: tup
     if not rest:
         return None
     fewer = replace(model, tally=of_features(model.tally, rest))
-    of_rest = HeldRows(
-        replace(rows.schema, features=fewer.schema.features), rows.batches, rows.sets, rows.weights, rows.threads
-    )
+    schema = replace(rows.schema, features=fewer.schema.features)
+    of_rest = HeldRows(schema, rows.batches, rows.sets, rows.weights, rows.threads)
     return CountedFolds.of(of_rest, fewer.labels, folds, known).held_out(fewer).scores - fewer.log_prior_odds
 
 
@@ -157,9 +152,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
     target = model.schema.labels if target is None and model.schema.labels is not None else target
     if target is None or (isinstance(target, LabelTarget) and not target.columns):
-        raise errors.bad_setting(
-            "target", None, "the column of labels, columns of flags, or sets of labels, one for each row"
-        )
+        wanted = "the column of labels, columns of flags, or sets of labels, one for each row"
+        raise errors.bad_setting("target", None, wanted)
     delimiter = reading.pop("target_delimiter", None)
     if isinstance(target, LabelTarget) and delimiter is not None and not target.flags:
         (target,) = target.columns
@@ -169,8 +163,8 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if wants_folders(source, target):
         source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
     labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
-    if labels.several is None:
-        raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
+    wanted = "sets of labels: lists, flags, or texts with target_delimiter="
+    errors.require(labels.several is not None, "target", target, wanted)
     sets, posteriors = [], []
     for batch, posterior in model.stream(source):
         sets.append(labels.sets_of(batch))
@@ -260,20 +254,17 @@ def _folds(folds: Any, rows: HeldRows, seed: int) -> Int:
         n_rows = int(rows.known.sum())
         if n_rows < 2:
             raise errors.empty_data(None, f"{errors.many(n_rows, 'row')} with labels and a weight, and folds take two")
-        if not 2 <= folds <= n_rows:
-            raise errors.bad_setting("folds", folds, f"from 2 to {n_rows:,}, the number of rows")
+        errors.require(2 <= folds <= n_rows, "folds", folds, f"from 2 to {n_rows:,}, the number of rows")
         order = np.lexsort((np.arange(rows.n_rows), mixed(rows.hashes() + np.uint64(seed))))
         numbers = np.empty(rows.n_rows, dtype=np.int64)
         numbers[order] = np.arange(rows.n_rows) % int(folds)
         return numbers
     given = np.asarray(folds) if isinstance(folds, (list, tuple, np.ndarray)) else None
     if given is None or given.shape != (rows.n_rows,) or any(map(missing, given.tolist())):
-        raise errors.bad_setting(
-            "folds", folds, "a number of folds, or a fold for each row, where rows have sets of labels"
-        )
-    return np.asarray(
-        np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1], dtype=np.int64
-    )
+        wanted = "a number of folds, or a fold for each row, where rows have sets of labels"
+        raise errors.bad_setting("folds", folds, wanted)
+    names = given.astype(str) if given.dtype == object else given
+    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.int64)
 
 
 # Tuning ---------------------------------------------------------------------------------------------------------------
@@ -346,9 +337,8 @@ def tune(
             found = counted.held_out(model)
         evaluation = replace(validated(found, threshold, calibrate), notes=rows.notes)
         held = found.labels, found.scores, found.flags, found.weights
-        chosen = Thresholds.chosen(*held, threshold, calibrate)
         tried.append((settings, evaluation))
-        models.append(model.with_thresholds(chosen))
+        models.append(model.with_thresholds(Thresholds.chosen(*held, threshold, calibrate)))
     best = min(range(len(tried)), key=lambda k: _cost(tried[k][1], scoring))
     return LabelTuning(tried[best][0], models[best], tuple(tried), scoring)
 

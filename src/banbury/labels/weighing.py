@@ -89,9 +89,8 @@ class LabelTexts:
         at = np.repeat(offsets[:-1][rows] - starts[:-1], sizes) + np.arange(starts[-1])
         bags = tuple(each.take(rows) for each in self.bags)
         given = None if self.given is None else self.given[rows]
-        return LabelTexts(
-            bags, self.cells, self.codes[rows], (starts, codes[at]), self.weights[rows], self.n_labels, given
-        )
+        sets, weights = (starts, codes[at]), self.weights[rows]
+        return LabelTexts(bags, self.cells, self.codes[rows], sets, weights, self.n_labels, given)
 
     @cached_property
     def flags(self) -> Flags:
@@ -381,13 +380,8 @@ class WeighedLabels:
         self.counts = weighing.cells.counts(tally)
         for counts, name in zip(self.counts, weighing.cells.names, strict=True):
             self._check(counts, name)
-        cells = CellEvidence(
-            weighing.cells,
-            [each[:, self.at] for each in self.counts],
-            [each[:, self.every] for each in self.counts],
-            own,
-            n_rows,
-        )
+        mine, every = ([each[:, at] for each in self.counts] for at in (self.at, self.every))
+        cells = CellEvidence(weighing.cells, mine, every, own, n_rows)
         self.of_cells = tables_of_cells(cells, weighing.of_cells(labels), weighing.setting) if self.counts else []
 
     @property
@@ -438,10 +432,8 @@ class WeighedLabels:
         evidence, lexicon = self.evidence[column], Lexicon.of(feature, sums)
         table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
         documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
-        texts, scale = (
-            np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]]),
-            evidence.scale(setting.power),
-        )
+        texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])
+        scale = evidence.scale(setting.power)
         found: Parameters = feature.family.weighed_words(lexicon, scale, table, setting.often, documents, texts)
         return found
 

@@ -101,9 +101,8 @@ class Weighing:
     def _places(self, tally: Tally) -> list[int]:
         """The places of the tally's classes among those that the weights were learned with; some may be gone by now."""
         if not set(tally.classes).issubset(self.classes):
-            raise errors.BadSetting(
-                "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
-            )
+            text = "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
+            raise errors.BadSetting(text)
         return [self.classes.index(name) for name in tally.classes]
 
     def is_stale(self, tally: Tally) -> bool:
@@ -139,14 +138,8 @@ class Weighing:
             sums, feature = tally.of(words.column), tally.schema[words.column]
             found.append(text_parameters(feature, sums, words.words, own, at, weights[k], self.is_stale(tally)))
         for k, name in enumerate(self.scored, len(self.texts)):
-            plain = next(
-                (
-                    each.select([f])
-                    for each in model.parameters
-                    for f, feature in enumerate(each.features)
-                    if feature.name == name
-                )
-            )
+            places = ((each, f) for each in model.parameters for f in range(len(each.features)))
+            plain = next(each.select([f]) for each, f in places if each.features[f].name == name)
             found.append(ScaledParameters(plain.features, plain, weights[k], len(tally.classes)))
         return tuple(found)
 
@@ -245,9 +238,8 @@ class WeighedParameters(Parameters):
         some = (every[t] for t in index)
         terms = _core.Terms([(place[a], first, place[b], second, sizes) for a, first, b, second, sizes in some])
         features, tables = tuple(self.features[t] for t in index), tuple(self.tables[t] for t in index)
-        return type(self)(
-            features, tuple(self.cells[j] for j in used), terms, tables, tuple(self.counts[j] for j in used)
-        )
+        cells, counts = tuple(self.cells[j] for j in used), tuple(self.counts[j] for j in used)
+        return type(self)(features, cells, terms, tables, counts)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         raise NotImplementedError  # a model draws from its plain parameters
@@ -307,8 +299,7 @@ def weigh(
     """
     check_seed(seed)
     model = estimate(model) if isinstance(model, Tally) else model
-    if not isinstance(model, Model):
-        raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
+    errors.require(isinstance(model, Model), "the model", type(model).__name__, "a Model or a Tally")
     how: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
     if (work := elsewhere(data, engine, partitions)) is not None:
         given = {"weights": weights, "groups": groups, "threads": threads, **reading}
@@ -337,27 +328,22 @@ def learn(
 ) -> Weighing:
     """Weights of the rows of a table, which a tally counted; those of a ``sample`` of so many of them, on evidence of all."""
     if len(tally.classes) < 2:
-        raise errors.bad_setting(
-            "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
-        )
+        wanted = "two at least, to weigh evidence between them"
+        raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", wanted)
     threads = table.labels.threads
     weighed = WeighedColumns.of(tally, threads)
     rows = WeighedRows.of(table, tally, weighed)
     there = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
     if len(there) < 2:
-        of = (
-            f"rows of {tally.classes[there[0]]!r} alone"
-            if there
-            else "no row that has a weight and a class of the tally"
-        )
+        nothing = "no row that has a weight and a class of the tally"
+        of = f"rows of {tally.classes[there[0]]!r} alone" if there else nothing
         raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
     rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
     rows, at = rows.without_twins()
     columns = tuple(weighed.cells[j] for j in at)
     with OneBlasThread():
-        weights, tables = learned(
-            columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads
-        )
+        k, how = len(tally.classes), {"pairs": pairs, "correct": correct}
+        weights, tables = learned(columns, rows, k, **how, seed=seed, threads=threads)
     texts = tuple(CorrectedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
     scored = tuple(feature.name for feature in weighed.scored)
     return Weighing(weights, tally.classes, tally.digest(), tables, texts, scored, bool(pairs), sample)

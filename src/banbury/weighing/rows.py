@@ -80,9 +80,8 @@ class WeighedRows:
     def _together(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
         if len(parts) == 1:
             return parts[0]
-        codes, labels, weights, given = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "labels", "weights", "given")
-        )
+        arrays = ("codes", "labels", "weights", "given")
+        codes, labels, weights, given = (np.concatenate([getattr(part, name) for part in parts]) for name in arrays)
         groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
         bags = tuple(Bags.together(each) for each in zip(*(part.bags for part in parts), strict=True))
         return cls(codes, labels, weights, groups, bags, given)

@@ -80,9 +80,8 @@ class RowSample:
         n_rows = sum(one.n_rows for one in every)
         if not some:
             return replace(every[0], n_rows=n_rows)
-        hashes, first, which = np.unique(
-            np.concatenate([one.hashes for one in some]), return_index=True, return_inverse=True
-        )
+        every_hash = np.concatenate([one.hashes for one in some])
+        hashes, first, which = np.unique(every_hash, return_index=True, return_inverse=True)
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, which, np.concatenate([one.times for one in some]))
         first = first[: every[0].n]
@@ -91,16 +90,9 @@ class RowSample:
         labels = np.concatenate([one.labels for one in some])[first]
         weights = [one.weights for one in some if one.weights is not None]
         groups = [one.groups for one in some if one.groups is not None]
-        return cls(
-            every[0].n,
-            n_rows,
-            hashes[: len(first)],
-            times[: len(first)],
-            batch,
-            labels,
-            np.concatenate(weights)[first] if weights else None,
-            np.concatenate(groups)[first] if groups else None,
-        )
+        own, of = (np.concatenate(each)[first] if each else None for each in (weights, groups))
+        n = len(first)
+        return cls(every[0].n, n_rows, hashes[:n], times[:n], batch, labels, own, of)
 
     @property
     def n_sampled(self) -> int:

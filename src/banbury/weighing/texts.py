@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,9 +195,8 @@ def learned_texts(
     strength = strengths[best.level]
     evidence = np.zeros((len(labels), n_classes))
     for k, fold in enumerate(folds):
-        evidence[fold.outside] += (shares[fold.outside, k] / weights[fold.outside])[:, None] * (
-            best.scores[k] - fold.counted.log_prior
-        )
+        part = shares[fold.outside, k] / weights[fold.outside]
+        evidence[fold.outside] += part[:, None] * (best.scores[k] - fold.counted.log_prior)
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if strength:
         counted = WordEvidence.of(bags, labels, weights, n_classes, others)
@@ -257,13 +256,7 @@ class _TextLearner:
     """Texts that are learned from under a setting: the scores they start from, and corrections so far."""
 
     def __init__(
-        self,
-        bags: Bags,
-        labels: NDArray[np.int32],
-        weights: Real,
-        counted: WordEvidence,
-        setting: Setting,
-        threads: int,
+        self, bags: Bags, labels: Any, weights: Real, counted: WordEvidence, setting: Setting, threads: int
     ) -> None:
         self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
         self.values = bags.values(setting.often, counted.scale(setting.power), threads)
@@ -298,13 +291,7 @@ class _TextFold:
     """A fold: texts to count and correct, and texts held out."""
 
     def __init__(
-        self,
-        bags: Bags,
-        labels: NDArray[np.int32],
-        weights: Real,
-        share: Real,
-        n_classes: int,
-        others: Documents | None = None,
+        self, bags: Bags, labels: Any, weights: Real, share: Real, n_classes: int, others: Documents | None = None
     ) -> None:
         self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
         self.bags, self.labels = bags, labels
