@@ -131,9 +131,9 @@ def _is_flag(node: ast.expr) -> bool:
 
 
 def _guesses(call: ast.Call) -> bool:
-    asked, of = ast.unparse(call.func), ast.unparse(call.args[0]).split(".")[-1] if call.args else ""
+    asked = call.func.id if isinstance(call.func, ast.Name) else ""
     if asked in ("hasattr", "getattr"):
-        return of in ("family", "parameters")
+        return bool(call.args) and ast.unparse(call.args[0]).split(".")[-1] in ("family", "parameters")
     return asked in ("isinstance", "issubclass") and "FAMILIES" in ast.unparse(call.args[1])
 
 

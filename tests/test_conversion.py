@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 
 import banbury as bb
 from banbury import errors
+from test_laws import law
 
 MAIL = [
     "the cheap pills now!",
@@ -64,6 +65,7 @@ def table(make: Any, seed: int, n_rows: int = 40) -> tuple[Any, np.ndarray, np.n
 
 @every
 @pytest.mark.parametrize("weighted", [False, True])
+@law
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_fitted_classifier_becomes_a_model_that_predicts_the_same(make, weighted, seed):
     classifier, X, y, weights = table(make, seed)

@@ -29,6 +29,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import banbury as bb
 from banbury import errors
 from banbury.naive_bayes import log_sum
+from test_laws import law
 
 ROOT = Path(__file__).parents[1]
 ALARM = {  # theft, alarm, quake
@@ -571,6 +572,7 @@ def by_hand(model: bb.Model, row: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+@law
 @given(
     rows=st.lists(st.tuples(st.booleans(), st.sampled_from("xyz"), st.sampled_from("uv")), min_size=3, max_size=15),
     n=st.integers(1, 3),
@@ -601,6 +603,7 @@ NUMBERS = ["gaussian", bb.Gaussian("shared"), bb.Histogram(bins=4), "kernel_dens
 
 @pytest.mark.filterwarnings("ignore:a bell curve has narrowed")  # of few rows
 @pytest.mark.parametrize("family", NUMBERS, ids=str)
+@law
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uv")), min_size=1, max_size=12),
     n=st.integers(1, 3),
