@@ -76,11 +76,8 @@ def wine() -> dict[str, list[float] | list[str]]:
     from sklearn.datasets import load_wine
 
     data = load_wine()
-    columns: dict[str, list[float] | list[str]] = {
-        name: values.tolist() for name, values in zip(data.feature_names, data.data.T, strict=True)
-    }
-    columns["cultivar"] = data.target_names[data.target].tolist()
-    return columns
+    columns = dict(zip(data.feature_names, data.data.T.tolist(), strict=True))
+    return columns | {"cultivar": data.target_names[data.target].tolist()}
 
 
 def docstrings() -> dict[str, list[Any]]:
@@ -156,7 +153,8 @@ def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Descr
                 n_parameters = len(inspect.signature(thing).parameters)
             except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
                 n_parameters = None
-            yield _Described(f"{place}.{name}", _docstring(thing), kind, n_parameters)
+            text = inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
+            yield _Described(f"{place}.{name}", text, kind, n_parameters)
         if kind == "class":
             yield from _within(thing, f"{place}.{name}", home)
 
@@ -172,10 +170,6 @@ def _kind(thing: Any, holder: ModuleType | type, home: str) -> str | None:
     if isinstance(thing, (FunctionType, BuiltinFunctionType)):
         return ("method" if inside else "function") if thing.__module__ == home else None
     return "property" if inside and isinstance(thing, property) else None
-
-
-def _docstring(thing: Any) -> str:
-    return inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
 
 
 def _columns(text: str) -> dict[str, list[str]]:

@@ -52,9 +52,8 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
         step(page)
     keep(page, place)
     your_own(page)
-    page.say(
-        f"All of this took {time.monotonic() - start:.0f} seconds. Another Python has other docstrings, and other figures."
-    )
+    took = f"All of this took {time.monotonic() - start:.0f} seconds."
+    page.say(f"{took} Another Python has other docstrings, and other figures.")
 
 
 # The steps ------------------------------------------------------------------------------------------------------------
@@ -123,9 +122,8 @@ def confusion(page: _Page) -> None:
     worst = np.argsort(-wrong, axis=None, kind="stable")[:3]
     pairs = [(auto.labels[i // len(wrong)], auto.labels[i % len(wrong)], wrong.flat[i]) for i in worst]
     mistakes = ", ".join(f"{true} for {answer} ({n} times)" for true, answer, n in pairs)
-    page.say(
-        f"Down: where a docstring is from. Across: the answer. Last: how many are right. Most often it takes {mistakes}."
-    )
+    how = "Down: where a docstring is from. Across: the answer. Last: how many are right."
+    page.say(f"{how} Most often it takes {mistakes}.")
 
 
 def explain(page: _Page) -> None:
@@ -163,9 +161,8 @@ def calibrate(page: _Page) -> None:
         after_steps = steps.predict_proba(held_out)
         """
     )
-    held_out, truth, clf, before, after, after_steps = page.known(
-        "held_out", "truth", "clf", "before", "after", "after_steps"
-    )
+    held_out, truth, clf = page.known("held_out", "truth", "clf")
+    before, after, after_steps = page.known("before", "after", "after_steps")
     answers = clf.model_.labels.searchsorted(truth)
     page.measures(
         ["log loss", "calibration error", "claims", "right"],
@@ -204,9 +201,8 @@ def forget(page: _Page) -> None:
     docs, tally, without, tuned = page.known("docs", "tally", "without", "tuned")
     others = [module != FORGOTTEN for module in docs["module"]]
     same = without == tally.count({name: list(compress(column, others)) for name, column in docs.items()})
-    page.say(
-        f"The tally of the other modules, counted alone, is identical: {same}. Asked about a docstring of {FORGOTTEN}:"
-    )
+    alone = f"The tally of the other modules, counted alone, is identical: {same}."
+    page.say(f"{alone} Asked about a docstring of {FORGOTTEN}:")
     i = docs["name"].index(_there(docs, ASKED))
     row = {name: column[i] for name, column in docs.items()}
     models = [bb.estimate(known, alpha=tuned.best["alpha"]) for known in (tally, without)]
@@ -235,9 +231,8 @@ def keep(page: _Page, place: Path) -> None:
         """
     )
     page.run(f'bb.report(model, docs, target="module", path={sheet_name})')
-    page.say(
-        "Both can be sent to others: loading the model runs nothing that is in it, and the report opens in a browser."
-    )
+    safe = "loading the model runs nothing that is in it, and the report opens in a browser"
+    page.say(f"Both can be sent to others: {safe}.")
     page.links(file, sheet)
 
 
@@ -273,10 +268,8 @@ def _made(folder: str | os.PathLike[str]) -> Path:
         with tempfile.TemporaryFile(dir=place):
             return place
     except OSError as problem:
-        why = problem.strerror or str(problem)
-        raise errors.BadFile(
-            f"cannot write into the folder {place}: {why}. Name one that may be written to.", path=str(place)
-        ) from None
+        text = f"cannot write into the folder {place}: {problem.strerror or problem}. Name one that may be written to."
+        raise errors.BadFile(text, path=str(place)) from None
 
 
 def _there(docs: dict[str, list[Any]], name: str) -> str:

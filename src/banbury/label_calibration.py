@@ -84,10 +84,8 @@ class LabelCalibration:
 
     def take(self, places: list[int | None]) -> LabelCalibration:
         """The same of other labels, by their places among these; None of labels that are new."""
-        each = zip(
-            *((self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in places), strict=True
-        )
-        slopes, shifts = (np.array(column, dtype=np.float64) for column in each) if places else (np.zeros(0),) * 2
+        each = [(self.slope, self.shift) if k is None else (self.slopes[k], self.shifts[k]) for k in places]
+        slopes, shifts = np.array(each, dtype=np.float64).reshape(-1, 2).T.copy()
         return LabelCalibration(slopes, shifts, self.slope, self.shift)
 
     def __str__(self) -> str:

@@ -68,27 +68,19 @@ class LabelTarget:
         return LabelSets.of_flags(flags, self.columns)
 
 
+YES_OR_NO = {True: True, False: False, "true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
 def _flags_of(batch: Batch, name: str) -> NDArray[np.bool_]:
-    yes_or_no = {
-        True: True,
-        False: False,
-        "true": True,
-        "false": False,
-        "yes": True,
-        "no": False,
-        "1": True,
-        "0": False,
-    }
     flags = np.zeros(batch.n_rows, dtype=np.bool_)
     for row, value in enumerate(batch.column(name).cells()):
         given = None if missing(value) else value.item() if isinstance(value, np.generic) else value
         given = given.strip().lower() if isinstance(given, str) else given
         try:
-            flags[row] = given is not None and yes_or_no[given]
+            flags[row] = given is not None and YES_OR_NO[given]
         except (KeyError, TypeError):
-            raise errors.wrong_type(
-                value, name, "yes or no, since it is a label", batch.first_row + row, batch.source
-            ) from None
+            row, wanted = batch.first_row + row, "yes or no, since it is a label"
+            raise errors.wrong_type(value, name, wanted, row, batch.source) from None
     return flags
 
 
@@ -131,9 +123,8 @@ class LabelSets:
         if hasattr(given, "toarray"):
             return cls.of_flags(given, tuple(range(given.shape[1])))
         if hasattr(given, "column_names"):  # of Arrow
-            return cls.of_flags(
-                np.stack([each.to_numpy() for each in given.columns], axis=1), tuple(given.column_names)
-            )
+            flags = np.stack([each.to_numpy() for each in given.columns], axis=1)
+            return cls.of_flags(flags, tuple(given.column_names))
         columns = getattr(given, "columns", None)
         if columns is not None and hasattr(given, "to_numpy"):
             return cls.of_flags(given.to_numpy(), tuple(natural(name, 0) for name in columns))
@@ -240,12 +231,12 @@ def _are_flags(given: Any) -> bool:
     if not isinstance(given, list) or not given or not isinstance(given[0], (list, np.ndarray)):
         return False
     width, plain = len(given[0]), (bool, int, float, np.generic)
-    return width > 1 and all(
-        isinstance(row, (list, np.ndarray))
-        and len(row) == width
-        and all(isinstance(value, plain) and value in (0, 1) for value in row)
-        for row in given
-    )
+
+    def is_row(row: Any) -> bool:
+        wide = isinstance(row, (list, np.ndarray)) and len(row) == width
+        return wide and all(isinstance(value, plain) and value in (0, 1) for value in row)
+
+    return width > 1 and all(map(is_row, given))
 
 
 def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
@@ -311,9 +302,8 @@ def gathered(source: Source) -> Source:
     def places(batch: Batch) -> list[tuple[str, bytes]]:
         names = [os.path.basename(path) for path in batch.row_names or [""] * batch.n_rows]
         cells = zip(*(batch.column(other).cells() for other in batch.names if other != name), strict=True)
-        return [
-            (file, blake2b(repr(row).encode(), digest_size=16).digest()) for file, row in zip(names, cells, strict=True)
-        ]
+        digests = (blake2b(repr(row).encode(), digest_size=16).digest() for row in cells)
+        return list(zip(names, digests, strict=True))
 
     def batches() -> Iterator[Batch]:
         labels: dict[tuple[str, bytes], list[Any]] = {}
@@ -336,10 +326,12 @@ def holds_sets(batch: Batch, name: str) -> bool:
     """Whether a column holds a list or set of labels for each row."""
     if name not in batch.names or batch.kind(name) not in ("other", "list"):
         return False
-    first = next(
-        (cell for cell in batch.column(name).cells() if isinstance(cell, np.ndarray) or not missing(cell)), None
-    )
-    return isinstance(first, (*GATHERED, np.ndarray))
+    return isinstance(_first(batch.column(name).cells()), (*GATHERED, np.ndarray))
+
+
+def _first(cells: Iterable[Any]) -> Any:
+    """The first that is not missing."""
+    return next((cell for cell in cells if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None)
 
 
 def are_sets(target: Any) -> bool:
@@ -357,9 +349,7 @@ def are_sets(target: Any) -> bool:
     if getattr(kind, "kind", "O") != "O":
         return False
     try:
-        first = next(
-            (cell for cell in _cells(target) if isinstance(cell, (*GATHERED, np.ndarray)) or not missing(cell)), None
-        )
+        first = _first(_cells(target))
     except TypeError:
         return False
     return isinstance(first, GATHERED) or (isinstance(first, np.ndarray) and first.ndim == 1)

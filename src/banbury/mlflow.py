@@ -54,11 +54,8 @@ class PyfuncModel:
         columns, schema = getattr(given, "columns", None), self.model.schema
         alone = len(schema.columns) == 1 and "text" in schema.kinds().values()
         if alone and columns is not None and len(columns) == 1:
-            return (
-                [str(text) for text in given.iloc[:, 0]]
-                if not schema.named
-                else {schema.columns[0]: list(given.iloc[:, 0])}
-            )
+            texts = list(given.iloc[:, 0])
+            return {schema.columns[0]: texts} if schema.named else list(map(str, texts))
         if isinstance(given, (str, bytes, os.PathLike)) or (is_texts(given) and not alone):
             wanted = "a frame or a mapping of columns; of a model of one text, texts: no name of a file is read here"
             raise errors.bad_setting("model_input", type(given).__name__, wanted)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from banbury.selection.groups import Groups
 from banbury.selection.learning import PeerArrays
 from banbury.table import MIX, content_hashes, mixed
 from banbury.tally import Label
-from banbury.wrong_labels import in_columns
+from banbury.wrong_labels import Listed
 
 SHARE = 0.1  # of the rows are drawn at random
 LOOKED_AT = 10  # times as many unsure rows as are wanted
@@ -78,7 +78,7 @@ def next_to_label(
     rest = np.setdiff1d(rows.free, at_random)
     rest = rest[np.lexsort((rows.hashes[rest], np.round(rows.odds[rest], DECIMALS)))]
     known = [rows.taken(rows.labelled)] if len(rows.labelled) else []
-    known += [] if labelled is None else [_Rows.of(model, labelled, reading).every()]
+    known += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
     unsure = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), known)
     found = [rows.told(row, False) for row in unsure.tolist()] + [rows.told(row, True) for row in at_random.tolist()]
     return NextToLabel(tuple(found), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
@@ -114,16 +114,17 @@ class _Rows:
         batches, hashes, scores, labels, names = [], [], [], [], list[str]()
         for raw, found, impossible in model._batches(source, "log_posterior"):
             model._warn_impossible(impossible, "log_posterior")
-            labels.append(_has_label(model, raw))
+            there = model.target in raw.names and model.target not in model.schema.columns
+            codes = dense_numbers(raw.codes(str(model.target), model.target_kind), 1)[0] if there else None
+            labels.append(np.zeros(raw.n_rows, dtype=np.bool_) if codes is None else np.asarray(codes >= 0))
             batch = model._fitting(raw, {"absent", "extra"})[0]
             batches.append(batch)
             hashes.append(content_hashes(batch, [name for name in model.schema.columns if name in batch.names]))
             scores.append(found if model.calibration is None else model.calibration.log_apply(found))
             names += raw.row_names or []
         if not sum(map(len, hashes)):
-            raise errors.EmptyData(
-                f"the pool{errors.where(source.name)} has no rows. Give some that have no label yet."
-            )
+            text = f"the pool{errors.where(source.name)} has no rows."
+            raise errors.EmptyData(f"{text} Give some that have no label yet.")
         every = np.concatenate(hashes)
         named = names if len(names) == len(every) else None
         return cls(model, tuple(batches), every, np.concatenate(scores), np.concatenate(labels), named)
@@ -160,9 +161,6 @@ class _Rows:
         """These rows, in ascending order."""
         return list(_dataset(self.model, self.batches).take(np.sort(rows)))
 
-    def every(self) -> list[Batch]:
-        return list(self.batches)
-
     def told(self, row: int, at_random: bool) -> NextRow:
         ranked = np.argsort(-self.scores[row], kind="stable")
         classes, shares = self.model.classes, np.exp(self.scores[row])
@@ -170,12 +168,6 @@ class _Rows:
         probability, margin = float(shares[first]), float(shares[first] - shares[second])
         file = None if self.names is None else self.names[row]
         return NextRow(row, classes[first], classes[second], probability, margin, at_random, file)
-
-
-def _has_label(model: Model, batch: Batch) -> NDArray[np.bool_]:
-    if model.target is None or model.target not in batch.names or model.target in model.schema.columns:
-        return np.zeros(batch.n_rows, dtype=np.bool_)
-    return np.asarray(dense_numbers(batch.codes(model.target, model.target_kind), 1)[0] >= 0)
 
 
 def _dataset(model: Model, batches: tuple[Batch, ...]) -> Dataset:
@@ -204,9 +196,7 @@ def _greedy(alike: Real, covered: Real, n: int) -> Int:
     chosen, gains = list[int](), _gains(alike, covered)
     for _ in range(n):
         fresh = set[int]()
-        while (
-            best := int(gains.argmax())
-        ) not in fresh:  # what a row adds only falls: most need not be looked at again
+        while (best := int(gains.argmax())) not in fresh:  # what a row adds only falls: few need be looked at again
             gains[best] = _gains(alike[best : best + 1], covered)[0]
             fresh.add(best)
         chosen.append(best)
@@ -275,19 +265,13 @@ class NextRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The row, as JSON can hold it."""
-        return {
-            "row": self.row,
-            **({} if self.file is None else {"file": self.file}),
-            "predicted": self.predicted,
-            "against": self.against,
-            "probability": self.probability,
-            "margin": self.margin,
-            "random": self.random,
-        }
+        own = asdict(self)
+        file = {} if self.file is None else {"file": self.file}
+        return {"row": own.pop("row"), **file, **{name: value for name, value in own.items() if name != "file"}}
 
 
 @dataclass(frozen=True, repr=False)
-class NextToLabel:
+class NextToLabel(Listed):
     """The rows to ask about, in order: those the model is unsure of, then those at random; ``bb.next_to_label`` finds them.
 
     ``n_rows`` of the pool have no label, ``labelled`` have one.
@@ -311,15 +295,10 @@ class NextToLabel:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as JSON can hold it."""
-        return {
-            "rows": [row.to_dict() for row in self.rows],
-            "unlabelled": self.n_rows,
-            "labelled": self.labelled,
-            "share": self.share,
-            "seed": self.seed,
-        }
+        rows, n = [row.to_dict() for row in self.rows], {"unlabelled": self.n_rows, "labelled": self.labelled}
+        return {"rows": rows, **n, "share": self.share, "seed": self.seed}
 
-    HEAD = ("row", "predicted", "", "against", "margin", "why")
+    HEAD: ClassVar = ("row", "predicted", "", "against", "margin", "why")
 
     def lines(self, first: int = 0) -> list[list[str]]:
         """A line for each row, in cells; rows are numbered from ``first``."""
@@ -347,10 +326,3 @@ class NextToLabel:
         n = int(self.random.sum())
         told = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
         return [told] * bool(n)
-
-    def __str__(self) -> str:
-        return "\n".join(
-            [self.head, *in_columns([list(self.HEAD), *self.lines()]), *(f"  {line}" for line in self.feet)]
-        )
-
-    __repr__ = __str__

@@ -7,10 +7,10 @@ estimating uncertainty in dataset labels* (2021).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,9 +91,13 @@ def suspicious(
     if weigh is not False:
         answers = _weighed(rows, weigh)
     elif groups is None and can_leave_one_out(rows, settings):
-        answers = _each_left_out(rows, settings)
+        each = without_each(rows, settings)
+        answers = Answers(each.tested, each.scores, "leaving out one row at a time", each.model, tuple(each.kept))
     else:
-        answers = _folds_left_out(rows, settings)
+        folds = _dealt(rows)
+        _, scores, tested = left_out(rows, folds, settings)
+        models = _FoldModels(rows, folds, settings)
+        answers = Answers(tested, scores, _of_folds(rows, folds), None, (), folds, models)
     return _ranked(rows, answers, int(n), by)
 
 
@@ -126,30 +130,9 @@ class Answers:
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
         told = told.recalibrated(1.0, odds - told.log_odds)
         sides = sides if told.winner == row.suggested else sides[::-1]
-        return replace(
-            told,
-            probability=sides[0],
-            probability_against=sides[1],
-            held_out=held_out,
-            remarks=(_remark(row, held_out),),
-        )
-
-
-def _remark(row: SuspiciousRow, held_out: bool) -> str:
-    if held_out:
-        return is_left_out(row.given)
-    return f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
-
-
-def _each_left_out(rows: Dataset, settings: Mapping[str, Any]) -> Answers:
-    found = without_each(rows, settings)
-    return Answers(found.tested, found.scores, "leaving out one row at a time", found.model, tuple(found.kept))
-
-
-def _folds_left_out(rows: Dataset, settings: Mapping[str, Any]) -> Answers:
-    folds = _dealt(rows)
-    _, scores, tested = left_out(rows, folds, settings)
-    return Answers(tested, scores, _of_folds(rows, folds), None, (), folds, _FoldModels(rows, folds, settings))
+        fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
+        remarks, (first, second) = (is_left_out(row.given) if held_out else fold,), sides
+        return replace(told, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
 def _weighed(rows: Dataset, weigh: bool | Mapping[str, Any]) -> Answers:
@@ -210,9 +193,8 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
     kept = np.flatnonzero(known & weighs)
     if not len(kept):
-        raise errors.BadSetting(
-            "no class has two rows that could speak for each other, so no label can be told to be wrong. Give more rows."
-        )
+        text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
+        raise errors.BadSetting(f"{text} Give more rows.")
     tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
     weights = None if rows.weights is None else rows.weights[tested]
     scores = np.round(scores - scores.max(axis=1, keepdims=True), DECIMALS)
@@ -226,12 +208,10 @@ def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     margin = own - others[at, suggested]
     order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
     columns = tested, truth, suggested, own, others[at, suggested], confident != truth
-    found = tuple(column[order] for column in columns)
-    alone = int(np.count_nonzero(~known & weighs))
-    sizes = float(len(kept)) if weights is None else float(weights.sum())
-    return Suspicious(
-        found, rows.classes, joint, thresholds, sizes, rows.skipped, alone, by, answers.told_by, rows, answers
-    )
+    found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~known & weighs))
+    size = float(len(kept)) if weights is None else float(weights.sum())
+    counts = joint, thresholds, size, rows.skipped, alone
+    return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
 
 
 def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> tuple[Real, Real, Int]:
@@ -299,20 +279,33 @@ class SuspiciousRow(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The row, as JSON can hold it."""
-        return {
-            "row": self.row,
-            **({} if self.file is None else {"file": self.file}),
-            "given": self.given,
-            "suggested": self.suggested,
-            "self_confidence": self.self_confidence,
-            "probability": self.probability,
-            "margin": self.margin,
-            "confident": self.confident,
-        }
+        file = {} if self.file is None else {"file": self.file}
+        own = {"self_confidence": self.self_confidence, "probability": self.probability, "margin": self.margin}
+        labels = {"given": self.given, "suggested": self.suggested}
+        return {"row": self.row, **file, **labels, **own, "confident": self.confident}
+
+
+class Listed:
+    """Rows that people are asked about: a head, a line for each row in six cells, and feet."""
+
+    HEAD: ClassVar[tuple[str, ...]]
+    head: Any
+    feet: Any
+    lines: Any
+
+    def __str__(self) -> str:
+        cells = [self.HEAD, *self.lines()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        sides = str.rjust, str.ljust, str.rjust, str.ljust, str.rjust, str.ljust
+        padded = ([side(c, w) for side, c, w in zip(sides, line, widths, strict=True)] for line in cells)
+        rows = [f"  {'  '.join(line)}".rstrip() for line in padded]
+        return "\n".join([self.head, *rows, *(f"  {line}" for line in self.feet)])
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Suspicious:
+class Suspicious(Listed):
     """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
 
     ``joint`` counts the rows of each label (down) that are confidently of each class (across); ``thresholds`` are the mean
@@ -380,11 +373,11 @@ class Suspicious:
 
     def to_dict(self, explanations: bool = True) -> dict[str, Any]:
         """All of it, as JSON can hold it; ``explanations`` are made for every row, which may be left out."""
-        told = (
-            [{"explanation": each.to_dict()} for each in self.explanations] if explanations else [{}] * len(self.rows)
-        )
+        rows = [row.to_dict() for row in self.rows]
+        if explanations:
+            rows = [r | {"explanation": why.to_dict()} for r, why in zip(rows, self.explanations, strict=True)]
         return {
-            "rows": [row.to_dict() | why for row, why in zip(self.rows, told, strict=True)],
+            "rows": rows,
             "compared": self.n_rows,
             "skipped": self.skipped,
             "alone": self.alone,
@@ -422,7 +415,7 @@ class Suspicious:
             told.append([where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence])
         return told
 
-    HEAD = ("row", "label", "", "rather", "", "because of")
+    HEAD: ClassVar = ("row", "label", "", "rather", "", "because of")
 
     @property
     def head(self) -> str:
@@ -435,21 +428,6 @@ class Suspicious:
         pairs = [f"{n:,.6g} {given!r} rather {other!r}" for given, other, n in self.pairs]
         often = [f"confidently of another class: {errors.listed(pairs, SHOWN)}"] if pairs else []
         return [*often, *self.notes]
-
-    def __str__(self) -> str:
-        return "\n".join(
-            [self.head, *in_columns([list(self.HEAD), *self.lines()]), *(f"  {line}" for line in self.feet)]
-        )
-
-    __repr__ = __str__
-
-
-def in_columns(cells: Sequence[Sequence[str]], right: Collection[int] = (0, 2, 4)) -> list[str]:
-    """Lines of cells under each other."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    sides = [str.rjust if k in right else str.ljust for k in range(len(widths))]
-    padded = ([side(c, w) for side, c, w in zip(sides, line, widths, strict=True)] for line in cells)
-    return [f"  {'  '.join(line)}".rstrip() for line in padded]
 
 
 def _said(evidence: Evidence, alone: bool) -> str:
