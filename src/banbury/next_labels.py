@@ -302,17 +302,13 @@ class NextToLabel(Listed):
 
     def lines(self, first: int = 0) -> list[list[str]]:
         """A line for each row, in cells; rows are numbered from ``first``."""
-        return [
-            [
-                f"{row.row + first:,}" if row.file is None else row.file,
-                errors.shortened(repr(row.predicted)),
-                percent(row.probability),
-                errors.shortened(repr(row.against)),
-                percent(row.margin),
-                "at random" if row.random else "unsure",
-            ]
-            for row in self.rows
-        ]
+        told = []
+        for row in self.rows:
+            where = f"{row.row + first:,}" if row.file is None else row.file
+            best, second = (errors.shortened(repr(label)) for label in (row.predicted, row.against))
+            why = "at random" if row.random else "unsure"
+            told.append([where, best, percent(row.probability), second, percent(row.margin), why])
+        return told
 
     @property
     def head(self) -> str:

@@ -99,10 +99,8 @@ def _check_classes(args: Namespace, source: Source) -> None:
     first, there = next(iter(source)), errors.where(source.name)
     if first.names and all(map(first.is_text, first.names)):
         message = f"the texts{there} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
-        message += (
-            "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format lines, "
-        )
-        message += "of several files, if each line is a text and each file a class."
+        message += "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format "
+        message += "lines, of several files, if each line is a text and each file a class."
     else:
         example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
         message = (
@@ -169,11 +167,11 @@ def _answering(path: str, thing: Model | BeliefNetwork, of: str | None) -> Answe
         return thing
     node = thing.target if of is None else of
     if node is None:
-        raise errors.BadFile(
-            f"{path} holds a belief network that was made without a target, so there is no class to predict. Ask for a node: "
-            f"banbury predict {path} rows.csv --of {shlex.quote(thing.nodes[-1])}\n  Nodes: {errors.listed(thing.nodes)}",
-            path=path,
+        text = (
+            f"{path} holds a belief network that was made without a target, so there is no class to predict. Ask for a "
         )
+        text += f"node: banbury predict {path} rows.csv --of {shlex.quote(thing.nodes[-1])}"
+        raise errors.BadFile(f"{text}\n  Nodes: {errors.listed(thing.nodes)}", path=path)
     return banbury.networks.NetworkClassifier(thing, thing.nodes[thing._asked(node)])
 
 

@@ -250,20 +250,11 @@ def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files:
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
-    schema = table.settled(batch)
-    several = table.labels.several
+    schema, several = table.settled(batch), table.labels.several
     reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
-    return Settled(
-        schema,
-        table.labels.name if several is None else several,
-        given["weights"],
-        asked.classes,
-        asked.missing,
-        asked.threads,
-        reading,
-        are_files,
-        frozenset(batch.taken_for_whole),
-        {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY},
-        frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE),
-        inferred=asked.schema is None,
-    )
+    target = table.labels.name if several is None else several
+    steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
+    empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
+    said = asked.classes, asked.missing, asked.threads, reading, are_files
+    shown = frozenset(batch.taken_for_whole), steady, empty
+    return Settled(schema, target, given["weights"], *said, *shown, inferred=asked.schema is None)

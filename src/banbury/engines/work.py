@@ -191,9 +191,8 @@ class Work:
         classes, notes = met(model, found.classes)
         outcomes = found.outcomes.among(found.classes, classes)
         counting = {"schema": model.schema, "features": "auto", "weights": None, "missing": "skip", "threads": None}
-        counted = same_rows(
-            lambda: model.n_rows == outcomes.n_rows and self.count(target, **counting, **reading) == model.tally
-        )
+        as_many = model.n_rows == outcomes.n_rows
+        counted = same_rows(lambda: as_many and self.count(target, **counting, **reading) == model.tally)
         return StreamedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if counted else notes)
 
     def answered(self, model: Any, question: str, **settings: Any) -> Any:
@@ -218,10 +217,9 @@ class Work:
             several = "columns" if len(counted.wider.columns) > 1 else "column"
             text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
             errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
-        raise errors.BadValue(
-            f"column {wider.columns[0]!r} is of another kind in each pass. Give its family in features=, or a schema.",
-            column=wider.columns[0],
-        )
+        [column, *_] = wider.columns
+        text = f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema."
+        raise errors.BadValue(text, column=column)
 
     def settled(self, asked: Asked, wider: Wider) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""

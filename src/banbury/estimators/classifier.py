@@ -159,11 +159,9 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """
         with self._lock:
             for name in self._chosen:
-                raise errors.BadSetting(
-                    f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time. "
-                    "Choose with fit or bb.tune, and give partial_fit what was chosen.",
-                    name=name,
-                )
+                text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
+                text += " Choose with fit or bb.tune, and give partial_fit what was chosen."
+                raise errors.BadSetting(text, name=name)
             self._check_class_weight()
             if classes is None and sample_weight is None and self._texts_learned(X, y):
                 return self

@@ -31,10 +31,8 @@ class TakesTables:
 
     def _check_fitted(self) -> Growing:
         if not self.__sklearn_is_fitted__():
-            text = (
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
-            )
-            raise NotFittedError(f"{text}using this estimator.")
+            text = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments"
+            raise NotFittedError(f"{text} before using this estimator.")
         return self._growing
 
     def __sklearn_tags__(self) -> Any:
@@ -102,10 +100,7 @@ def one_batch(X: Any) -> Batch:
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
     if batch.n_rows == 0 or not batch.names:
-        what, shape = (
-            "feature" if batch.n_rows else "sample",
-            (batch.n_rows, len(batch.names)),
-        )  # in scikit-learn's words
+        what, shape = "feature" if batch.n_rows else "sample", (batch.n_rows, len(batch.names))
         raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names

@@ -5,15 +5,5 @@ from banbury.explain.explanation import DECIBANS, Evidence, Explanation, calibra
 from banbury.explain.ratios import Informative, LikelihoodRatio, informative
 from banbury.explain.surprise import Surprise
 
-__all__ = [
-    "DECIBANS",
-    "Evidence",
-    "Explanation",
-    "Informative",
-    "LikelihoodRatio",
-    "Surprise",
-    "Term",
-    "calibrated",
-    "explained",
-    "informative",
-]
+__all__ = ["DECIBANS", "Evidence", "Explanation", "Informative", "LikelihoodRatio", "Surprise", "Term", "calibrated"]
+__all__ += ["explained", "informative"]

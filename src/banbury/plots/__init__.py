@@ -20,19 +20,6 @@ from banbury.plots.results import (
     PosteriorDisplay,
 )
 
-__all__ = [
-    "BandwidthDisplay",
-    "CalibrationDisplay",
-    "ComparedEvidenceDisplay",
-    "ConfusionMatrixDisplay",
-    "ConvergenceDisplay",
-    "DecisionBoundaryDisplay",
-    "DensityDisplay",
-    "EvidenceDisplay",
-    "LabelsDisplay",
-    "LearningCurveDisplay",
-    "LikelihoodDisplay",
-    "NetworkDisplay",
-    "NomogramDisplay",
-    "PosteriorDisplay",
-]
+__all__ = ["BandwidthDisplay", "CalibrationDisplay", "ComparedEvidenceDisplay", "ConfusionMatrixDisplay"]
+__all__ += ["ConvergenceDisplay", "DecisionBoundaryDisplay", "DensityDisplay", "EvidenceDisplay", "LabelsDisplay"]
+__all__ += ["LearningCurveDisplay", "LikelihoodDisplay", "NetworkDisplay", "NomogramDisplay", "PosteriorDisplay"]

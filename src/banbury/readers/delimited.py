@@ -111,10 +111,10 @@ class _DelimitedFile(BlockFile):
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
             n, most = header.count(self.delimiter.encode()) + 1, f"a table of text may have {MOST_COLUMNS:,}"
-            text = f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter "
-            raise errors.bad_file(
-                self.path, f"{text}with delimiter= if it is another, or read it as an array of numbers."
+            text = (
+                f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter with"
             )
+            raise errors.bad_file(self.path, f"{text} delimiter= if it is another, or read it as an array of numbers.")
         try:
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
@@ -265,9 +265,7 @@ class _DelimitedFile(BlockFile):
                 codes = column.encode()
                 if codes is not None and not codes.values:  # blanks alone
                     column = Empty(len(column))
-                elif (
-                    codes is not None and len(self.names) > TOGETHER
-                ):  # an Arrow array takes 1 KB, however few its rows
+                elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
                     column = Coded(codes, categorical=False)
             yield name, column
 
@@ -355,13 +353,10 @@ class _DelimitedFile(BlockFile):
                 if len(fields) != expected:
                     text, line_1 = self.delimiter.join(fields), "header" if self.has_header else "first line"
                     title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
-                    return errors.BadFile(
-                        f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the {line_1} has {expected}: "
-                        f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
-                        f"Mend the line, or name the delimiter with delimiter=.{title}",
-                        path=self.path,
-                        line=line,
-                    )
+                    said = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
+                    shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
+                    said += f": {shown}. Mend the line, or name the delimiter with delimiter=.{title}"
+                    return errors.BadFile(f"{self.path}, line {line:,}: {said}", path=self.path, line=line)
             return errors.bad_file(self.path, reason(error))
         first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
         column = self.names[first]

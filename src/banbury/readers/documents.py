@@ -162,12 +162,9 @@ class Losses:
         if options.kinds is not None:
             return
         if not self.n_messages:
-            raise errors.BadSetting(
-                f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail. "
-                "If they are messages, say so with format='mail'; else leave headers= out.",
-                setting="headers",
-                value=headers,
-            )
+            text = f"headers={headers!r} makes columns of the headers of messages, and no file{where} was read as mail."
+            text += " If they are messages, say so with format='mail'; else leave headers= out."
+            raise errors.BadSetting(text, setting="headers", value=headers)
         asked = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(asked - self.headers):
             near, there = errors.did_you_mean(name, sorted(self.headers)), errors.listed(sorted(self.headers), 20)

@@ -18,28 +18,7 @@ from banbury.selection.results import CrossValidation, Evaluation, Streamed, eva
 from banbury.selection.tuning import Tuning, tune
 from banbury.selection.weighing import weighed, weighed_rows
 
-__all__ = [
-    "CrossValidation",
-    "Evaluation",
-    "LearningCurve",
-    "Streamed",
-    "Tuning",
-    "calibrated_within",
-    "can_leave_one_out",
-    "counted_and_validated",
-    "cross_validate",
-    "cross_validate_stream",
-    "evaluate",
-    "has_sets",
-    "held",
-    "learning_curve",
-    "leave_one_out",
-    "left_out",
-    "scored_and_validated",
-    "streamed",
-    "tune",
-    "weighed",
-    "weighed_and_validated",
-    "weighed_rows",
-    "without_each",
-]
+__all__ = ["CrossValidation", "Evaluation", "LearningCurve", "Streamed", "Tuning", "calibrated_within"]
+__all__ += ["can_leave_one_out", "counted_and_validated", "cross_validate", "cross_validate_stream", "evaluate"]
+__all__ += ["has_sets", "held", "learning_curve", "leave_one_out", "left_out", "scored_and_validated", "streamed"]
+__all__ += ["tune", "weighed", "weighed_and_validated", "weighed_rows", "without_each"]

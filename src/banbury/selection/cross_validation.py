@@ -101,13 +101,8 @@ def cross_validate(
     check_seed(seed)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": int(seed)}
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    of_labels: dict[str, Any] = {
-        "how": how,
-        "alpha": alpha,
-        "threshold": threshold,
-        "calibrate": calibrate,
-        "seed": seed,
-    }
+    of_labels: dict[str, Any] = {"how": how, "alpha": alpha, "threshold": threshold, "seed": seed}
+    of_labels["calibrate"] = calibrate
     if (work := elsewhere(data, engine, partitions)) is not None:
         refuse_elsewhere(estimator=estimator, groups=groups, features=features if chooses(features) else None)
         if work.has_sets(target, **counting, **reading):

@@ -176,10 +176,8 @@ class Reread:
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
         sizes, rows = iter(self.sizes), f"the rows{errors.where(self.table.name)}"
-        text = (
-            f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that nobody "
-        )
-        changed = errors.BanburyError(f"{text}writes to.")
+        text = f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that"
+        changed = errors.BanburyError(f"{text} nobody writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed

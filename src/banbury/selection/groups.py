@@ -146,9 +146,8 @@ class _TextColumn:
 
     @property
     def groups(self) -> _core.Groups:
-        return self._once(
-            "groups", lambda: _core.Groups(self.table, self.classes, self.of, self.n_groups, self.threads)
-        )
+        cut = self.classes, self.of, self.n_groups, self.threads
+        return self._once("groups", lambda: _core.Groups(self.table, *cut))
 
     def by_name(self) -> Ids:
         """The ids of all words in the order of their names."""

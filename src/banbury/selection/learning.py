@@ -449,10 +449,8 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                text = (
-                    "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip install "
-                )
-                text += "'banbury[plots]'. Without it, to_dict() has its numbers."
+                text = "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip "
+                text += "install 'banbury[plots]'. Without it, to_dict() has its numbers."
                 raise errors.MissingLibrary(text, library="matplotlib") from None
             ax = pyplot.subplots()[1]
         for each in self._learners:

@@ -37,12 +37,8 @@ from banbury.service.refitting import Refitting
 from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
-SAFE = {
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-}
+NO_SCRIPT = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+SAFE = {**page.HEADERS, "cache-control": "no-store", **NO_SCRIPT}
 STYLED = f"sha256-{b64encode(sha256(openapi.STYLE.encode()).digest()).decode()}"
 BESIDE = 1 << 18  # bytes of a request from which on it is answered in a thread
 STATUS: tuple[tuple[type[Exception], int], ...] = (
@@ -349,6 +345,9 @@ async def health(service: Service, request: Request) -> Any:
     return {"status": "ok", "version": __version__}
 
 
+UNDONE = "Take back the last change that was not taken back yet, of all rows or of one."
+
+
 class Endpoint(NamedTuple):
     """What can be asked: of whom, and in a sentence. What is answered by a plain function is answered in a thread."""
 
@@ -367,9 +366,7 @@ ENDPOINTS = (
     Endpoint("GET", "/rows/{id:path}", "read", lambda s, r: s.state.row(r.path_params["id"]), "A row with its label."),
     Endpoint("GET", "/rows", "read", get_rows, "Rows in the order of their ids."),
     Endpoint("POST", "/rows", "learn", put_rows, "Learn several rows: all of them, or none."),
-    Endpoint(
-        "POST", "/undo", "learn", undo, "Take back the last change that was not taken back yet, of all rows or of one."
-    ),
+    Endpoint("POST", "/undo", "learn", undo, UNDONE),
     Endpoint("GET", "/history", "read", history, "Changes, the latest first, of all rows or of one."),
     Endpoint("POST", "/refit", "learn", refit, "Learn weights again from all rows, beside the answers."),
     Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
@@ -383,7 +380,7 @@ ENDPOINTS = (
     Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
     Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
-    *(Endpoint(method, path, "read", answer, summary) for method, path, answer, summary in page.ENDPOINTS),
+    *(Endpoint(*which.split(), "read", answer, summary) for which, answer, summary in page.ENDPOINTS),  # type: ignore[arg-type]
 )
 ASSETS = tuple(Endpoint(*each) for each in page.ASSETS)
 

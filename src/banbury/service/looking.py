@@ -156,9 +156,8 @@ class Looking:
         if len(rows) < CURVE or isinstance(model, LabelModel):
             return []
         try:
-            found = learning_curve(
-                batch_of(self.state, rows), _labels(rows), schema=self.state.learner.schema, repeats=5
-            )
+            schema = self.state.learner.schema
+            found = learning_curve(batch_of(self.state, rows), _labels(rows), schema=schema, repeats=5)
         except errors.BanburyError:  # too few rows of some class
             return []
         each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)

@@ -113,24 +113,22 @@ def _cell(value: Any) -> Any:
     return "" if value is None else key(value) if isinstance(value, (list, bool)) else value
 
 
-ENDPOINTS: tuple[tuple[str, str, Callable[[Any, Request], Any], str], ...] = (
-    ("GET", "/next", get_next, "Rows without a label: those whose labels would teach most, and some at random."),
-    ("GET", "/suspicious", get_suspicious, "Rows whose label looks wrong, with the one that all others suggest."),
+ENDPOINTS: tuple[tuple[str, Callable[[Any, Request], Any], str], ...] = (
+    ("GET /next", get_next, "Rows without a label: those whose labels would teach most, and some at random."),
+    ("GET /suspicious", get_suspicious, "Rows whose label looks wrong, with the one that all others suggest."),
     (
-        "GET",
-        "/fields",
+        "GET /fields",
         lambda s, _: fields(s.state),
         "The columns of a row, with the values that each had, and the classes.",
     ),
-    ("POST", "/nomogram", post_nomogram, "For how many decibans each value of each column would speak."),
+    ("POST /nomogram", post_nomogram, "For how many decibans each value of each column would speak."),
     (
-        "GET",
-        "/accuracy",
+        "GET /accuracy",
         lambda s, _: s.looking.accuracy(),
         "How many rows have a label, and how good the model is by now.",
     ),
-    ("GET", "/look", lambda s, _: s.looking.look(), "Figures, telling values, a learning curve, and drift."),
-    ("GET", "/look/rows", get_cell, "The rows of one class that were taken for another."),
-    ("GET", "/export", get_export, "All rows with a label, as csv or ndjson; or the model."),
+    ("GET /look", lambda s, _: s.looking.look(), "Figures, telling values, a learning curve, and drift."),
+    ("GET /look/rows", get_cell, "The rows of one class that were taken for another."),
+    ("GET /export", get_export, "All rows with a label, as csv or ndjson; or the model."),
 )
 ASSETS = tuple(("GET", path, None, get_file, "The page.") for path in FILES)
