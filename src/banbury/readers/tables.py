@@ -48,10 +48,8 @@ def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
     if names is None:
         return positions(n_columns)
     if len(names) != n_columns:
-        raise errors.LengthMismatch(
-            f"columns has {errors.many(len(names), 'entry', 'entries')}, and the data have {errors.many(n_columns, 'column')}. "
-            "Name each column once."
-        )
+        named, there = errors.many(len(names), "entry", "entries"), errors.many(n_columns, "column")
+        raise errors.LengthMismatch(f"columns has {named}, and the data have {there}. Name each column once.")
     return distinct(names)
 
 
@@ -80,9 +78,8 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
 def _not_a_table(array: Any) -> errors.BanburyError:
     """The words are scikit-learn's, so that what looks for them finds them."""
     if array.ndim > 2:
-        return errors.BanburyError(
-            f"Found array with dim {array.ndim}, while dim <= 2 is required. Give rows by columns."
-        )
+        text = f"Found array with dim {array.ndim}, while dim <= 2 is required."
+        return errors.BanburyError(f"{text} Give rows by columns.")
     what = "1D array" if array.ndim == 1 else "scalar array"
     shown = repr(array if array.size <= 20 else array[:20])
     text = f"Expected 2D array, got {what} instead:\narray={shown}.\n"
@@ -95,9 +92,8 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
     if matrix.ndim != 2:
         raise _not_a_table(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
-        raise TypeError(
-            f"a sparse matrix of {matrix.dtype} cannot be counted. Give one of numbers: integers, float32 or float64."
-        )
+        text = f"a sparse matrix of {matrix.dtype} cannot be counted."
+        raise TypeError(f"{text} Give one of numbers: integers, float32 or float64.")
     rows = matrix.tocsr()
     if has_twins(rows):
         rows = rows.copy() if rows is matrix else rows
@@ -172,9 +168,8 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
         lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
         for row, length in enumerate(lengths):
             if length != lengths[0]:
-                raise errors.LengthMismatch(
-                    f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length.", row=row
-                ) from None
+                text = f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length."
+                raise errors.LengthMismatch(text, row=row) from None
         different = "the rows hold sequences of different lengths. Give one number or text per cell."
         raise errors.LengthMismatch(different) from None
     if array.ndim == 2 and array.dtype.kind not in "biufc":

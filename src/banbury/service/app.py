@@ -380,7 +380,7 @@ ENDPOINTS = (
     Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
     Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
-    *(Endpoint(*which.split(), "read", answer, summary) for which, answer, summary in page.ENDPOINTS),  # type: ignore[arg-type]
+    *(Endpoint(*which.split(), "read", answer, summary) for which, answer, summary in page.ENDPOINTS),  # type: ignore[arg-type, call-arg]
 )
 ASSETS = tuple(Endpoint(*each) for each in page.ASSETS)
 
