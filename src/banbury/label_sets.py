@@ -241,8 +241,7 @@ def _are_flags(given: Any) -> bool:
 
 def _gathered(cells: list[Any], delimiter: str | None) -> tuple[NDArray[np.bool_], list[Any]]:
     """Which rows have a target, and the labels of each."""
-    known = np.ones(len(cells), dtype=np.bool_)
-    splits: dict[str, list[str]] = {}
+    known, splits = np.ones(len(cells), dtype=np.bool_), dict[str, list[str]]()
     for row, cell in enumerate(cells):
         if delimiter is not None and isinstance(cell, str):
             if cell not in splits:

@@ -129,9 +129,9 @@ class Answers:
         sides = [row.probability, row.self_confidence]
         odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
         told = told.recalibrated(1.0, odds - told.log_odds)
-        sides = sides if told.winner == row.suggested else sides[::-1]
+        first, second = sides if told.winner == row.suggested else sides[::-1]
         fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
-        remarks, (first, second) = (is_left_out(row.given) if held_out else fold,), sides
+        remarks = (is_left_out(row.given) if held_out else fold,)
         return replace(told, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
@@ -237,14 +237,12 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
 def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
     """The first rows by a measure, then by what was said before calibration, then by what they hold."""
     measure, raw = np.round(measure, 9), np.round(raw, 6)
-    first = np.arange(len(measure))
-    if n < len(measure):
-        first = np.flatnonzero(measure <= np.partition(measure, n - 1)[n - 1])
+    most = np.partition(measure, n - 1)[n - 1] if n < len(measure) else np.inf
+    first = np.flatnonzero(measure <= most)
     order = first[np.lexsort((raw[first], measure[first]))]
     if n < len(order):
         last = order[n - 1]
-        later = (measure[order] == measure[last]) & (raw[order] > raw[last])
-        order = order[~later]
+        order = order[(measure[order] != measure[last]) | (raw[order] <= raw[last])]
     near, far = order[:-1], order[1:]
     alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
     tied = np.sort(order[alike | np.append(alike[1:], False)])

@@ -73,23 +73,16 @@ def weighed(model: Model) -> dict[str, Any]:
 
 
 def _of_tally(tally: Tally) -> dict[str, Any]:
-    if tally.schema.labels is None:
-        classes = {"classes": _classes(tally.classes, tally.rows)}
-    else:
+    schema, classes = tally.schema, {"classes": _classes(tally.classes, tally.rows)}
+    if schema.labels is not None:
         each = zip(tally.classes, tally.rows.value.tolist(), strict=True)
         classes = {"labels": [{"label": label, "rows": rows} for label, rows in each if label != EVERY]}
-    return {
-        "rows": tally.n_rows,
-        "skipped": tally.skipped,
-        "rounded": tally.rounded,
-        "target": tally.schema.target,
-        **classes,
-        "features": [
-            {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
-            for f in tally.schema.features
-        ],
-        "left_out": dict(tally.schema.left_out),
-    }
+    features = [
+        {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
+        for f in schema.features
+    ]
+    facts = {"rows": tally.n_rows, "skipped": tally.skipped, "rounded": tally.rounded, "target": schema.target}
+    return {**facts, **classes, "features": features, "left_out": dict(schema.left_out)}
 
 
 def _of_network(network: BeliefNetwork) -> dict[str, Any]:

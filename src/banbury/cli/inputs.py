@@ -103,10 +103,8 @@ def _check_classes(args: Namespace, source: Source) -> None:
         message += "lines, of several files, if each line is a text and each file a class."
     else:
         example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
-        message = (
-            f"which column{there} is to be learned? Name it: --target {shlex.quote(example)}\n"
-            f"  Columns: {errors.listed(map(errors.shortened, first.names), 20)}{errors.header_hint(source.name)}"
-        )
+        named = f"{errors.listed(map(errors.shortened, first.names), 20)}{errors.header_hint(source.name)}"
+        message = f"which column{there} is to be learned? Name it: --target {shlex.quote(example)}\n  Columns: {named}"
         if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
             message += "\n  If each line is a text, and each of several files a class, say --format lines."
     raise errors.BadSetting(message, setting="target", value=None)

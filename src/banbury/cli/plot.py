@@ -32,8 +32,7 @@ class Picture(NamedTuple):
 def plot(args: Namespace) -> None:
     """Draws a picture into a file, or lists all of them."""
     if args.list:
-        _listed(args)
-        return
+        return _listed(args)
     if args.picture is None:
         raise errors.BadSetting("which picture? See: banbury plot --list", setting="picture", value=None)
     if args.picture not in PICTURES:
@@ -45,7 +44,7 @@ def plot(args: Namespace) -> None:
     os.environ.setdefault("MPLBACKEND", "Agg")  # files are written, and no window is opened
     PICTURES[args.picture].draw(args).save(args.output, dpi=args.dpi)
     drawn = f"Drawn in {args.output} ({output.size(args.output)})."
-    output.result(args, {"picture": args.picture, "file": args.output}, drawn)
+    return output.result(args, {"picture": args.picture, "file": args.output}, drawn)
 
 
 def _listed(args: Namespace) -> None:

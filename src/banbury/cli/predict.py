@@ -129,9 +129,8 @@ def _write_densities(args: Namespace, model: Answering, answered: Answered) -> N
 
 def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
-    names = [printable(str(name)) for name in model.classes]
-    unsure = [] if args.unsure is None else ["unsure"]
-    width, columns = max(map(len, [*names, *unsure, "class"])), shutil.get_terminal_size((100, 24)).columns
+    names, columns = [printable(str(name)) for name in model.classes], shutil.get_terminal_size((100, 24)).columns
+    width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))
     others = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
     for number, (batch, records) in enumerate(answered):
         if not number:

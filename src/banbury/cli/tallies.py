@@ -96,10 +96,9 @@ def estimate(args: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
     inputs.check_output(args)
     kept = inputs.kept(args.tally)
-    sums = about.sums(kept)
+    sums, left = about.sums(kept), "are left out of what is estimated anew; banbury fit --weigh learns others."
     if isinstance(kept, Model) and kept.weighing is not None:
-        text = f"the weights of {args.tally} are left out of what is estimated anew; banbury fit --weigh learns others."
-        errors.warn(text)
+        errors.warn(f"the weights of {args.tally} {left}")
     if isinstance(sums, Tally) and sums.schema.labels is not None:
         features = settings.estimated_features(args, sums.schema)
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))

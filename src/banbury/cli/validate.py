@@ -62,13 +62,12 @@ def tune(args: Namespace) -> None:
         several = labels.wanted(args, data)
         chosen = {**settings.counting_any_text(args, data), **settings.estimating_any(args, data)}
         chosen |= {"text": settings.several_texts(args.text), "scoring": args.scoring, "calibrate": args.calibrate}
-        chosen |= {"weigh": [False, True]} if args.weigh else {}
-        chosen |= labels.reading(args) if several else {}
+        chosen |= ({"weigh": [False, True]} if args.weigh else {}) | (labels.reading(args) if several else {})
         found = selection.tune(data, args.target, **settings.dealt(args, folds), **chosen)
     if args.output is not None:
         save(found.model, args.output)
     kept = "" if args.output is None else f"\n\nThe best is kept in {args.output} ({output.size(args.output)})."
     facts = {"model": args.output, **found.to_dict()}
-    each = facts["tried" if several else "settings"]
-    rows = [{**own.get("text", {}), **{name: value for name, value in own.items() if name != "text"}} for own in each]
+    each = (dict(own) for own in facts["tried" if several else "settings"])
+    rows = [{**own.pop("text", {}), **own} for own in each]
     output.result(args, facts, f"{found}{kept}", rows)

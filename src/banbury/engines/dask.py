@@ -71,11 +71,10 @@ def client_of(engine: Any) -> Any:
             client = _clients.get(address)
             if client is None or client.status != "running":
                 try:
-                    client = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
+                    client = _clients[address] = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
                 except (OSError, ValueError) as problem:
                     text = f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
                     raise errors.EngineError(f"{text}address: engine='dask://host:8786'.", address=address) from None
-                _clients[address] = client
         return client
     return _running(_there() if engine is None else engine)
 

@@ -174,10 +174,9 @@ class Spark:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
         sums, n_sums = self._mapped(work, ()), self.n_partitions
         if self.names is not None:
-            groups = in_groups(self.names, _n_workers(self.session))
-            numbers, n_sums = list(groups), len(groups)
+            groups = list(in_groups(self.names, _n_workers(self.session)).values())
+            n_sums, files = len(groups), partial(_files_of, groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
-            files = partial(_files_of, [groups[number] for number in numbers])
             sums = spread.mapInArrow(partial(_cells_of, work, files, frozenset(), CELL), CELLS)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
         for width in (FAN_IN**2, FAN_IN):

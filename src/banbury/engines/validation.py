@@ -145,8 +145,7 @@ class ScoreFolds:
                 told.impossible += score_batch(part, each, batch, which, "posterior", posteriors)
                 own = None if weights is None else weights[tested]
                 outcomes.append(Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), own))
-            scored = Scored(tuple(outcomes), told)
-            found = scored if found is None else found + scored
+            found = Scored(tuple(outcomes), told) if found is None else found + Scored(tuple(outcomes), told)
         return found
 
     def _batches(self, rows: Any) -> Iterator[tuple[Batch, NDArray[np.int32], Any]]:

@@ -98,7 +98,7 @@ def one_batch(X: Any) -> Batch:
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
         batches = [joined_texts(batches)]
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
-    batch = batches[0]
+    [batch] = batches
     if batch.n_rows == 0 or not batch.names:
         what, shape = "feature" if batch.n_rows else "sample", (batch.n_rows, len(batch.names))
         raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")

@@ -67,8 +67,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
         """Counts all pairs of columns, and draws the tree that says most of them."""
-        choice = checked_choice(self.how, self.alpha, self.seed)
-        bins = checked_bins(self.bins)
+        choice, bins = checked_choice(self.how, self.alpha, self.seed), checked_bins(self.bins)
         check_level(self.level)
         check_class_weight(self.class_weight)
         batch, labels = self._checked(X, y)

@@ -63,10 +63,8 @@ def explanation(why: Any) -> str:
 
 def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     """The same without its style, for pages that show several; so many bars, and so much of a text."""
-    head = (
-        f'<p class="head"><b>{safe(why.winner)}</b> {safe(percent(why.probability))} against <b>{safe(why.against)}</b> '
-        f"{safe(percent(why.probability_against))}</p>"
-    )
+    first, second = (safe(percent(share)) for share in (why.probability, why.probability_against))
+    head = f'<p class="head"><b>{safe(why.winner)}</b> {first} against <b>{safe(why.against)}</b> {second}</p>'
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
     weights = (sum(weight for _, weight in words) for each in places.values() for _, _, words in each)
     sizes = sorted(abs(weight) for weight in weights if isfinite(weight))

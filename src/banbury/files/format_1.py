@@ -79,9 +79,11 @@ def _words(arrays: Arrays) -> Arrays:
     """The sums of a column of text: in parts, or whole if all are."""
     n = arrays["classes"].shape
     weights = real("weights", arrays, (*n, 2, 3))
-    possible_weights = (weights[..., 0] > 0).all() and (np.abs(weights) < MOST_ROWS).all()
-    fits = possible_weights and (arrays["classes"] < len(arrays["texts"])).all()
-    check(fits, "a word has a weight below 0, or one that no rows have, or no class")
+    fits = (weights[..., 0] > 0).all() and (np.abs(weights) < MOST_ROWS).all()
+    check(
+        fits and (arrays["classes"] < len(arrays["texts"])).all(),
+        "a word has a weight below 0, or one that no rows have, or no class",
+    )
     _, texts = _weighed("texts", {"texts.rows": arrays["texts"], "texts.weights": arrays["texts.weights"]})
     assert texts is not None
     most = _each(_counted, texts, arrays["texts"])
@@ -91,8 +93,8 @@ def _words(arrays: Arrays) -> Arrays:
     if (most % PART).any() or (cells % PART).any():
         return kept | {"parts": _three(cells * PART), "texts.parts": _three(most * PART)}
     each = (cells // PART).astype(np.int64 if cells[:, 0].sum() >= 2**32 * PART else np.uint32)
-    whole_texts = (most // PART).astype(np.int64)
-    return kept | {"occurrences": each[:, 0].copy(), "documents": each[:, 1].copy(), "texts": whole_texts}
+    each_class = {"texts": (most // PART).astype(np.int64)}
+    return kept | {"occurrences": each[:, 0].copy(), "documents": each[:, 1].copy(), **each_class}
 
 
 def _three(numbers: NDArray[Any]) -> NDArray[np.int64]:
@@ -126,8 +128,7 @@ def _apart(nodes: Any, found: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -
     (n, n_weight), (seen, seen_weight), (cells, weight) = (found[name] for name in NETWORK)
     lengths = 1, sum(k for k, _ in shapes), sum(k * m for k, m in shapes)
     check((len(n), len(seen), len(cells)) == lengths, "sums are those of other nodes")
-    parts = _each(_at_most, weight, cells)
-    values = np.zeros(len(seen), dtype=object)
+    parts, values = _each(_at_most, weight, cells), np.zeros(len(seen), dtype=object)
     every = b = d = 0
     for shape in shapes:
         a, b, c, d = b, b + shape[0], d, d + prod(shape)

@@ -76,8 +76,10 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     columns, named, left_out = texts("columns", found["columns"]), found["named"], found["left_out"]
     texts("what is left out", [*left_out.keys(), *left_out.values()])
     check(isinstance(named, bool), "columns have names or positions")
-    target = found["target"]
-    check(target in [None, *(variable.name for variable in variables)], "the target is none of the nodes")
+    check(
+        (target := found["target"]) in [None, *(variable.name for variable in variables)],
+        "the target is none of the nodes",
+    )
     choice, sums, tables = Choice("mle"), None, ()
     if settings is None:
         tables = _tables(variables, parents, arrays)

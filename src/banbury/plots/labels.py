@@ -57,8 +57,7 @@ class LabelsDisplay(Display):
         return cls.from_evaluation(found, ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, WIDTH, HEIGHT)
-        found = self.evaluation
+        ax, found = self._begin(ax, WIDTH, HEIGHT), self.evaluation
         low, high = float(self.rows.min()) / 1.5, float(self.rows.max()) * 2.2
         ax.set(xscale="log", xlim=(low, high), ylim=(-0.06, 1.08))
         for called, level, style in (("micro", found.micro_f1, LINES[0]), ("macro", found.macro_f1, LINES[1])):
@@ -66,8 +65,9 @@ class LabelsDisplay(Display):
         # Where labels have as many rows and the same F1, one larger mark stands for all of them.
         each = np.stack([self.rows, self.f1], axis=1)
         points, owner, many = np.unique(each, axis=0, return_inverse=True, return_counts=True)
-        areas = SMALLEST + MORE * (many - 1)
-        ax.scatter(*points.T, areas, color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3)
+        ax.scatter(
+            *points.T, SMALLEST + MORE * (many - 1), color=COLOURS[0], edgecolors="white", linewidths=0.6, zorder=3
+        )
         self._name(ax, np.asarray(owner).ravel(), many, low, high)
         logarithmic(ax, (1.0, 3.0), ",.4g")
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")

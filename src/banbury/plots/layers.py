@@ -101,9 +101,8 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
 def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """Leaves one below the other, each other node in the middle of its children."""
     children = {node: [b for a, b in edges if a == node] for node in nodes}
-    below = {b for _, b in edges}
+    below, n_leaves = {b for _, b in edges}, 0
     rows: RowOfItem = {}
-    n_leaves = 0
     waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
     while waiting:
         node, done = waiting.pop()

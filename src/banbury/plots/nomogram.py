@@ -327,9 +327,8 @@ class Sheet:
         for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{total:+.0f}".replace("-", "−") if total else "0"
             self._tick(float(self._of_sum(total)), middle, 1, text)
-        totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
+        totals, last = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001), -np.inf
         reached = np.asarray(probability(totals))
-        last = -np.inf
         for share in PROBABILITIES:
             if reached[0] - 1e-12 <= share <= reached[-1] + 1e-12:
                 place = float(self._of_sum(totals[min(int(np.searchsorted(reached, share)), len(totals) - 1)]))

@@ -316,8 +316,7 @@ class PosteriorDisplay(Display):
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        trace = self.trace
-        ax = self._begin(ax, 8.2, 3.8)
+        trace, ax = self.trace, self._begin(ax, 8.2, 3.8)
         steps = trace.first.n_rows + np.arange(len(trace.posteriors))
         bands = [*trace.posteriors.T]
         labels, colours = names(trace.names, LONGEST), list(COLOURS[: len(bands)])

@@ -145,8 +145,7 @@ class Uncommented:
         return data
 
     def _take(self, piece: bytes) -> None:
-        newline, quote, comment = self._layout.newline, self._layout.quote, self._layout.comment
-        at = 0
+        newline, quote, comment, at = self._layout.newline, self._layout.quote, self._layout.comment, 0
         while at < len(piece):
             if self._at_start and not self._in_quotes and piece.startswith(comment, at):
                 self._in_comment = True
@@ -157,11 +156,10 @@ class Uncommented:
                     return
                 self._in_comment = False
             end = piece.find(newline + comment, at) + 1 or len(piece)
-            kept = piece[at:end]
+            kept, at = piece[at:end], end
             self._ready += kept
             self._in_quotes ^= bool(quote) and kept.count(quote) % 2 == 1
             self._at_start = kept.endswith(newline)
-            at = end
 
 
 def fetched(stream: Any, size: int, path: str) -> bytes:

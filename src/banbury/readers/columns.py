@@ -400,9 +400,8 @@ def stacked(values: Sequence[Any], width: int) -> NDArray[Any]:
             raise Unfit(value, row, f"a list of {width:,} numbers")
         if not missing(value) and len(value) != width:
             raise Uneven(row, len(value), width)
-    gap = (None,) * width
     try:
-        matrix = np.array([gap if missing(value) else value for value in values])
+        matrix = np.array([(None,) * width if missing(value) else value for value in values])
         if matrix.dtype.kind == "O" and all(map(_holds_numbers, values)):
             matrix = matrix.astype(np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -420,9 +420,8 @@ class LearningCurve(CurveScores):
         }
 
     def __str__(self) -> str:
-        n = len(self.accuracy)
-        head = f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {errors.many(n, 'repeat')}"
-        head += f", {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
+        named, n = " beside ".join(each.name for each in self._learners), errors.many(len(self.accuracy), "repeat")
+        head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
             error, means = each.standard_error, each.mean_accuracy.tolist()

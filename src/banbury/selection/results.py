@@ -253,10 +253,8 @@ class Measures:
             others = self.confusion[c].astype(np.float64)
             others[c] = 0.0
             taken = f"{_shown(self.classes[int(others.argmax())])} ({others.max():,.6g})" if others.any() else ""
-            lines.append(
-                f"  {name:{width}}  {each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}  "
-                f"{each.rows[c]:10,.6g}  {taken}".rstrip()
-            )
+            shares = f"{each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}"
+            lines.append(f"  {name:{width}}  {shares}  {each.rows[c]:10,.6g}  {taken}".rstrip())
         hidden = len(self.classes) - len(names)
         return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
 

@@ -116,9 +116,8 @@ def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: 
     total = sum(kept.values())
     if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
         return settings
-    if not total > 0:
-        wanted = f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned"
-        raise errors.bad_setting("class_prior", prior, wanted)
+    wanted = f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned"
+    errors.require(total > 0, "class_prior", prior, wanted)
     return {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
 
 

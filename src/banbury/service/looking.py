@@ -229,10 +229,8 @@ def suspicious(state: State, n: int) -> dict[str, Any]:
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
     found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    told = []
-    for each, why in zip(found.rows, found.explanations, strict=True):
-        own = {**_told(rows[each.row]), "explanation": why.to_dict()}
-        told.append({**each.to_dict(), **own})  # the row itself in place of its number
+    pairs = zip(found.rows, found.explanations, strict=True)  # the row itself in place of its number
+    told = [{**own.to_dict(), **_told(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
     return {"rows": told}
 
 

@@ -66,9 +66,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     ) -> None:
         prior = {"fit_prior": fit_prior, "class_prior": class_prior}
         super().__init__(alpha=alpha, force_alpha=force_alpha, min_categories=min_categories, **prior)
-        self.categories = categories
-        self.accept_sparse = accept_sparse
-        self.missing = missing
+        self.categories, self.accept_sparse, self.missing = categories, accept_sparse, missing
 
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
@@ -87,10 +85,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         if self.min_categories is not None and not np.issubdtype(least.dtype, np.signedinteger):
             raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
         if least.ndim and least.shape != (self.n_features_in_,):
-            raise ValueError(
-                f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. Got "
-                f"{least.shape} instead."
-            )
+            text = f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided."
+            raise ValueError(f"{text} Got {least.shape} instead.")
         if least.ndim:
             return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in least)
         return Categorical(alpha=alpha, codes=max(int(least), 0))
@@ -157,10 +153,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         for codes in map(batch.codes, batch.names if self.missing == "error" else ()):
             numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
             if ((numbers < 0) | (numbers >= len(codes.values))).any():
-                raise ValueError(
-                    "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
-                    "missing='skip' is given."
-                )
+                text = "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively "
+                raise ValueError(f"{text}unless missing='skip' is given.")
         return batch
 
     @read_off

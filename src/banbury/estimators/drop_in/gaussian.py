@@ -45,8 +45,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         self, *, priors: Any = None, var_smoothing: float = 1e-9, accept_sparse: bool = False, missing: str = "error"
     ) -> None:
         super().__init__(priors=priors, var_smoothing=var_smoothing)
-        self.accept_sparse = accept_sparse
-        self.missing = missing
+        self.accept_sparse, self.missing = accept_sparse, missing
 
     @property
     def _sparse(self) -> bool:  # type: ignore[override]
