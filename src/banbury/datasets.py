@@ -153,8 +153,7 @@ def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Descr
                 n_parameters = len(inspect.signature(thing).parameters)
             except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
                 n_parameters = None
-            text = inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
-            yield _Described(f"{place}.{name}", text, kind, n_parameters)
+            yield _Described(f"{place}.{name}", _docstring(thing), kind, n_parameters)
         if kind == "class":
             yield from _within(thing, f"{place}.{name}", home)
 
@@ -170,6 +169,10 @@ def _kind(thing: Any, holder: ModuleType | type, home: str) -> str | None:
     if isinstance(thing, (FunctionType, BuiltinFunctionType)):
         return ("method" if inside else "function") if thing.__module__ == home else None
     return "property" if inside and isinstance(thing, property) else None
+
+
+def _docstring(thing: Any) -> str:
+    return inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
 
 
 def _columns(text: str) -> dict[str, list[str]]:

@@ -374,12 +374,10 @@ class Suspicious(Listed):
         rows = [row.to_dict() for row in self.rows]
         if explanations:
             rows = [r | {"explanation": why.to_dict()} for r, why in zip(rows, self.explanations, strict=True)]
+        numbers = {"compared": self.n_rows, "skipped": self.skipped, "alone": self.alone, "wrong": self.wrong}
         return {
             "rows": rows,
-            "compared": self.n_rows,
-            "skipped": self.skipped,
-            "alone": self.alone,
-            "wrong": self.wrong,
+            **numbers,
             "by": self.by,
             "told_by": self.told_by,
             "classes": list(self.classes),

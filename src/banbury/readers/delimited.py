@@ -249,8 +249,9 @@ class _DelimitedFile(BlockFile):
             if len(self.names) > TOGETHER:
                 matrices += side_by_side(few)
             columns |= few
-        held = PackedColumns(matrices, columns) if matrices else columns
-        return Batch(self.names, n_rows, held, self.named, self.path)
+        return Batch(
+            self.names, n_rows, PackedColumns(matrices, columns) if matrices else columns, self.named, self.path
+        )
 
     def _tell_latin_1(self, block: Block) -> None:
         if not self.warned and not is_utf8(block.data) and not self.warned:  # another thread may have, meanwhile

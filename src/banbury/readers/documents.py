@@ -493,8 +493,7 @@ def _visible(folder: str) -> list[tuple[str, bool]]:
 
 def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
     """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
-    files: list[str] = []
-    waiting = [(folder, True)]
+    files, waiting = list[str](), [(folder, True)]
     while waiting:
         path, is_folder = waiting.pop()
         if not is_folder:
@@ -503,9 +502,8 @@ def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> li
         place = os.path.realpath(path)
         try:
             entries = _visible(path) if place not in seen else []
+            seen.add(place)
+            waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
         except OSError as problem:
             unreadable.append((shown_path(path), _why(problem, path)))
-            continue
-        seen.add(place)
-        waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
     return files

@@ -65,9 +65,8 @@ def are_paths(texts: Sequence[Any]) -> bool:
             return isinstance(text, os.PathLike)
         if text.endswith(os.sep):
             return os.path.isdir(os.path.expanduser(text))
-        if known_ending(text) and len(text.split()) == 1:
-            return True
-        return (known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
+        word = known_ending(text) and len(text.split()) == 1
+        return word or ((known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text)))
 
     return all(map(is_path, texts))
 

@@ -118,10 +118,8 @@ class _LibsvmFile:
 
     def _explained(self, data: bytes, block: Block) -> errors.BadFile:
         """What is wrong with a block, said of the line that is to blame."""
-        first = lines_before(self.path, block.offset) + 1
-        for number, line in enumerate(data.split(b"\n"), first):
-            if _BLANK.fullmatch(line):
-                continue
+        lines = enumerate(data.split(b"\n"), lines_before(self.path, block.offset) + 1)
+        for number, line in ((number, line) for number, line in lines if not _BLANK.fullmatch(line)):
             shown = errors.shortened(line.decode("latin-1"), 60)
             if _QUERY.search(line.partition(b"#")[0]):
                 text = "has a qid: it belongs to a query, and is to be ranked within it, not classified. Take the qids out to "

@@ -233,8 +233,7 @@ class _Reader:
 
     def _divided(self, body: bytes, boundary: bytes) -> list[bytes]:
         """The parts between the lines that are the boundary; none if there is no such line."""
-        parts: list[bytes] = []
-        line, begin = b"--" + boundary, -1
+        parts, line, begin = list[bytes](), b"--" + boundary, -1
         at = 0 if body.startswith(line) else body.find(b"\n" + line) + 1 or -1
         while at >= 0 and len(parts) < MOST_PARTS:
             end = body.find(b"\n", at)
@@ -255,8 +254,7 @@ class _Reader:
         first = " ".join(text.partition(";")[0].lower().split()[:1])
         if ";" not in text:
             return first, {}
-        parameters: dict[str, str] = {}
-        pieces: dict[str, dict[int, tuple[bool, str]]] = {}
+        parameters, pieces = dict[str, str](), dict[str, dict[int, tuple[bool, str]]]()
         for name, quoted, plain in _PARAMETER.findall(text):
             content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
             stem, star, number = name.lower().partition("*")

@@ -164,15 +164,13 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
     for kind, (name, curve) in zip(KINDS, curves.items(), strict=False):
         rows = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
         centre = (curve.accuracy + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
-        spread = np.sqrt(curve.accuracy * (1 - curve.accuracy) / rows + Z**2 / (4 * rows**2))
-        half = Z / (1 + Z**2 / rows) * spread
+        half = Z / (1 + Z**2 / rows) * np.sqrt(curve.accuracy * (1 - curve.accuracy) / rows + Z**2 / (4 * rows**2))
         for said, low, high in zip(curve.confidence, centre - half, centre + half, strict=True):
             chart.whisker(said, max(low, 0.0), min(high, 1.0), kind)
         chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
         radii = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(curve.rows / curve.rows.max())
         for said, came, n, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
-            title = f"{name}: {n:,.6g} answers, {said:.1%} sure, {came:.1%} right"
-            chart.mark(said, came, radius, kind, title)
+            chart.mark(said, came, radius, kind, f"{name}: {n:,.6g} answers, {said:.1%} sure, {came:.1%} right")
     return str(chart)
 
 

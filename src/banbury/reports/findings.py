@@ -312,8 +312,7 @@ def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most:
         at = np.flatnonzero((shares == 0) & (validated.folds[places] == fold))
         scores = answer(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")[0]
         logs[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
-    order = np.argsort(logs, kind="stable")[:most]
-    return [int(place) for place in places[order]]
+    return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
 def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, place: int) -> Mistake:

@@ -257,9 +257,8 @@ def calibrated_within(
         weights = None if validation.weights is None else validation.weights[~own]
         found[part] = calibrate(method, scores[~own], validation.truth[~own], weights)
         posteriors[own] = found[part].apply(scores[own])
-    what = f"{validation.what}, calibrated within each fold"
     each = [found[fold % INNER_FOLDS] for fold in range(int(validation.folds.max()) + 1)]
-    return replace(validation, posteriors=posteriors, what=what), each
+    return replace(validation, posteriors=posteriors, what=f"{validation.what}, calibrated within each fold"), each
 
 
 def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Tally, Real, Int]:

@@ -70,8 +70,7 @@ class Dataset:
 
     def count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema | None = None) -> Tally:
         """The tally whose class ``class * n_groups + group`` has the rows of one class and group; group −1 is not counted."""
-        n_classes = len(self.classes)
-        codes = self.labels * np.int32(n_groups) + groups
+        n_classes, codes = len(self.classes), self.labels * np.int32(n_groups) + groups
         if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
             codes[(self.labels < 0) | (groups < 0)] = -1
         numbers = Codes(codes, 0, list(range(n_groups * n_classes)))

@@ -305,11 +305,8 @@ class PeerArrays:
         """
         from scipy import sparse
 
-        blocks = [
-            (way.fit_transform(columns[learned]), way.transform(columns[tested]))
-            for way, columns in self._blocks(tally)
-            if columns.shape[1]
-        ]
+        ways = [(way, columns) for way, columns in self._blocks(tally) if columns.shape[1]]
+        blocks = [(way.fit_transform(columns[learned]), way.transform(columns[tested])) for way, columns in ways]
         sides: Any = list(zip(*blocks, strict=True)) if blocks else [[np.zeros((len(x), 1))] for x in (learned, tested)]
         if self.words or sum(part.shape[1] for part in sides[0]) > WIDEST_ARRAY:
             fitted, answered = ([sparse.csr_matrix(part) for part in side] for side in sides)
@@ -424,8 +421,8 @@ class LearningCurve(CurveScores):
         head = f"Learning curve of {named}: {n}, {self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
-            error, means = each.standard_error, each.mean_accuracy.tolist()
-            accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in enumerate(means))
+            error, means = each.standard_error, enumerate(each.mean_accuracy.tolist())
+            accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in means)
             losses = (f"{loss:.4f}" for loss in each.mean_log_loss.tolist())
             columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]

@@ -177,8 +177,7 @@ class Learner:
         assert self._growing is not None
         seen = self._growing.seen
         if self._live is None:
-            made = self.settings.model(seen)
-            assert isinstance(made, Model)
+            made: Any = self.settings.model(seen)
             self._live, self._unfollowed = LiveModel(made), []
         elif self._unfollowed:
             try:

@@ -298,7 +298,11 @@ class DropIn(Guarded):
     def _dtype(self) -> Any:
         return "numeric"
 
-    _sparse = True  # whether sparse matrices are taken
+    @property
+    def _sparse(self) -> bool:
+        """Whether sparse matrices are taken."""
+        return getattr(self, "accept_sparse", True)
+
     _adds_up = False  # whether a column that a sparse row has twice is scored like the sum of both
 
     def _plain(self, X: Any) -> bool:
@@ -320,7 +324,7 @@ class DropIn(Guarded):
                     X = X.copy()
                     X.sum_duplicates()
                 return Sparse(X, positions(X.shape[1]), False)
-        formats = SPARSE if self._sparse else False
+        formats: Any = SPARSE if self._sparse else False
         checks = {"accept_sparse": formats, "ensure_all_finite": False, "dtype": self._dtype}
         return self._batch(validate_data(self, X, reset=reset, **checks))
 

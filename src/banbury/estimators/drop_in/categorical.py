@@ -68,10 +68,6 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         super().__init__(alpha=alpha, force_alpha=force_alpha, min_categories=min_categories, **prior)
         self.categories, self.accept_sparse, self.missing = categories, accept_sparse, missing
 
-    @property
-    def _sparse(self) -> bool:  # type: ignore[override]
-        return self.accept_sparse
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = self.categories == "any"

@@ -47,10 +47,6 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         super().__init__(priors=priors, var_smoothing=var_smoothing)
         self.accept_sparse, self.missing = accept_sparse, missing
 
-    @property
-    def _sparse(self) -> bool:  # type: ignore[override]
-        return self.accept_sparse
-
     # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
