@@ -99,12 +99,11 @@ def estimate(args: Namespace) -> None:
     sums, left = about.sums(kept), "are left out of what is estimated anew; banbury fit --weigh learns others."
     if isinstance(kept, Model) and kept.weighing is not None:
         errors.warn(f"the weights of {args.tally} {left}")
+    features = settings.estimated_features(args, sums.schema) if isinstance(sums, Tally) else {}
     if isinstance(sums, Tally) and sums.schema.labels is not None:
-        features = settings.estimated_features(args, sums.schema)
         _keep(args, LabelModel.of(sums, how=args.how, alpha=float(args.alpha), features=features))
     elif isinstance(sums, Tally):
-        chosen = settings.estimating_from(args, sums.classes)
-        _keep(args, models.estimate(sums, features=settings.estimated_features(args, sums.schema), **chosen))
+        _keep(args, models.estimate(sums, features=features, **settings.estimating_from(args, sums.classes)))
     elif args.features:
         raise errors.bad_setting("--features", args.features, "left out for a network, whose nodes have values already")
     else:

@@ -68,6 +68,5 @@ def tune(args: Namespace) -> None:
         save(found.model, args.output)
     kept = "" if args.output is None else f"\n\nThe best is kept in {args.output} ({output.size(args.output)})."
     facts = {"model": args.output, **found.to_dict()}
-    each = (dict(own) for own in facts["tried" if several else "settings"])
-    rows = [{**own.pop("text", {}), **own} for own in each]
+    rows = [{**own.pop("text", {}), **own} for own in map(dict, facts["tried" if several else "settings"])]
     output.result(args, facts, f"{found}{kept}", rows)

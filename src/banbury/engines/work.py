@@ -172,9 +172,8 @@ class Work:
                         done.add(partition)
                         yield len(done), pickle.loads(parcel[0])
 
-        for step in self._watched(steps(), "scoring on"):
-            if step.value is not None:
-                found = step.value if found is None else found + step.value
+        for value in (step.value for step in self._watched(steps(), "scoring on") if step.value is not None):
+            found = value if found is None else found + value
         if found is None:
             raise errors.empty_data(None, "all partitions are empty")
         return found

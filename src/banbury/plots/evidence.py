@@ -132,8 +132,7 @@ class ComparedEvidenceDisplay(Display):
         places, lengths = _places(len(self.labels)), _lengths(self.weights)
         for k, colour in enumerate((AGAINST, FOR)):
             there = ~np.isnan(self.weights[:, k])
-            at = places[there] + (k - 0.5) * 0.38
-            bars = _bars(ax, at, lengths[there, k], self.weights[there, k], 0.36, colour)
+            bars = _bars(ax, places[there] + (k - 0.5) * 0.38, lengths[there, k], self.weights[there, k], 0.36, colour)
             bars.set_label(name(list(self.explanations)[k]))
         _frame(ax, places, self.labels, lengths)
         first, second = self.explanations.values()

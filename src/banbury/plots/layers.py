@@ -112,8 +112,7 @@ def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequen
         elif children[node]:
             waiting += [(node, True), *((child, False) for child in reversed(children[node]))]
         else:
-            rows[node] = float(n_leaves)
-            n_leaves += 1
+            rows[node], n_leaves = float(n_leaves), n_leaves + 1
     return rows
 
 

@@ -322,8 +322,7 @@ class Sheet:
 
     def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
         """The scale of sums: decibans above the line, the probability they mean below."""
-        ends = self._of_sum([-FARTHEST_SUM, FARTHEST_SUM])
-        self.ax.plot(ends, [middle, middle], color="black", linewidth=1.2)
+        self.ax.plot(self._of_sum([-FARTHEST_SUM, FARTHEST_SUM]), [middle, middle], color="black", linewidth=1.2)
         for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
             text = f"{total:+.0f}".replace("-", "−") if total else "0"
             self._tick(float(self._of_sum(total)), middle, 1, text)

@@ -324,18 +324,17 @@ class _DelimitedFile(BlockFile):
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
         pa_csv, quote = arrow("csv"), self.quote
         spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
+        flags = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "strings_can_be_null": True}
         return pa_csv.read_csv(
             arrow().BufferReader(data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
             pa_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
             pa_csv.ConvertOptions(
                 null_values=spelt(self.missing_values),
-                true_values=spelt(TRUE),
-                false_values=spelt(FALSE),
-                strings_can_be_null=True,
                 check_utf8=False,  # it was looked at: what is not UTF-8 is Latin-1
                 column_types=types,
                 include_columns=only,
+                **flags,
             ),
         )
 

@@ -259,8 +259,7 @@ class _Reader:
             content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
             stem, star, number = name.lower().partition("*")
             if star:
-                whole = number.rstrip("*")
-                place = int(whole) if whole.isdecimal() and len(whole) < 5 else 0
+                place = int(whole) if (whole := number.rstrip("*")).isdecimal() and len(whole) < 5 else 0
                 pieces.setdefault(stem, {}).setdefault(place, (name.endswith("*"), content))
             else:
                 parameters.setdefault(stem, content)

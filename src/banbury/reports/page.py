@@ -387,8 +387,7 @@ def _calibration(findings: Findings) -> str:
 
 
 def _learning(findings: Findings) -> str:
-    curve = findings.learning_curve
-    if curve is None:
+    if (curve := findings.learning_curve) is None:
         return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
     verdict = ""  # whether more rows would help, as far as the last doubling tells
     if findings.more_rows is not None:

@@ -429,8 +429,7 @@ class LearningCurve(CurveScores):
         padded = ([f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True))
         lines = ["  ".join(row) for row in zip(*padded, strict=True)]
         if self.beside is not None:
-            mine, theirs = sum(widths[:3]) + 4, sum(widths[3:]) + 2
-            lines.insert(0, f"{self.name:>{mine}}  {self.beside.name:>{theirs}}")
+            lines.insert(0, f"{self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         guess = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
         return "\n".join([head, *(f"  {line}" for line in [*lines, guess])])
 

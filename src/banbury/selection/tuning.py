@@ -394,8 +394,7 @@ class _Comparison:
             models = by_count.setdefault(_counting(with_text(self.rows.schema, text)), {})
             models.setdefault("" if self.method is None else repr(text), []).append(i)
         for counting, members in ((counting, each) for counting, own in by_count.items() for each in own.values()):
-            # What each setting says of all tests, one after the other, where it is calibrated before it is judged.
-            size = sum(map(len, self.tests)), len(self.rows.classes)
+            size = sum(map(len, self.tests)), len(self.rows.classes)  # of all that is said before it is calibrated
             said, start = {} if self.method is None else {i: np.empty(size) for i in members}, 0
             for each in self.splits:
                 self._round(counting, each, members, start, said)
