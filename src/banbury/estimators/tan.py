@@ -84,7 +84,8 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        best = self.predict_log_proba(X).argmax(axis=1)  # which raises where there are no classes yet
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
