@@ -21,9 +21,9 @@ import banbury as bb
 import by_shape
 import naive
 from banbury import _core
-from banbury.distributions import FAMILIES, family
+from banbury.distributions import FAMILIES, family, kernels
 from banbury.distributions.family import HOWS
-from banbury.distributions.kernel_density import DEVIATION, kernel_height
+from banbury.distributions.kernels import DEVIATION
 from banbury.errors import BadSetting, BadValue
 
 
@@ -669,7 +669,7 @@ def test_kernels_integrate_to_one_and_have_their_deviation(kernel: str) -> None:
     parts = list(pairwise(edges))
 
     def height(u: float) -> float:
-        return float(kernel_height(kernel, np.array([u]))[0])
+        return float(kernels.height(kernel, np.array([u]))[0])
 
     assert sum(integrate.quad(height, a, b)[0] for a, b in parts) == pytest.approx(1.0, abs=1e-9)
     variance = sum(integrate.quad(lambda u: u * u * height(u), a, b)[0] for a, b in parts)
@@ -681,7 +681,7 @@ def test_the_density_is_the_mean_of_the_kernels(kernel: str) -> None:
     points, h = POINTS[:30], 0.9
     tally = one_class(points, bb.KernelDensity(kernel, h, start=0, width=GRID))  # type: ignore[arg-type]
     x = np.linspace(-5, 5, 200) + 0.0123
-    wanted = kernel_height(kernel, (x[:, None] - points) / h).mean(axis=1) / h
+    wanted = kernels.height(kernel, (x[:, None] - points) / h).mean(axis=1) / h
     if kernel != "normal":
         wanted = (1 - 1e-6) * wanted + 1e-6 * stats.norm(points.mean(), points.std(ddof=1)).pdf(x)
     np.testing.assert_allclose(density(tally, x), wanted, rtol=1e-10)

@@ -14,20 +14,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions import (
-    FAMILIES,
-    Bernoulli,
-    Categorical,
-    Family,
-    Gaussian,
-    NormalInverseGamma,
-    Occurrences,
-    QuantileTree,
-    Text,
-    family,
-)
+from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, QuantileTree, Text, family
 from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
+from banbury.distributions.gaussian import NormalInverseGamma
 from banbury.distributions.keys import kind_of
+from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -538,12 +537,6 @@ def squares(columns: int) -> NDArray[np.bool_]:
 def n_columns(cells: int) -> int:
     """How many columns a block has whose sums have so many cells."""
     return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
-
-
-def is_decimal(factor: float) -> bool:
-    """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
-    written = Decimal(f"{factor:.15g}")
-    return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
 
 
 def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integers]:

@@ -20,23 +20,12 @@ from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.progress import watched
-from banbury.readers import (
-    Batch,
-    Codes,
-    Scalar,
-    Source,
-    Widened,
-    encode,
-    from_texts,
-    header_columns,
-    is_texts,
-    n_threads,
-    read,
-)
+from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, header_columns, is_texts, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import missing as is_missing
 from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
+from banbury.threads import n_threads
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)

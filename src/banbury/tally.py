@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property, partial
 from math import prod
 from typing import Any
@@ -29,20 +30,7 @@ from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
 from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
-from banbury.sums import (
-    MOST_ROWS,
-    UNCOUNTED,
-    WholeKeys,
-    Words,
-    in_order,
-    in_parts,
-    is_decimal,
-    rows_of,
-    some,
-    total,
-    weighed,
-    weighing,
-)
+from banbury.sums import MOST_ROWS, UNCOUNTED, WholeKeys, Words, in_order, in_parts, rows_of, some, total, weighed
 from banbury.table import Labels, Table, doubt, refuse_continuous
 from banbury.threads import Behind
 
@@ -240,7 +228,7 @@ class Tally:
         factor = float(factor)
         rows, exact = self.rows.times(factor)
         scaled = [sums.times(factor) for sums in self.sums]
-        rounded = not (exact and is_decimal(factor) and all(exact for _, exact in scaled))
+        rounded = not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
         sums = tuple(each for each, _ in scaled)
         return replace(self, rows=rows, sums=sums, rounded=self.rounded or rounded)._trimmed()
 
@@ -439,6 +427,12 @@ class Tally:
 
     def _missing_text(self, name: str) -> str:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
+
+
+def _is_decimal(factor: float) -> bool:
+    """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
+    written = Decimal(f"{factor:.15g}")
+    return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
 
 
 def _of_labels(problem: errors.NegativeCount) -> errors.NegativeCount:
@@ -913,7 +907,7 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
         classes, weights = weighed(classes, weights)
         assert weights is not None
-        _warn_of_light(given - int(np.count_nonzero(weighing(weights))))
+        _warn_of_light(given - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
     rows = RowsToCount(batch, labels.values, classes, weights, threads)
     if weights is None:
         skipped = batch.n_rows - int(rows.per_class.value.sum())

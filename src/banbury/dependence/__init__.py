@@ -9,13 +9,5 @@ from banbury.dependence.diagnosing import diagnose
 from banbury.dependence.information import mutual_information, telling_words
 from banbury.dependence.results import Diagnosis, Information, Pair, Telling, Uninformative
 
-__all__ = [
-    "Diagnosis",
-    "Information",
-    "Pair",
-    "Telling",
-    "Uninformative",
-    "diagnose",
-    "mutual_information",
-    "telling_words",
-]
+__all__ = ["Diagnosis", "Information", "Pair", "Telling", "Uninformative"]
+__all__ += ["diagnose", "mutual_information", "telling_words"]

@@ -10,15 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.dependence.information import check_n
-from banbury.dependence.pairs import (
-    LEVEL,
-    LabelledRows,
-    WordColumn,
-    compared_columns,
-    compared_words,
-    count_pairs,
-    word_columns,
-)
+from banbury.dependence.pairs import LEVEL, LabelledRows, compared_columns, compared_words, count_pairs, word_columns
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
@@ -126,7 +118,7 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
 
 
 def _notes(
-    tally: Tally, blocks: Mapping[str, Any], columns: tuple[int, int], texts: Sequence[WordColumn], n_words: int
+    tally: Tally, blocks: Mapping[str, Any], columns: tuple[int, int], texts: Sequence[Any], n_words: int
 ) -> Iterator[str]:
     """What was not compared; ``columns`` says how many were, of how many."""
     if blocks:

@@ -44,7 +44,7 @@ class PositiveCounter(MomentCounter):
         return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
-        check_not_negative(rows.batch, names_of(features, rows.batch))
+        check_least(rows.batch, names_of(features, rows.batch), *PositiveParameters.refused)
         return super().count(features, rows)
 
     def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
@@ -61,10 +61,8 @@ class PositiveCounter(MomentCounter):
             raise ValueError(f"feature {features[f].name!r} has numbers below 0")
 
 
-def check_not_negative(
-    rows: Any, names: Sequence[str], least: float = 0.0, family: str = "an exponential", wanted: str = "from 0 up"
-) -> None:
-    """Raises unless all numbers are 0, or what is the least, or more."""
+def check_least(rows: Any, names: Sequence[str], least: float, family: str, wanted: str) -> None:
+    """Raises unless all numbers are the least, or more."""
     at = 0
     for block in rows.numbers(names):
         columns = block[:, None] if block.ndim == 1 else block
@@ -146,20 +144,19 @@ class Exponential(Family):
 class PositiveParameters(NumericParameters):
     """Parameters of columns of numbers from 0 up, or above it, whose density is computed in NumPy: that of z = x / unit."""
 
-    def refuse(self, rows: ColumnReader) -> None:
-        check_not_negative(rows, [feature.name for feature in self.features])
+    refused: ClassVar[tuple[float, str, str]] = (0.0, "an exponential", "from 0 up")  # what is below, and of what
 
     def log_density(self, f: int, z: Real) -> Real:
         """Of numbers of a feature, (numbers, classes)."""
         raise NotImplementedError
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        self.refuse(rows)
+        check_least(rows, [feature.name for feature in self.features], *self.refused)
         parts = []
         for f, feature in enumerate(self.features):
             x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
             there = ~np.isnan(x)
-            z = np.where(there, x, feature.unit)[:, None] / feature.unit
+            z = np.minimum(np.where(there, x, feature.unit)[:, None] / feature.unit, FARTHEST)
             table = self.log_density(f, z) - np.log(feature.unit)
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts

@@ -19,17 +19,8 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.evidence import (
-    DRAWN,
-    Comparison,
-    Drawn,
-    NamedValues,
-    TellingValues,
-    Term,
-    drawn_telling,
-    round_ends,
-    stretches,
-)
+from banbury.distributions import evidence
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.information import ColumnTest, bits_of_draws
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
@@ -278,9 +269,9 @@ class Parameters:
         """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
         if any(feature.columns for feature in self.features):
             return None
-        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), DRAWN), np.random.default_rng(0))
+        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), evidence.DRAWN), np.random.default_rng(0))
         columns = ((self.select([f]), values) for f, values in enumerate(drawn))
-        return (each for column in columns for each in drawn_telling(*column, compared))
+        return (each for column in columns for each in evidence.drawn_telling(*column, compared))
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
@@ -325,10 +316,10 @@ class NumericParameters(Parameters):
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
-        return round_ends(self.features[f], wanted, step)
+        return evidence.round_ends(self.features[f], wanted, step)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
-        return stretches(self, compared)
+        return evidence.stretches(self, compared)
 
     def axes(self, f: int) -> tuple[str, ...]:
         return self.features[f].inputs

@@ -12,24 +12,8 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.exponential import (
-    FARTHEST,
-    SMALLEST_MEAN,
-    PositiveCounter,
-    PositiveParameters,
-    check_not_negative,
-)
-from banbury.distributions.family import (
-    Choice,
-    ColumnReader,
-    Counter,
-    Family,
-    Feature,
-    NumberColumn,
-    RowsToCount,
-    Stored,
-    check_given,
-)
+from banbury.distributions.exponential import SMALLEST_MEAN, PositiveCounter, PositiveParameters, check_least
+from banbury.distributions.family import Choice, Family, Feature, NumberColumn, RowsToCount, Stored, check_given
 from banbury.distributions.log_rising import LARGE
 from banbury.distributions.moments import MOMENTS, names_of
 from banbury.sums import GRID, Keyless, Moments
@@ -84,7 +68,7 @@ class LogMomentCounter(PositiveCounter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
         names, size = names_of(features, rows.batch), len(features)
-        check_above_0(rows.batch, names)
+        check_least(rows.batch, names, *GammaParameters.refused)
         columns = rows.batch.numbers(names)
         units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
         both = [*columns, *(logarithm(column) for column in columns)]
@@ -111,10 +95,6 @@ class LogMomentCounter(PositiveCounter):
 
     def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
         super().check_exact(features, sums.values)
-
-
-def check_above_0(rows: Any, names: Sequence[str]) -> None:
-    check_not_negative(rows, names, LEAST, "a gamma", "above 0")
 
 
 def logarithm(x: NDArray[Any]) -> Real:
@@ -159,7 +139,7 @@ class Gamma(Family):
     def __post_init__(self) -> None:
         check_given(self, "prior_rows")
 
-    def counter(self, feature: Feature) -> Counter:
+    def counter(self, feature: Feature) -> LogMomentCounter:
         return LOG_MOMENTS
 
     def estimate(
@@ -231,8 +211,7 @@ class GammaParameters(PositiveParameters):
     mean: Real
     strength: Real | None
 
-    def refuse(self, rows: ColumnReader) -> None:
-        check_above_0(rows, [feature.name for feature in self.features])
+    refused: ClassVar[tuple[float, str, str]] = (LEAST, "a gamma", "above 0")
 
     def log_density(self, f: int, z: Real) -> Real:
         return _log_density(z, self.shape[f], self.mean[f], None if self.strength is None else self.strength[f])
@@ -269,7 +248,6 @@ def _log_density(z: Real, k: Real, mean: Real, a: Real | None) -> Real:
     ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last term
     is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
     """
-    z = np.minimum(z, FARTHEST)
     u = z / mean
     log_u = np.where(u < 0.5, np.log(np.maximum(u, LEAST)), np.log1p(np.maximum(u, 0.5) - 1.0))
     common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, LEAST))

@@ -30,14 +30,7 @@ from banbury.distributions.family import (
     drawn_cells,
 )
 from banbury.distributions.grid import rounding
-from banbury.distributions.histogram_block import (
-    HistogramBlockParameters,
-    Joined,
-    cells_of,
-    empty_share,
-    joined,
-    occupied,
-)
+from banbury.distributions.histogram_block import HistogramBlockParameters, Joined, cells_of, joined, occupied
 from banbury.distributions.joint import log_prior_of_cells
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.leave_one_out import Shares, by_cells
@@ -218,7 +211,10 @@ class Histogram(GridFamily):
         return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
-        return empty_share(self.joined, feature, *_cells(sums, 0))
+        """Between the lowest and the highest bin of each column that rows have."""
+        axes, numbers, _ = occupied(self.joined, feature, *_cells(sums, 0))
+        bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
+        return 1.0 - len(numbers) / prod(int(np.ptp(each)) + 1 for each in bins) if len(numbers) else 0.0
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         return occupied(self.joined, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells

@@ -174,15 +174,6 @@ def cells_of(
     return BlockCells(axes, numbers, seen, empty, every - len(numbers))
 
 
-def empty_share(join: Join, feature: Feature, keys: Any, rows: Real) -> float:
-    """The share of cells that no row has, between the lowest and the highest bin of each column that rows have."""
-    axes, numbers, _ = occupied(join, feature, keys, rows)
-    if not len(numbers):
-        return 0.0
-    bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
-    return 1.0 - len(numbers) / prod(int(each.max() - each.min()) + 1 for each in bins)
-
-
 @dataclass(frozen=True)
 class HistogramBlockParameters(Parameters):
     """The cells of some blocks."""

@@ -14,15 +14,7 @@ from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
-from banbury.distributions.kernels import (
-    DEVIATION,
-    MIXED_IN,
-    WIDEST,
-    Kernel,
-    least_bandwidth,
-    means_and_deviations,
-    noise,
-)
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, least_bandwidth, means_and_deviations, noise
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
@@ -46,7 +38,7 @@ class ProductBumps:
 
 
 def product_bumps(
-    kernel: Kernel,
+    kernel: str,
     bandwidth: Bandwidth,
     feature: Feature,
     keys: Any,
@@ -70,7 +62,7 @@ def product_bumps(
     return ProductBumps(kernel, centres, cells / cells.sum(axis=0), widths, floor)
 
 
-def _bandwidths(kernel: Kernel, bandwidth: Bandwidth, feature: Feature, centres: Real, cells: Real) -> Real:
+def _bandwidths(kernel: str, bandwidth: Bandwidth, feature: Feature, centres: Real, cells: Real) -> Real:
     """Per class and column, in bins."""
     if not isinstance(bandwidth, str):
         given = np.broadcast_to(np.asarray(bandwidth, dtype=np.float64), centres.shape[1:])
@@ -78,7 +70,7 @@ def _bandwidths(kernel: Kernel, bandwidth: Bandwidth, feature: Feature, centres:
     return np.array([_by_rule(bandwidth, kernel, centres, rows) for rows in cells.T])
 
 
-def _by_rule(rule: str, kernel: Kernel, centres: Real, rows: Real) -> Real:
+def _by_rule(rule: str, kernel: str, centres: Real, rows: Real) -> Real:
     """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
     d, n = centres.shape[1], rows.sum()
     deviation = means_and_deviations(centres, rows)[1] / DEVIATION[kernel]

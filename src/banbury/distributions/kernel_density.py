@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
+from banbury.distributions import kernels
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     UNUSED,
@@ -27,17 +28,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.histogram import GridFamily, Histogram, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
-from banbury.distributions.kernels import (
-    DEVIATION,
-    MIXED_IN,
-    WIDEST,
-    Kernel,
-    kernel_area,
-    kernel_height,
-    least_bandwidth,
-    means_and_deviations,
-    noise,
-)
+from banbury.distributions.kernels import Kernel, means_and_deviations
 from banbury.distributions.leave_one_out import CELLS, rounding
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
@@ -80,8 +71,8 @@ class KernelDensity(GridFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.kernel, str) or self.kernel not in DEVIATION:
-            raise errors.unknown_choice("kernel", self.kernel, DEVIATION)
+        if not isinstance(self.kernel, str) or self.kernel not in kernels.DEVIATION:
+            raise errors.unknown_choice("kernel", self.kernel, kernels.DEVIATION)
         if isinstance(self.bandwidth, str):
             if self.bandwidth not in RULES:
                 raise errors.unknown_choice("bandwidth", self.bandwidth, RULES)
@@ -109,7 +100,7 @@ class KernelDensity(GridFamily):
         together = cells.sum(axis=1, keepdims=True)
         cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
         centres = np.array(keys, dtype=np.float64) + 0.5
-        bandwidth = np.clip(self._bandwidths(centres, cells, feature.unit), 1.0, WIDEST)
+        bandwidth = np.clip(self._bandwidths(centres, cells, feature.unit), 1.0, kernels.WIDEST)
         if choice.how == "gibbs":
             drawn = rng.standard_gamma(cells)
             cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
@@ -123,7 +114,9 @@ class KernelDensity(GridFamily):
             (bandwidth,) = several(self.bandwidth)
             return np.full(cells.shape[1], bandwidth / unit)
         n = cells.sum(axis=0)
-        deviation = np.array([means_and_deviations(centres, rows)[1] for rows in cells.T]) / DEVIATION[self.kernel]
+        deviation = (
+            np.array([means_and_deviations(centres, rows)[1] for rows in cells.T]) / kernels.DEVIATION[self.kernel]
+        )
         rule = deviation * (n * 0.75 if self.bandwidth == "silverman" else n) ** -0.2
         if self.bandwidth != "leave-one-out":
             return np.asarray(rule)
@@ -140,7 +133,7 @@ class KernelDensity(GridFamily):
         centres, rows = centres[used], rows[used]
         if len(centres) < 2:
             return np.empty(0), np.empty(0)
-        least = least_bandwidth(self.kernel, centres, rows)
+        least = kernels.least_bandwidth(self.kernel, centres, rows)
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
             return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
@@ -172,7 +165,7 @@ class KernelDensity(GridFamily):
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         centres, rows, h = _joined(centres, rows, bandwidth)
         own, n = np.minimum(rows, 1.0), rows.sum()  # one row of a bin; all of it where weights make it less
-        density = _others(self.kernel, centres, rows, h) + (rows - own) * kernel_height(self.kernel, np.zeros(1))[0]
+        density = _others(self.kernel, centres, rows, h) + (rows - own) * kernels.height(self.kernel, np.zeros(1))[0]
         least = np.finfo(float).tiny
         logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - own, least))
         return float(rows @ np.where(n - own > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
@@ -236,7 +229,7 @@ def _others(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
             others = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
             inside = (others >= 0) & (others < len(centres))
             others = np.clip(others, 0, len(centres) - 1)
-            heights = kernel_height(kernel, (centres[block, None] - centres[others]) / bandwidth)
+            heights = kernels.height(kernel, (centres[block, None] - centres[others]) / bandwidth)
             found[block] = (heights * rows[others] * inside).sum(axis=1)
     return found
 
@@ -248,14 +241,14 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
         found = np.empty(len(centres))
         for block in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
             low, high = np.searchsorted(centres, [centres[block[0]] - steps, centres[block[-1]] + steps + 1])
-            heights = kernel_height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
+            heights = kernels.height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
             heights[block - block[0], block - low] = 0.0
             found[block] = heights @ rows[low:high]
         return found
     at = (centres - centres[0]).astype(np.int64)
     line = np.zeros(at[-1] + 1)
     line[at] = rows
-    heights = kernel_height(kernel, np.arange(-steps, steps + 1) / bandwidth)
+    heights = kernels.height(kernel, np.arange(-steps, steps + 1) / bandwidth)
     heights[steps] = 0.0
     return np.asarray(np.convolve(line, heights)[steps + at])
 
@@ -281,11 +274,11 @@ def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weigh
         top = np.where(nothing, 0.0, logs.max(axis=1))
         result = top + np.log(np.where(nothing, 1.0, np.exp(logs - top[:, None]).sum(axis=1))) - np.log(bandwidth)
         return np.where(nothing, 0.0, result)
-    density = (share * kernel_height(bump.kernel, u)).sum(axis=1) / bandwidth
+    density = (share * kernels.height(bump.kernel, u)).sum(axis=1) / bandwidth
     mean, deviation = bump.floor
     floor = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
-    mixed = (1.0 - MIXED_IN) * density + MIXED_IN * floor
-    far = np.log(MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
+    mixed = (1.0 - kernels.MIXED_IN) * density + kernels.MIXED_IN * floor
+    far = np.log(kernels.MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
     return np.where(nothing, 0.0, np.where(mixed > 0, np.log(np.where(mixed > 0, mixed, 1.0)), far))
 
 
@@ -326,8 +319,8 @@ class KernelDensityParameters(NumericParameters):
                 share = bump.weights[:, c]
                 share = share if share.any() else np.full(len(share), 1.0 / len(share))
                 centre = rng.choice(bump.centres, size=len(rows), p=share)
-                z[rows] = centre + bump.bandwidth[c] * noise(bump.kernel, len(rows), rng)
-                stray = (rng.random(len(rows)) < MIXED_IN) & (bump.kernel != "normal")
+                z[rows] = centre + bump.bandwidth[c] * kernels.noise(bump.kernel, len(rows), rng)
+                stray = (rng.random(len(rows)) < kernels.MIXED_IN) & (bump.kernel != "normal")
                 z[rows[stray]] = rng.normal(bump.floor[0], bump.floor[1], int(stray.sum()))
             columns.append(feature.origin + feature.unit * z)
         return columns
@@ -339,7 +332,7 @@ class KernelDensityParameters(NumericParameters):
         bump, feature = self.bumps[f], self.features[f]
         mean = bump.centres @ bump.weights
         variance = ((bump.centres[:, None] - mean) ** 2 * bump.weights).sum(axis=0)
-        deviation = np.sqrt(variance + (bump.bandwidth * DEVIATION[bump.kernel]) ** 2)
+        deviation = np.sqrt(variance + (bump.bandwidth * kernels.DEVIATION[bump.kernel]) ** 2)
         return feature.origin + feature.unit * mean, feature.unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
@@ -350,9 +343,9 @@ class KernelDensityParameters(NumericParameters):
         found = []
         for sign in (1.0, -1.0):
             bumps = zip(bump.bandwidth, bump.weights.T, strict=True)
-            mass = np.stack([kernel_area(bump.kernel, sign * apart / h) @ weights for h, weights in bumps], axis=1)
+            mass = np.stack([kernels.area(bump.kernel, sign * apart / h) @ weights for h, weights in bumps], axis=1)
             if bump.kernel != "normal":
                 floor = ndtr(sign * (z - bump.floor[0]) / bump.floor[1])
-                mass = (1.0 - MIXED_IN) * mass + MIXED_IN * floor[:, None]
+                mass = (1.0 - kernels.MIXED_IN) * mass + kernels.MIXED_IN * floor[:, None]
             found.append(mass)
         return found[0], found[1]

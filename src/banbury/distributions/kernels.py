@@ -38,7 +38,7 @@ def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
     return max(1.0, 0.5 * rounding(centres, rows) / DEVIATION[kernel])
 
 
-def kernel_height(kernel: str, u: Real) -> Real:
+def height(kernel: str, u: Real) -> Real:
     """K(u)."""
     inside = np.maximum(1.0 - u * u, 0.0)
     if kernel == "normal":
@@ -49,11 +49,11 @@ def kernel_height(kernel: str, u: Real) -> Real:
         return np.maximum(1.0 - np.abs(u), 0.0)
     if kernel == "cosine":
         return np.where(np.abs(u) <= 1.0, np.pi / 4.0 * np.cos(np.pi / 2.0 * u), 0.0)
-    power, height = {"epanechnikov": (1, 0.75), "biweight": (2, 15.0 / 16.0), "triweight": (3, 35.0 / 32.0)}[kernel]
-    return height * inside**power
+    power, top = {"epanechnikov": (1, 0.75), "biweight": (2, 15.0 / 16.0), "triweight": (3, 35.0 / 32.0)}[kernel]
+    return top * inside**power
 
 
-def kernel_area(kernel: str, u: Real) -> Real:
+def area(kernel: str, u: Real) -> Real:
     """The integral of K up to u."""
     if kernel == "normal":
         from scipy.special import ndtr  # a third of a second to import; few need it

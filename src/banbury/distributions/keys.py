@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.distributions.family import (
-    ColumnReader,
-    Counter,
-    Family,
-    Feature,
-    Kind,
-    Reads,
-    RowsToCount,
-    Stored,
-    side_by_side,
-)
+from banbury.distributions.family import ColumnReader, Counter, Feature, Kind, Reads, RowsToCount, Stored, side_by_side
 from banbury.readers import Batch, Codes, LikelyCodes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
@@ -72,7 +62,7 @@ class KeyCounter(Counter):
         what = errors.many(len(often), "combination" if feature.columns else "value")
         return f"{what}{missing}: {errors.listed(often, 6)}"
 
-    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Counts) -> list[int | None]:
+    def table_cells(self, family: Any, features: tuple[Feature, ...], sums: Counts) -> list[int | None]:
         return [own + 1 for own, _ in family.n_parameters(features, sums)]
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Counts:

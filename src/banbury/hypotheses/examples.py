@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Number
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.hypotheses.values import Array, is_scalar, objects, vector
 
-Array = NDArray[Any]
 Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
 
 
@@ -135,94 +133,3 @@ class Functions:
             return objects([function(row) for row in rows.each[part] for function in asked]).reshape(-1, len(asked))
 
         return Predictions(len(rows), said)
-
-
-def codes(values: Array, labels: Sequence[Any]) -> Array:
-    """The number of each value among the labels; −1 for others."""
-    if values.dtype == np.bool_ and tuple(labels) == (False, True):
-        return values.view(np.uint8)
-    if values.dtype != object:
-        numbers = np.full(values.shape, -1, dtype=np.int32)
-        for k, label in enumerate(labels):
-            numbers[values == label] = k
-        return numbers
-    places = {label: k for k, label in enumerate(labels)}
-    each = (places.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
-    return np.fromiter(each, np.int32, values.size).reshape(values.shape)
-
-
-def matrix(values: Any) -> Array:
-    """An array of numbers, texts or objects; ragged ones are refused."""
-    if hasattr(values, "__array__") or is_scalar(values):
-        return np.asarray(values)
-    rows = list(values)
-    try:
-        array = np.array(rows)
-        return np.array(rows, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
-    except ValueError:
-        text = "the rows hold sequences of different lengths. Give one number or text per cell."
-        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
-        for row, length in enumerate(lengths):
-            if length != lengths[0]:
-                text = f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length."
-                raise errors.LengthMismatch(text, row=row) from None
-        raise errors.LengthMismatch(text) from None
-
-
-def vector(values: Any, setting: str | None = None) -> Array:
-    """One value per row, or those of a setting. A list stays what it is: numbers among texts are not made texts."""
-    if is_scalar(values) or isinstance(values, Mapping):
-        raise errors.no_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
-    array = np.asarray(values) if hasattr(values, "__array__") else objects(list(values))
-    if array.ndim != 1:
-        raise errors.no_column(array)
-    return array.astype("datetime64[us]").astype(str) if array.dtype.kind == "M" else array  # dates are texts
-
-
-def objects(values: list[Any]) -> Array:
-    """The values as they are; those of one plain type in an array of that type."""
-    kinds = set(map(type, values))
-    if len(kinds) == 1 and kinds <= {bool, float, str}:
-        return np.array(values)
-    array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = value
-    return array
-
-
-def floats(values: Array) -> Real:
-    """As numbers; NaN where there is none."""
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64, copy=False)
-
-    def number(value: Any) -> float:
-        try:
-            return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
-        except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one
-            return np.nan
-
-    return np.array([*map(number, values.ravel().tolist())], dtype=np.float64).reshape(values.shape)
-
-
-def plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def is_scalar(value: Any) -> bool:
-    return isinstance(value, (str, bytes)) or not isinstance(value, Iterable)
-
-
-def is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, and what cannot say whether it equals itself."""
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):
-        return True

@@ -16,20 +16,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.digits import told_apart
-from banbury.hypotheses.examples import (
-    Array,
-    Chosen,
-    Examples,
-    Predictions,
-    codes,
-    floats,
-    is_hashable,
-    is_missing,
-    is_scalar,
-    plain,
-    vector,
-)
+from banbury.hypotheses.examples import Chosen, Examples, Predictions
 from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
+from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, is_scalar, plain, vector
 from banbury.renamed import takes_old
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions

@@ -13,21 +13,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.hypotheses.examples import (
-    Array,
-    Askable,
-    Chosen,
-    Examples,
-    Functions,
-    Predictions,
-    codes,
-    floats,
-    is_hashable,
-    is_missing,
-    matrix,
-    plain,
-    vector,
-)
+from banbury.hypotheses.examples import Askable, Chosen, Examples, Functions, Predictions
+from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, matrix, plain, vector
 from banbury.renamed import takes_old
 
 Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
