@@ -28,7 +28,6 @@ from banbury.distributions.family import (
     Reads,
     RowsToCount,
     check_finite,
-    check_given,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, finite_numbers, kind_of, scalar_keys
@@ -72,7 +71,7 @@ class Bernoulli(KeyedFamily):
             check_finite("threshold", self.threshold)
         errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")
         check_prior(self.alpha, self.m, None)
-        check_given(self, "beta", zero=True)
+        self.check_given("beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 

@@ -28,7 +28,6 @@ from banbury.distributions.family import (
     Reads,
     RowsToCount,
     check_positive,
-    drawn_cells,
     side_by_side,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
@@ -401,5 +400,7 @@ class CategoricalParameters(KeyedParameters):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
             one = len({type(key) for key in keys}) == 1
             values = np.array(keys if keys else [None], dtype=None if one else object)
-            columns.append(values[drawn_cells(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)])
+            columns.append(
+                values[dirichlet.drawn(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)]
+            )
         return columns

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Int, Real
-from banbury.distributions.family import How, at_least
+from banbury.distributions.family import How, at_least, by_class
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
@@ -64,6 +64,14 @@ def _divided(weights: Real, offsets: Int) -> Real:
     sums = np.repeat(per_feature(weights, offsets), size, axis=0)
     equal = 1.0 / np.repeat(size, size)[:, None]
     return np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), equal)
+
+
+def drawn(share: Real, classes: Int, rng: np.random.Generator) -> Int:
+    """A cell for each of these classes, from the shares of cells, (cells, classes)."""
+    cells = np.zeros(len(classes), dtype=np.int64)
+    for c, rows in enumerate(by_class(classes, share.shape[1])):
+        cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
+    return cells
 
 
 def log(shares: Any) -> Real:

@@ -22,7 +22,6 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
-    check_given,
     line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
@@ -101,7 +100,7 @@ class Exponential(Family):
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
-        check_given(self, "prior_rows", "prior_total")
+        self.check_given("prior_rows", "prior_total")
 
     def counter(self, feature: Feature) -> Counter:
         return POSITIVE

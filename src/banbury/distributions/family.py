@@ -780,6 +780,12 @@ class Family:
         """What stays that of all rows where each is left out."""
         return []
 
+    def check_given(self, *settings: str, zero: bool = False) -> None:
+        """Raises unless those of its settings that are given are positive, or zero if allowed."""
+        for setting in settings:
+            if (value := getattr(self, setting)) is not None:
+                check_positive(setting, value, zero=zero)
+
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
@@ -838,24 +844,9 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
 
 
-def check_given(family: Family, *settings: str, zero: bool = False) -> None:
-    """Raises unless those of a family's settings that are given are such numbers."""
-    for setting in settings:
-        if (value := getattr(family, setting)) is not None:
-            check_positive(setting, value, zero=zero)
-
-
 def check_finite(setting: str, value: Any) -> None:
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
     errors.require(-np.inf < number < np.inf, setting, value, "a finite number")
-
-
-def drawn_cells(share: Real, classes: Int, rng: np.random.Generator) -> Int:
-    """A cell for each of these classes, from the shares of cells, (cells, classes)."""
-    drawn = np.zeros(len(classes), dtype=np.int64)
-    for c, rows in enumerate(by_class(classes, share.shape[1])):
-        drawn[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
-    return drawn
 
 
 def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.exponential import SMALLEST_MEAN, PositiveCounter, PositiveParameters, check_least
-from banbury.distributions.family import Choice, Family, Feature, NumberColumn, RowsToCount, Stored, check_given
+from banbury.distributions.family import Choice, Family, Feature, NumberColumn, RowsToCount, Stored
 from banbury.distributions.log_rising import LARGE
 from banbury.distributions.moments import MOMENTS, names_of
 from banbury.sums import GRID, Keyless, Moments
@@ -137,7 +137,7 @@ class Gamma(Family):
     name: ClassVar[str] = "gamma"
 
     def __post_init__(self) -> None:
-        check_given(self, "prior_rows")
+        self.check_given("prior_rows")
 
     def counter(self, feature: Feature) -> LogMomentCounter:
         return LOG_MOMENTS

@@ -34,7 +34,6 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     check_finite,
-    check_given,
     check_positive,
 )
 from banbury.distributions.histogram import FINE, in_bins
@@ -129,7 +128,7 @@ class Gaussian(Family):
             raise errors.bad_setting("covariance", self.covariance, wanted)
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
-        check_given(self, "smoothing", zero=True)
+        self.check_given("smoothing", zero=True)
 
     def in_words(self) -> str:
         return "Gaussian"

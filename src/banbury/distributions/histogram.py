@@ -25,9 +25,7 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     check_finite,
-    check_given,
     check_positive,
-    drawn_cells,
 )
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import HistogramBlockParameters, Joined, cells_of, joined, occupied
@@ -127,7 +125,7 @@ class Histogram(GridFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_given(self, "alpha", zero=True)
+        self.check_given("alpha", zero=True)
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
@@ -347,7 +345,7 @@ class HistogramParameters(NumericParameters):
         for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
             share = np.exp(table + np.log(width))
             share[[0, -1]] *= 2.0
-            bins = drawn_cells(share, classes, rng)
+            bins = dirichlet.drawn(share, classes, rng)
             beyond = rng.geometric(0.5, len(classes)) - 1
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))

@@ -28,7 +28,6 @@ from banbury.distributions.family import (
     RowsToCount,
     at_least,
     by_class,
-    check_given,
 )
 from banbury.distributions.key_families import KeyedFamily
 from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of
@@ -62,7 +61,7 @@ class Joint(KeyedFamily):
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_given(self, "alpha", zero=True)
+        self.check_given("alpha", zero=True)
 
     def counter(self, feature: Feature) -> CombinationCounter:
         return COMBINATIONS

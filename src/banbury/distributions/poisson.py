@@ -20,7 +20,6 @@ from banbury.distributions.family import (
     HeldOutRows,
     NumberColumn,
     NumericParameters,
-    check_given,
 )
 from banbury.distributions.histogram import in_bins
 from banbury.distributions.information import bits_of_densities, grid, shares
@@ -52,7 +51,7 @@ class Poisson(Family):
     name: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        check_given(self, "prior_count", "prior_rows")
+        self.check_given("prior_count", "prior_rows")
 
     def counter(self, feature: Feature) -> Counter:
         return WHOLE_NUMBERS

@@ -25,8 +25,6 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
-    check_given,
-    drawn_cells,
     is_power,
 )
 from banbury.distributions.key_families import BinnedFamily
@@ -128,7 +126,7 @@ class QuantileTree(BinnedFamily):
     name: ClassVar[str] = "quantile_tree"
 
     def __post_init__(self) -> None:
-        check_given(self, "m", zero=True)
+        self.check_given("m", zero=True)
 
     def counter(self, feature: Feature) -> LeadingBitsCounter:
         return LEADING_BITS
@@ -380,7 +378,7 @@ class QuantileTreeParameters(NumericParameters):
         columns = []
         for f in range(len(self.features)):
             ends, mass = self._ends(f), self._masses(f)
-            drawn = drawn_cells(mass, classes, rng)
+            drawn = dirichlet.drawn(mass, classes, rng)
             part = rng.random(len(classes))
             columns.append(np.clip(ends[drawn] * (1.0 - part) + ends[drawn + 1] * part, -LARGEST, LARGEST))
         return columns

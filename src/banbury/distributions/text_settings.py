@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.event_models import WEIGHING
-from banbury.distributions.family import Choice, ColumnReader, Feature, check_given, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.words import TellingFamily
 
@@ -75,7 +75,7 @@ class TextSettings(TellingFamily):
         self._check_together()
 
     def _check_numbers(self) -> None:
-        check_given(self, "alpha", zero=True)
+        self.check_given("alpha", zero=True)
         check_positive("min_count", self.min_count, zero=True)
         for setting in ("min_share", "max_share"):
             share = getattr(self, setting)
