@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -160,8 +160,7 @@ class Temperature(Calibration):
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
         """The temperature of the least log loss. A row whose true class is impossible is left out: none would help it."""
-        own = scores[truth, np.arange(len(truth))]
-        possible = own > -np.inf
+        possible = (own := scores[truth, np.arange(len(truth))]) > -np.inf
         if not possible.all():
             scores, own, weights = scores[:, possible], own[possible], weights[possible]
         best, least, every = cls(len(scores), 1.0), np.inf, len(own) // SAMPLE
@@ -372,9 +371,8 @@ class Isotonic(Calibration):
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
         each = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
-        stairs = [
-            IsotonicRegression(out_of_bounds="clip").fit(own, truth == k, sample_weight=weights) for own, k in each
-        ]
+        of = partial(IsotonicRegression, out_of_bounds="clip")
+        stairs = [of().fit(own, truth == number, sample_weight=weights) for own, number in each]
         lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
         odds = np.concatenate([one.X_thresholds_ for one in stairs])
         shares = np.clip(np.concatenate([one.y_thresholds_ for one in stairs]), 0.0, 1.0)

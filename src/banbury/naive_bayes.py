@@ -317,10 +317,8 @@ class Model:
             settings = {"against": against, "held_out": held_out, "label": label}
             return work.answered(self, "explain", **settings)  # type: ignore[no-any-return]
         if len(self.classes) < 2:
-            ask = "of one, bb.Density.from_model(model).surprise(row) says what is unusual"
-            raise errors.bad_setting(
-                "the model", f"one class, {self.classes[0]!r}", f"one of two classes at least; {ask}"
-            )
+            wanted = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
+            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{wanted}unusual")
         if held_out:
             batch = self._one_row(row)
             own = self._own_label(batch, label)
@@ -540,9 +538,8 @@ class Model:
         check_drawn(n, seed)
         if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
             return self.weighed(None).sample(n, seed)
-        rng = np.random.default_rng(seed)
+        rng, drawn = np.random.default_rng(seed), dict[str, NDArray[Any]]()
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
-        drawn: dict[str, NDArray[Any]] = {}
         for group in self.parameters:
             names = (name for f in group.features for name in f.inputs)
             with np.errstate(over="ignore"):

@@ -277,8 +277,8 @@ class Tally:
         """
         pairs = zip(schema.features, self.schema.features, strict=False)
         re_centred = tuple(a.counter.rescaled(a, b) if a.counter is b.counter else a for a, b in pairs)
-        why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
-        if why is not None:
+        moved_to = replace(schema, features=re_centred + schema.features[len(re_centred) :])
+        if (why := moved_to.differs(self.schema)) is not None:
             raise errors.schema_mismatch(why)
         both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
         try:

@@ -176,8 +176,7 @@ class TextParameters(Parameters):
 
     def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
         """The words of a text that are in the vocabulary, in order: with their counts x, rows and scales."""
-        family = self.family
-        texts, tokens = family.one(text)
+        family, (texts, tokens) = self.family, self.family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
         self._make_rows(ids)
         known: dict[int, tuple[str, list[int]]] = {}

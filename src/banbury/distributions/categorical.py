@@ -151,9 +151,7 @@ class Categorical(KeyedFamily):
     def has_cells(self) -> bool:
         return True
 
-    def cells(
-        self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int
-    ) -> Sequence[NamedCells | None]:
+    def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
         rows, at = sums.cells.value, sums.offsets
         return [self._cells(feature, sums.keys[f], rows[at[f] : at[f + 1]]) for f, feature in enumerate(features)]
 
@@ -400,7 +398,6 @@ class CategoricalParameters(KeyedParameters):
             share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
             one = len({type(key) for key in keys}) == 1
             values = np.array(keys if keys else [None], dtype=None if one else object)
-            columns.append(
-                values[dirichlet.drawn(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)]
-            )
+            drawn = dirichlet.drawn(share, classes, rng) if keys else np.zeros(len(classes), dtype=np.int64)
+            columns.append(values[drawn])
         return columns

@@ -138,9 +138,8 @@ def estimated(
     if model == "log_odds" and how == "gibbs":
         return drawn_log_odds(weighed, alpha, rng)
     if model == "bernoulli":
-        if how == "gibbs":
-            return drawn_bernoulli(weighed.words, alpha, rng, weighed.once)
-        return bernoulli(weighed.words, how, alpha, weighed.once)
+        words, once = weighed.words, weighed.once
+        return drawn_bernoulli(words, alpha, rng, once) if how == "gibbs" else bernoulli(words, how, alpha, once)
     if model == "complement" and how == "gibbs":
         return drawn_complement(weighed, alpha, norm, rng)
     if model in WEIGHING:
@@ -492,8 +491,7 @@ class BernoulliGrowth:
                     del like[old]
             like[new] = like.get(new, 0) + 1
         changed = np.union1d(at[1], np.flatnonzero(texts != self.texts)).tolist()
-        self.counts[pairs.ids], self.texts = after, texts
-        constant = constant.copy()
+        self.counts[pairs.ids], self.texts, constant = after, texts, constant.copy()
         for c in changed:
             constant[c], _ = self.like.absent_from(c, self.n_words, float(texts[c]), a)
         return constant

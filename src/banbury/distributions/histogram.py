@@ -190,9 +190,7 @@ class Histogram(GridFamily):
         told_apart = Histogram(bins="mdl")
         return (told_apart,) if column.few else (self, told_apart)
 
-    def log_prior(
-        self, parameters: HistogramParameters | HistogramBlockParameters, sums: Counts, choice: Choice
-    ) -> float:
+    def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
         alpha = choice.alpha if self.alpha is None else self.alpha
         if isinstance(parameters, HistogramBlockParameters):
             return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)

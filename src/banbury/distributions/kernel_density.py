@@ -114,9 +114,8 @@ class KernelDensity(GridFamily):
             (bandwidth,) = several(self.bandwidth)
             return np.full(cells.shape[1], bandwidth / unit)
         n = cells.sum(axis=0)
-        deviation = (
-            np.array([means_and_deviations(centres, rows)[1] for rows in cells.T]) / kernels.DEVIATION[self.kernel]
-        )
+        deviation = np.array([means_and_deviations(centres, rows)[1] for rows in cells.T])
+        deviation /= kernels.DEVIATION[self.kernel]
         rule = deviation * (n * 0.75 if self.bandwidth == "silverman" else n) ** -0.2
         if self.bandwidth != "leave-one-out":
             return np.asarray(rule)
@@ -129,8 +128,7 @@ class KernelDensity(GridFamily):
 
     def _tried(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
         """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
-        used = rows > 0
-        centres, rows = centres[used], rows[used]
+        centres, rows = centres[rows > 0], rows[rows > 0]
         if len(centres) < 2:
             return np.empty(0), np.empty(0)
         least = kernels.least_bandwidth(self.kernel, centres, rows)
@@ -246,11 +244,9 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
             found[block] = heights @ rows[low:high]
         return found
     at = (centres - centres[0]).astype(np.int64)
-    line = np.zeros(at[-1] + 1)
-    line[at] = rows
     heights = kernels.height(kernel, np.arange(-steps, steps + 1) / bandwidth)
     heights[steps] = 0.0
-    return np.asarray(np.convolve(line, heights)[steps + at])
+    return np.asarray(np.convolve(np.bincount(at, rows), heights)[steps + at])
 
 
 def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:

@@ -16,6 +16,8 @@ from banbury.distributions.family import ColumnReader, Counter, Feature, Kind, R
 from banbury.readers import Batch, Codes, LikelyCodes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
+ListedCounts = list[tuple[Keys, Integers]]  # of each column its keys, and the rows of each
+
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 FEW_CELLS = 2**20
 LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
@@ -73,9 +75,7 @@ class KeyCounter(Counter):
         return counts
 
 
-def count_values(
-    features: Sequence[Feature], kinds: Sequence[Kind | None], rows: RowsToCount
-) -> list[tuple[Keys, Integers]]:
+def count_values(features: Sequence[Feature], kinds: Sequence[Kind | None], rows: RowsToCount) -> ListedCounts:
     """For each column of the batch the values that occur, in order, and the rows of each.
 
     Whole numbers are counted in the range that some rows show, so that they are read once; if there are others too, again.
@@ -89,18 +89,14 @@ def count_values(
     return count_codes(features, [narrow(rows.batch.codes(feature.name, kind), rows) for feature, kind in each], rows)
 
 
-def count_codes(
-    features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount
-) -> list[tuple[Keys, Integers]]:
+def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts:
     """For each column the values that occur, in order, and the rows of each."""
     found = _count_codes(features, columns, rows)
     assert found is not None
     return found
 
 
-def _count_codes(
-    features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount
-) -> list[tuple[Keys, Integers]] | None:
+def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts | None:
     """The same; None where there are values outside a range that was but likely."""
     if not columns:
         return []

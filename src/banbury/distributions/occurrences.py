@@ -74,13 +74,13 @@ class Occurrences(TellingFamily):
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or self.model not in MODELS:
             raise errors.unknown_choice("model", self.model, MODELS)
-        if self.threshold is not None:
-            check_positive("threshold", self.threshold, zero=True)
+        self.check_given("threshold", zero=True)
         errors.require(self.norm in (True, False), "norm", self.norm, "True or False")
         if self.missing not in ("skip", "error"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "error"])
-        if self.norm and self.model != "complement":
-            raise errors.bad_setting("norm", self.norm, "False unless model='complement'")
+        errors.require(
+            not self.norm or self.model == "complement", "norm", self.norm, "False unless model='complement'"
+        )
         if self.alpha is not None and np.ndim(self.alpha) == 0:
             check_positive("alpha", self.alpha, zero=True)
         elif self.alpha is not None:

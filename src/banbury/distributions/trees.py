@@ -15,6 +15,8 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Int, Real
 
+Strengths = tuple[float, float]  # m of the first level, and of the others
+
 MOST_LEAVES = 128  # of a column of numbers
 SMALLEST = 1e-300
 HALF_ROW = 0.5  # of each class, and of each leaf, that was never seen
@@ -35,20 +37,18 @@ class Tree:
         """Rows per class of the nodes of each level, from those of the cells."""
         return [grouped(cells, level) for level in self.levels]
 
-    def strength(self, strengths: tuple[float, float], depth: int) -> float:
+    def strength(self, strengths: Strengths, depth: int) -> float:
         return strengths[0] if depth == 0 else strengths[1]
 
-    def shares(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
+    def shares(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
         """P(class | node) of each level, (nodes, classes)."""
         return self._alone().shares_by_level(cells, strengths, prior, False)
 
-    def left_out(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
+    def left_out(self, cells: Real, strengths: Strengths, prior: Real) -> list[Real]:
         """The same without one row of each class in turn, (nodes, own class, classes)."""
         return self._alone().shares_by_level(cells, strengths, prior, True)
 
-    def of_rows(
-        self, cells: Real, strengths: tuple[float, float], prior: Real, at: Int, own: Int, weights: Real
-    ) -> Real:
+    def of_rows(self, cells: Real, strengths: Strengths, prior: Real, at: Int, own: Int, weights: Real) -> Real:
         """P(class | cell) of rows in these cells, (rows, classes), each without its own weight."""
         rows_at = np.arange(len(at))
         share = np.broadcast_to(prior, (len(at), len(prior)))
@@ -104,9 +104,6 @@ def grouped(cells: Real, nodes: Int) -> Real:
 def flat(n_cells: int) -> Tree:
     """Cells that are part of nothing wider: values without an order."""
     return Tree((np.arange(n_cells),))
-
-
-Strengths = tuple[float, float]  # m of the first level, and of the others
 
 
 @dataclass(frozen=True)

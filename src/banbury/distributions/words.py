@@ -129,9 +129,7 @@ def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) 
     return given, np.concatenate([numbers, codes]), weights, rows.threads, None
 
 
-def check_parts_of_words(
-    feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Sequence[Any]
-) -> None:
+def check_parts_of_words(feature: Feature, table: _core.Words, ids: Ids | None, every: int, classes: Any) -> None:
     """Raises if class ``every`` has some word, of these or of all, less often than another class."""
     starts, own, *counts = table.pairs(ids)
     words, of_every = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), own == every

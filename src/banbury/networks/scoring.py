@@ -16,6 +16,7 @@ from banbury.networks.forests import Forest
 from banbury.networks.structure import ancestors
 from banbury.networks.variables import MISSING, UNSEEN, Places
 
+Scoped = tuple[tuple[int, ...], Real]  # a table and its variables
 MOST_PATTERNS = 16  # of missing values: the most frequent are answered each by itself, rows of all others together
 FEW_ROWS = 64  # for each pattern that is answered by itself
 MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are answered together
@@ -138,9 +139,7 @@ class Scorer:
         found = eliminated(factors, (ROW, *keep), {ROW: n_rows, **dict(enumerate(self.sizes))})
         return np.asarray(known.reshape(-1, *(1,) * len(keep)) + found)
 
-    def _terms(
-        self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int
-    ) -> Iterator[tuple[tuple[int, ...], Real]]:
+    def _terms(self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int) -> Iterator[Scoped]:
         """A variable's table at what the rows show, over what is hidden of it and its parents.
 
         And where rows have a value that was never counted, what that says of its parents.
@@ -155,7 +154,7 @@ class Scorer:
 
     def _cut(
         self, scope: tuple[int, ...], logs: Real, places: Sequence[Places], hidden: set[int], n_rows: int
-    ) -> tuple[tuple[int, ...], Real]:
+    ) -> Scoped:
         """The hidden variables of a table, and (rows, their values); without an axis of rows where these show none of it."""
         shown = [each for each in scope if each not in hidden]
         rest = tuple(each for each in scope if each in hidden)

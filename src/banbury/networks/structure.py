@@ -69,8 +69,7 @@ def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tupl
 
     kept = []
     for a, b in edges:
-        of_a, of_b = find(a), find(b)
-        if of_a != of_b:
+        if (of_a := find(a)) != (of_b := find(b)):
             root[of_b] = of_a
             kept.append((a, b))
     return kept

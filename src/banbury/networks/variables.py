@@ -198,8 +198,7 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
         raise no_block(feature.name)
     if not text and not family.has_density():
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
-    given = cut_by(feature)
-    if given is None:
+    if (given := cut_by(feature)) is None:
         said = f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its "
         said += "values. Declare it 'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
         raise errors.BadSetting(f"{said}features={{{feature.name!r}: None}}.", name="features", value=feature.name)

@@ -105,8 +105,7 @@ def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
 def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
     """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
     while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
-        soft = posteriors * task.weights[:, None]
-        model = task.model(soft)
+        model = task.model(soft := posteriors * task.weights[:, None])
         posteriors, likelihood = task.expected(task.observed.log_joint(model))
         objective = likelihood + log_prior(model)
         if last is None:
