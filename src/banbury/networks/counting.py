@@ -96,7 +96,6 @@ class NetworkCounts:
         rows: Integers,
         seen: Sequence[Integers],
         cells: Sequence[Integers],
-        rounded: bool = False,
     ) -> NetworkCounts:
         """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
         parts, scopes = [], scopes_of(parents)
@@ -106,7 +105,7 @@ class NetworkCounts:
             combined: Any = tuple(zip(*names, strict=True))
             parts.append((combined, table.arranged([prod(table.shape), 1])))
         counts = Counts.join(parts, 1).without_empty([])
-        return cls.of(variables, parents, Tally(tables_of(variables, parents), EVERY, rows, (counts,), 0, rounded))
+        return cls.of(variables, parents, Tally(tables_of(variables, parents), EVERY, rows, (counts,)))
 
     @property
     def rows(self) -> Integers:

@@ -8,6 +8,7 @@ from operator import add
 import numpy as np
 
 from banbury.arrays import Int, Real
+from banbury.dependence.pairs import LEVEL
 from banbury.distributions.family import Choice
 from banbury.networks.network import BeliefNetwork
 from banbury.networks.pairs import Pairs
@@ -19,9 +20,7 @@ from banbury.selection.folds import rounds
 from banbury.table import Labels
 
 
-def cross_validated(
-    rows: Dataset, folds: int, choice: Choice, bins: Bins, level: float | None = 0.05
-) -> tuple[CrossValidation, Real]:
+def cross_validated(rows: Dataset, folds: int, choice: Choice, bins: Bins) -> tuple[CrossValidation, Real]:
     """What trees say of rows they have not seen, over the folds that ``bb.cross_validate`` has; a class they lack has 0.
 
     Also the log posteriors, to learn a calibration from.
@@ -29,7 +28,7 @@ def cross_validated(
     (each,) = rounds(folds, rows.labels, choice.seed, None)
     scores = np.full((rows.n_rows, len(rows.classes)), -np.inf)
     for k, split in enumerate(each.splits):
-        tree = _tree(rows, np.flatnonzero((each.groups >= 0) & (each.groups != k)), choice, bins, level)
+        tree = _tree(rows, np.flatnonzero((each.groups >= 0) & (each.groups != k)), choice, bins)
         known = np.array([rows.classes.index(name) for name in tree.classes])
         answers = np.concatenate([tree.log_posterior(part) for part in rows.take(split.test)])
         scores[split.test[:, None], known] = answers
@@ -42,7 +41,7 @@ def cross_validated(
     return found, scores
 
 
-def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins, level: float | None) -> BeliefNetwork:
+def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins) -> BeliefNetwork:
     """The tree of some rows, whose numbers ascend; what the first batch has of them settles where numbers are cut."""
     codes = Codes(rows.labels[chosen], 0, list(rows.classes))
     weights = None if rows.weights is None else rows.weights[chosen]
@@ -54,4 +53,4 @@ def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins, level: float |
             part.first_row, part.threads = int(a), rows.threads  # labels and weights are found by it
             batches.append(part)
     count = Pairs.beginning(batches[0], rows.schema, labels, bins)
-    return BeliefNetwork.from_pairs(reduce(add, map(count, batches)).checked(), choice, level, None, rows.threads)
+    return BeliefNetwork.from_pairs(reduce(add, map(count, batches)).checked(), choice, LEVEL, None, rows.threads)
