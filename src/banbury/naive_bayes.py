@@ -462,12 +462,13 @@ class Model:
         >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
         [[-0.811, -0.734]]
         """
-        group, likelihoods = self._group(feature), []
+        group, found = self._group(feature), []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
-            coefficient = np.reshape(group.log_coefficient(batch), (-1, 1))
-            likelihoods.append(self._kernel(batch, [group], "parts")[0][:, 0] + coefficient)
-        return np.concatenate(likelihoods)
+            found.append(
+                self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(group.log_coefficient(batch), (-1, 1))
+            )
+        return np.concatenate(found)
 
     def cuts(self, feature: str | None = None) -> list[float]:
         """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,

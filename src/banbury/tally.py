@@ -225,12 +225,11 @@ class Tally:
             wanted = "finite and not negative, and leave fewer than 2**63 rows"
             raise errors.bad_setting("the factor of a tally", factor, wanted)
         errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
-        factor = float(factor)
-        rows, exact = self.rows.times(factor)
+        rows, exact = self.rows.times(factor := float(factor))
         scaled = [sums.times(factor) for sums in self.sums]
-        rounded = not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
+        rounded = self.rounded or not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
         sums = tuple(each for each, _ in scaled)
-        return replace(self, rows=rows, sums=sums, rounded=self.rounded or rounded)._trimmed()
+        return replace(self, rows=rows, sums=sums, rounded=rounded)._trimmed()
 
     __rmul__ = __mul__
 

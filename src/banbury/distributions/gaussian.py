@@ -176,8 +176,7 @@ class Gaussian(Family):
         return how == "mle" or (self.prior is None and how in ("map", "mean"))
 
     def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
-        n, mean, spread = sums.n.value, sums.mean, sums.spread
-        all_mean, all_variance = pooled(sums)
+        n, spread, (all_mean, all_variance) = sums.n.value, sums.spread, pooled(sums)
         if self.variance == "shared":
             rows = n.sum(axis=1, keepdims=True)
             variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
@@ -191,7 +190,7 @@ class Gaussian(Family):
             with np.errstate(over="ignore"):
                 variance = np.minimum(variance + self._added(features, sums), WIDEST)
             least = np.where(variance > 0, 0.0, least)
-        return np.where(n > 0, mean, all_mean), np.maximum(variance, least)
+        return np.where(n > 0, sums.mean, all_mean), np.maximum(variance, least)
 
     def added(self, features: tuple[Feature, ...], sums: Moments) -> float:
         """What smoothing adds to every variance: its share of the widest column's."""
@@ -232,19 +231,16 @@ class Gaussian(Family):
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
             prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
-            tied = self._tied
-            n_means = len(parameters.mean) if tied else 1
+            n_means = len(parameters.mean) if self._tied else 1
             rows = prior.nu + 2.0 * d + n_means if choice.how == "map" else prior.nu - 2.0
-            return parameters.log_prior(prior, rows, tied)
+            return parameters.log_prior(prior, rows, self._tied)
         centre, variance = self._centre(self.prior, parameters.features, sums)
         precision = parameters.precision  # 1 / (2 · variance)
         n_means = parameters.mean.shape[1] if self.variance == "shared" else 1
         rows = self.prior.nu + 2.0 + n_means if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
         of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
-        if self.variance == "shared":
-            of_variances = of_variances[:, :1]
-        return -float(of_means.sum()) - float(of_variances.sum())
+        return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         if self.covariance is not None:

@@ -179,6 +179,9 @@ class OrderedColumn:
         return cls(numbers, values)
 
 
+Block = Sequence[OrderedColumn]
+
+
 def ordered_columns(feature: Feature, rows: RowsToCount, once: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
     """The columns of a block, each made ``once``."""
     names = list(zip(feature.inputs, feature.kinds, strict=True))
@@ -188,9 +191,7 @@ def ordered_columns(feature: Feature, rows: RowsToCount, once: dict[Any, Ordered
     return [once[each] for each in names]
 
 
-def filled(
-    first: Sequence[OrderedColumn], others: Sequence[OrderedColumn], rows: RowsToCount, together: int = 1
-) -> Iterator[Integers]:
+def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) -> Iterator[Integers]:
     """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
     n_classes, size = len(rows.labels), prod(len(column.values) for column in others)
     within = np.zeros(len(rows.classes), dtype=np.int32)
@@ -207,7 +208,7 @@ def filled(
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
 
-def _combined(feature: Feature, block: Sequence[OrderedColumn], rows: RowsToCount) -> Codes:
+def _combined(feature: Feature, block: Block, rows: RowsToCount) -> Codes:
     """The combinations that rows have, numbered as they occur: there may be many more that none has."""
     if prod(len(column.values) for column in block) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, len(feature.inputs))

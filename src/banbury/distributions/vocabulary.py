@@ -286,8 +286,7 @@ class Pruning:
         if not self.any:
             return words
         occurrences, documents, information = self._totals(words)
-        n_texts = float(words.texts.sum())
-        near = 1.0 - ROUNDING
+        n_texts, near = float(words.texts.sum()), 1.0 - ROUNDING
         kept = (occurrences >= self.min_count * near) & (documents >= self.min_share * n_texts * near)
         if self.max_share < 1:
             kept &= documents * near <= self.max_share * n_texts

@@ -267,8 +267,7 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
 
 def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp], Real]:
     """The conditions of each, those with fewest first and that of nothing last; and the bits that tell it."""
-    members, n, bits = np.zeros((max(most, 1), 1), dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1)
-    first = 2
+    members, n, bits, first = np.zeros((max(most, 1), 1), dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1), 2
     for size in sizes:
         room = np.flatnonzero(n < most)
         grown = members[:, room].repeat(size, axis=1)
@@ -279,8 +278,7 @@ def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp
         first += size
     order = np.argsort(n, kind="stable")
     which = np.array([log2(comb(len(sizes), k)) for k in range(most + 1)])  # of the features
-    nothing = np.full((len(members), 1), ANYTHING)
-    nothing[0] = NOTHING
+    nothing = np.where(np.arange(len(members)) == 0, NOTHING, ANYTHING)[:, None]
     lengths = log2(most + 2) + np.append((bits + which[n])[order], 0.0)
     return np.hstack([members[:, order], nothing]), lengths
 

@@ -293,12 +293,10 @@ class Hypotheses:
 
     def _outright(self, values: Any, what: str) -> _Likelihoods:
         """Likelihoods, or their logarithms, said outright."""
-        logs = what == "log_likelihoods"
-        numbers = self._matrix(by_name(what, values, self.names), what)
+        logs, numbers = what == "log_likelihoods", self._matrix(by_name(what, values, self.names), what)
 
         def of(part: slice, chosen: Chosen) -> Real:
-            block = numbers[part] if chosen is None else numbers[part, chosen]
-            values = floats(block)
+            values = floats(block := numbers[part] if chosen is None else numbers[part, chosen])
             if logs:
                 wrong = ~(np.isneginf(values) | (np.abs(values) <= LARGEST))
                 self._refuse(wrong, block, part, chosen, "log-likelihood", "a number up to 1e300 in size, or −inf,")

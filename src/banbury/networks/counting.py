@@ -90,16 +90,11 @@ class NetworkCounts:
 
     @classmethod
     def of_tables(
-        cls,
-        variables: tuple[Variable, ...],
-        parents: Parents,
-        rows: Integers,
-        seen: Sequence[Integers],
-        cells: Sequence[Integers],
+        cls, variables: tuple[Variable, ...], parents: Parents, rows: Integers, tables: Sequence[Integers]
     ) -> NetworkCounts:
         """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
         parts, scopes = [], scopes_of(parents)
-        for scope, table in zip(scopes, (*seen, *cells), strict=True):
+        for scope, table in zip(scopes, tables, strict=True):
             axes = np.unravel_index(np.arange(prod(table.shape)), [variables[v].size for v in scope])
             names = ([variables[v].keys[k] for k in axis.tolist()] for v, axis in zip(scope, axes, strict=True))
             combined: Any = tuple(zip(*names, strict=True))

@@ -97,9 +97,8 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
     import opt_einsum  # only here is it needed
 
     symbols = {name: opt_einsum.get_symbol(k) for k, name in enumerate(dict.fromkeys(n for s in scopes for n in s))}
-    kept = [name for name in keep if name in symbols]
     formula = ",".join("".join(symbols[name] for name in scope) for scope in scopes)
-    formula += "->" + "".join(symbols[name] for name in kept)
+    formula += "->" + "".join(symbols[name] for name in keep if name in symbols)
     for effort in ("auto", "auto-hq"):
         path, about = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
         if about.largest_intermediate <= MOST_CELLS:

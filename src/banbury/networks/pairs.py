@@ -154,7 +154,7 @@ class Pairs:
             seen.append(total(alone, 1).arranged([self.features[b].size]))
             cells.append(alone if a is None else self._table(b, a))
         variables = (self.target, *(self.features[k] for k in kept))
-        return NetworkCounts.of_tables(variables, tuple(parents), total(classes, 0), seen, cells)
+        return NetworkCounts.of_tables(variables, tuple(parents), total(classes, 0), seen + cells)
 
     def _table(self, b: int, a: int | None = None) -> Integers:
         """(values of b, classes), or (values of b, classes, values of a)."""

@@ -23,6 +23,7 @@ from banbury.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.tally import Label
 
+Start = Callable[[], Real]  # soft labels to begin with
 TRIAL = 30  # iterations after which a mixture's poorer starts are given up
 GO_ON = 3  # starts that go on from there
 ROUNDS = 5  # of gathering texts, before a mixture of them begins to climb
@@ -130,9 +131,7 @@ def log_prior(model: Model) -> float:
     return total
 
 
-def with_starts(
-    task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float, trial: int | None = None
-) -> Climb:
+def with_starts(task: Task, starts: Iterable[Start], max_iter: int, tol: float, trial: int | None = None) -> Climb:
     """The best of several climbs, by the objective; after ``trial`` iterations only the best three go on. Words go by name."""
     climbs = list[Climb]()
     with warnings.catch_warnings():
@@ -164,7 +163,7 @@ def narrowed(model: Model) -> list[tuple[Label, str, float]]:
 # Starts --------------------------------------------------------------------------------------------------------------
 
 
-def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Callable[[], Real]]:
+def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Start]:
     """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
 
     def start(drawn: Real) -> Real:
@@ -179,7 +178,7 @@ def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Callable[[],
         yield partial(start, np.ones(len(task.weights)) if number == 0 else rng.exponential(size=len(task.weights)))
 
 
-def seeded_start(task: Task, rng: np.random.Generator) -> Callable[[], Real]:
+def seeded_start(task: Task, rng: np.random.Generator) -> Start:
     """What a model says whose every class is by half a row drawn at random; texts, being thin, then gather the nearest rows."""
     n_classes = len(task.classes)
     drawn = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)

@@ -123,8 +123,8 @@ class Observed:
 
     def _joined(self, rest: Tally, keyed: Counts | None, words: Mapping[str, Words]) -> Tally:
         """One tally of what was counted apart: features that are counted by key, looked-up words, and the rest."""
-        features = {text.feature.name: text.feature for text in self.texts}
-        features |= {feature.name: feature for feature in rest.schema.features}  # bins may have become wider
+        own = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
+        features = {feature.name: feature for feature in own}
         schema = replace(self.schema, features=tuple(features.get(f.name, f) for f in self.schema.features))
         places = {} if keyed is None or self.cells is None else self.cells.schema.index
 
