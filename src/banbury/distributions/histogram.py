@@ -156,8 +156,10 @@ class Histogram(GridFamily):
         share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
         dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
         parameters = HistogramParameters.of(features, joined, np.split(dense, ends[1:-1]))
-        steps = zip(parameters.tables, joined, parameters.widths, strict=True)
-        tables = (np.repeat(table, bins.sizes, axis=0) - np.log(width) for table, bins, width in steps)
+        steps, mdl = zip(parameters.tables, joined, parameters.widths, strict=True), self.bins == "mdl"
+        tables = (
+            (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
+        )
         return replace(parameters, tables=tuple(tables))
 
     def _joined_of(self, sums: Counts) -> list[Joined]:
