@@ -21,7 +21,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 import banbury as bb
-from banbury.service.state import Put, State, Together
+from banbury.service.state import Put, ServedState, Together
 from benchmarks import machine
 
 WATCH = """() => { window.waits = []; addEventListener('keydown', () => { window.pressed = performance.now(); }, true);
@@ -77,7 +77,7 @@ def many_words(n: int) -> bb.Tally:
 def labelled(folder: Path, n: int) -> None:
     some = texts(n + 500, 1)
     schema = bb.count(some[:1000], target=["spam", "ham"] * 500)
-    with State.of(schema - schema, folder) as state:
+    with ServedState.of(schema - schema, folder) as state:
         puts = [
             Put(f"{k:07}", text, ("spam" if "w9 " in text else "ham") if k < n else None) for k, text in enumerate(some)
         ]

@@ -1,4 +1,4 @@
-"""What ``make lint`` checks of the house beyond the contracts in pyproject.toml: that the families are closed.
+"""What ``make lint`` checks of the house beyond the contracts in pyproject.toml: families are closed, and a name is one class.
 
 Concrete families and their parameters are named only where one is chosen, or is what a class is about. Everything else asks the
 base classes of ``distributions/family.py``, so that a new family is one file, a line in the registry, its twin and its page.
@@ -137,15 +137,25 @@ def _guesses(call: ast.Call) -> bool:
     return asked in ("isinstance", "issubclass") and "FAMILIES" in ast.unparse(call.args[1])
 
 
+def twins(every: Mapping[str, ast.Module]) -> Iterator[str]:
+    """Names that stand for two classes."""
+    known: dict[str, str] = {}
+    for module, tree in sorted(every.items()):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and known.setdefault(node.name, module) != module:
+                yield f"{module}:{node.lineno}: {node.name} is a class of {known[node.name]} already; name it for what it is"
+
+
 def problems(source: Path = SOURCE) -> list[str]:
     """All that is wrong, module by module."""
     every = modules(source)
     closed = concrete(every)
     each = ((module, offences(module, tree, every, closed)) for module, tree in sorted(every.items()))
-    return [f"{module}:{offence}" for module, found in each for offence in found] + list(unused(every, closed))
+    named = [f"{module}:{offence}" for module, found in each for offence in found]
+    return [*named, *unused(every, closed), *twins(every)]
 
 
 if __name__ == "__main__":
     found = problems()
-    print("\n".join(found) or "The families are closed.")
+    print("\n".join(found) or "The families are closed, and each name is one class.")
     sys.exit(bool(found))

@@ -26,7 +26,7 @@ import numpy as np
 
 import banbury as bb
 from banbury.service.app import Service, server
-from banbury.service.state import Delete, Put, State
+from banbury.service.state import Delete, Put, ServedState
 
 WORDS = "cheap pills watches lunch noon meeting budget free money team report friday offer win".split()
 CLIENTS = 8
@@ -132,7 +132,7 @@ def at_a_socket(service: Service) -> Iterator[httpx.Client]:
 # Killing --------------------------------------------------------------------------------------------------------------
 
 
-def _client(state: State, number: int, seed: int, say: Callable[[dict[str, Any]], None]) -> None:
+def _client(state: ServedState, number: int, seed: int, say: Callable[[dict[str, Any]], None]) -> None:
     rng = random.Random(seed * 100 + number)
     while True:
         id, row, label = f"{number}-{rng.randint(0, 9)}", text(rng), rng.choice(["ham", "spam", None])
@@ -144,7 +144,7 @@ def _client(state: State, number: int, seed: int, say: Callable[[dict[str, Any]]
 
 
 def _run(folder: Path, seed: int, pipe: int) -> None:
-    state = State.of(None, folder)
+    state = ServedState.of(None, folder)
     lock = threading.Lock()
 
     def say(told: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def _run(folder: Path, seed: int, pipe: int) -> None:
 
 
 def _looked(folder: Path) -> dict[str, Any]:
-    with State.of(None, folder) as state:
+    with ServedState.of(None, folder) as state:
         rows = {row["id"]: [row["row"], row["label"]] for row in state.rows(n=-1)}
         return {"rows": rows, "equal": state.verified()["equal"]}
 
@@ -187,7 +187,7 @@ def main() -> None:
     bb.save(texts_model(), folder.with_suffix(".banbury"))
 
     def begin(pipe: int) -> None:
-        State.of(bb.load(folder.with_suffix(".banbury")), folder).close()
+        ServedState.of(bb.load(folder.with_suffix(".banbury")), folder).close()
 
     _forked(begin, lambda process, pipe: None)
     for loop in range(loops):

@@ -112,9 +112,9 @@ def test_files_of_another_file_system(pool: Any, frame: pandas.DataFrame) -> Non
 def test_a_tally_travels_in_chunks(pool: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parcels, "CHUNK", 100)
     tally = bb.count(frame, "label")
-    parcel = parcels.Counted((3,), 2000, tally).packed()
+    parcel = parcels.CountedPartitions((3,), 2000, tally).packed()
     assert len(parcel) > 100 and max(map(len, parcel[1:])) <= 100
-    assert parcels.Counted.unpacked(parcel).tally == tally
+    assert parcels.CountedPartitions.unpacked(parcel).tally == tally
     assert bb.count(parts(frame, 3), "label", engine=pool) == tally
 
 
@@ -327,12 +327,12 @@ def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFra
 
 
 def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame) -> None:
-    parcel = parcels.Counted((0,), 1, bb.count(frame.iloc[:9], "label")).packed()
+    parcel = parcels.CountedPartitions((0,), 1, bb.count(frame.iloc[:9], "label")).packed()
     older = [parcel[0].replace(f'"format": {FORMAT}'.encode(), b'"format": 2'), *parcel[1:]]
     with pytest.raises(
         errors.EngineError, match=r"whose tallies have format 2, and this is Banbury .* pip install banbury=="
     ):
-        parcels.Counted.unpacked(older)
+        parcels.CountedPartitions.unpacked(older)
 
 
 def test_warnings_of_workers_are_given_here_once(pool: Any) -> None:

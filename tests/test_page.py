@@ -19,7 +19,7 @@ from banbury.cli.parsers import parsed
 from banbury.service import page as files
 from banbury.service.access import Tokens
 from banbury.service.app import Service
-from banbury.service.state import Delete, Put, State
+from banbury.service.state import Delete, Put, ServedState
 from serving import at_a_socket, labels_model, plain_table, table, weighed_table
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -37,7 +37,7 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, state: State, view: str, tokens: Tokens | None = None, **settings: Any) -> Iterator[Any]:
+def opened(browser: Any, state: ServedState, view: str, tokens: Tokens | None = None, **settings: Any) -> Iterator[Any]:
     """The page on a state; what goes wrong in it fails the test, but for requests that are refused."""
     with at_a_socket(Service(state, tokens)) as client:
         tab = browser.new_page(**settings)
@@ -61,7 +61,7 @@ def pool(tmp_path: Path, n: int = 40) -> Path:
     return path
 
 
-def begun(tmp_path: Path) -> State:
+def begun(tmp_path: Path) -> ServedState:
     words = ["label", str(pool(tmp_path)), "--classes", "spam,ham", "--state", str(tmp_path / "state")]
     args = parsed(words)
     assert args is not None
@@ -101,7 +101,7 @@ def until(tab: Any, holds: Callable[[], bool]) -> None:
     raise AssertionError(tab.inner_text("main")[:2_000])
 
 
-def counted(tab: Any, state: State, n: int) -> None:
+def counted(tab: Any, state: ServedState, n: int) -> None:
     """Waits until so many rows have a label."""
     until(tab, lambda: state.log.n_rows()[0] == n)
 
@@ -120,7 +120,7 @@ def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: A
             tab.keyboard.press("u")
             counted(tab, state, left)
         digest = state.digest()[0]
-    with State.of(None, tmp_path / "state") as again:  # the server ended with the tab
+    with ServedState.of(None, tmp_path / "state") as again:  # the server ended with the tab
         assert again.digest()[0] == digest
         with opened(browser, again, "label") as tab:
             tab.wait_for_selector("#task .shaded")
@@ -166,7 +166,7 @@ def test_an_answer_is_that_of_the_library_and_words_can_be_struck_out(browser: A
         bb.count(["cheap pills now", "win cheap money", "lunch at noon"], target=["spam", "spam", "ham"])
     )
     text = "cheap lunch money"
-    with opened(browser, State.of(model), "ask") as tab:
+    with opened(browser, ServedState.of(model), "ask") as tab:
         tab.get_by_label("text").fill(text)
         tab.wait_for_selector("#why table")
         spam = model.posterior([text])[0][1]
@@ -184,7 +184,7 @@ def test_an_answer_is_that_of_the_library_and_words_can_be_struck_out(browser: A
 @pytest.mark.parametrize("make", [plain_table, weighed_table], ids=["plain", "weighed"])
 def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make: Any) -> None:
     model = make()
-    with opened(browser, State.of(model), "ask") as tab:
+    with opened(browser, ServedState.of(model), "ask") as tab:
         tab.get_by_label("ward").select_option(label="b")
         tab.get_by_label("age").fill("41")
         tab.wait_for_selector("#why table")
@@ -256,7 +256,7 @@ def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
     rows = {"__proto__": [1.5, 2.5, 7.5, 8.5] * 40, "constructor": ["a", "b"] * 80}
     labels = [hebrew, hebrew, turned, turned] * 40
     model = bb.weigh(bb.count(rows, labels), rows, labels)
-    with State.of(model, tmp_path / "state") as state:
+    with ServedState.of(model, tmp_path / "state") as state:
         state.change(Put("1", {"__proto__": 8.0}))
         with pytest.raises(bb.BanburyError, match=r"not \. or \.\."):  # no address of a row can end so
             state.change(Put("..", {"constructor": "a"}))
@@ -273,7 +273,7 @@ def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
 
 
 def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> None:
-    with State.of(labels_model(), tmp_path / "state") as state:
+    with ServedState.of(labels_model(), tmp_path / "state") as state:
         state.change(Put("1", "cheap lunch"))
         with opened(browser, state, "label") as tab:
             tab.wait_for_selector("#task .shaded")
@@ -290,7 +290,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
 
 def test_hostile_texts_and_labels_are_shown_as_text(browser: Any, tmp_path: Path) -> None:
     model = bb.estimate(bb.count([HOSTILE, "lunch at noon"] * 3, target=[HOSTILE, "ham"] * 3))
-    with State.of(model, tmp_path / "state") as state:
+    with ServedState.of(model, tmp_path / "state") as state:
         for k in range(6):
             state.change(Put(f"{HOSTILE[:30]}{k}", HOSTILE if k % 2 else "lunch", HOSTILE if k % 2 else "ham"))
         state.change(Put("long", "x" * 10 + " y" * 500_000))
@@ -333,7 +333,7 @@ def nameless_nodes(tab: Any) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: str) -> None:
-    with State.of(bb.estimate(bb.count(table(), target="flu")), tmp_path / "state") as state:
+    with ServedState.of(bb.estimate(bb.count(table(), target="flu")), tmp_path / "state") as state:
         rows = table(30)
         for k in range(30):
             state.change(

@@ -28,26 +28,26 @@ from banbury.cli import main
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import ENDPOINTS, Limits, Service
 from banbury.service.rows import rows_of
-from banbury.service.state import State
+from banbury.service.state import ServedState
 from banbury.table import Table
 
 READER, TEACHER = "reader-0123456789", "teacher-0123456789"
 
 
-def serving_at(state: State, **settings: Any) -> AbstractContextManager[httpx.Client]:
+def serving_at(state: ServedState, **settings: Any) -> AbstractContextManager[httpx.Client]:
     return serving.at_a_socket(Service(state, **settings))
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    with serving_at(State.of(serving.texts_model(), tmp_path / "state")) as client:
+    with serving_at(ServedState.of(serving.texts_model(), tmp_path / "state")) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """One for tests that change nothing."""
-    with serving_at(State.of(serving.texts_model(), tmp_path_factory.mktemp("shared"))) as client:
+    with serving_at(ServedState.of(serving.texts_model(), tmp_path_factory.mktemp("shared"))) as client:
         yield client
 
 
@@ -92,7 +92,7 @@ def test_answers_are_those_of_the_model(kind: str, tmp_path: Path) -> None:
     """Of any kind of model: classes or labels with probabilities, and the explanation that the library gives."""
     model, rng = serving.KINDS[kind][0](), random.Random(5)
     rows = [serving.KINDS[kind][1](rng) for _ in range(7)]
-    with serving_at(State.of(model, tmp_path / "state")) as client:
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
         told = client.post("/predict", json={"rows": rows, "posteriors": True}).json()
         same: Any = rows
         if isinstance(rows[0], dict):
@@ -121,7 +121,7 @@ def test_answers_are_those_of_the_model(kind: str, tmp_path: Path) -> None:
 
 
 def test_without_a_state_it_answers_and_learns_nothing() -> None:
-    with serving_at(State.of(serving.texts_model())) as client:
+    with serving_at(ServedState.of(serving.texts_model())) as client:
         assert client.post("/predict", json={"row": "cheap"}).status_code == 200
         refused = client.put("/rows/1", json={"row": "cheap", "label": "spam"})
         assert (refused.status_code, refused.json()["error"]) == (409, "NotKept")
@@ -180,7 +180,7 @@ def test_json_must_be_called_so(client: httpx.Client) -> None:
 
 def test_limits(tmp_path: Path) -> None:
     limits = Limits(body=2_000, rows=3, text=50)
-    with serving_at(State.of(serving.texts_model(), tmp_path / "state"), limits=limits) as client:
+    with serving_at(ServedState.of(serving.texts_model(), tmp_path / "state"), limits=limits) as client:
         assert client.post("/predict", json={"row": "a" * 3_000}).status_code == 413
         assert client.post("/predict", json={"row": "a" * 51}).status_code == 413
         assert client.post("/predict", json={"rows": ["a"] * 4}).status_code == 413
@@ -196,7 +196,7 @@ def test_limits(tmp_path: Path) -> None:
 
 
 def test_too_many_at_a_time_are_told_to_come_back(tmp_path: Path) -> None:
-    service = Service(State.of(serving.texts_model(), tmp_path / "state"), limits=Limits(requests=2))
+    service = Service(ServedState.of(serving.texts_model(), tmp_path / "state"), limits=Limits(requests=2))
     with serving.at_a_socket(service) as client:
         service.metrics.under_way = 2
         answer = client.post("/predict", json={"row": "a"})
@@ -206,7 +206,7 @@ def test_too_many_at_a_time_are_told_to_come_back(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_507_and_answers_go_on(tmp_path: Path) -> None:
-    state = State.of(serving.texts_model(), tmp_path / "state")
+    state = ServedState.of(serving.texts_model(), tmp_path / "state")
     with serving_at(state) as client:
         pages = state.log._writing.execute("PRAGMA page_count").fetchone()[0]
         state.log._writing.execute(f"PRAGMA max_page_count = {pages}")
@@ -224,7 +224,7 @@ def guarded(tmp_path: Path) -> Iterator[httpx.Client]:
     file = tmp_path / "tokens"
     file.write_text(f"# who may ask\n{READER} read\n{TEACHER} read learn # both\n")
     file.chmod(0o600)
-    state = State.of(serving.texts_model(), tmp_path / "state")
+    state = ServedState.of(serving.texts_model(), tmp_path / "state")
     with serving_at(state, tokens=Tokens.read(file)) as client:
         yield client
 
@@ -298,7 +298,7 @@ def test_metrics(client: httpx.Client) -> None:
 
 def test_open_inference_protocol(tmp_path: Path) -> None:
     model = serving.plain_table()
-    with serving_at(State.of(model), name="flu") as client:
+    with serving_at(ServedState.of(model), name="flu") as client:
         assert client.get("/v2/health/live").json()["live"]
         assert client.get("/v2/health/ready").json()["ready"]
         assert client.get("/v2").json()["name"] == "banbury"
@@ -318,10 +318,10 @@ def test_open_inference_protocol(tmp_path: Path) -> None:
         )
         only = client.post("/v2/models/flu/infer", json={"inputs": inputs, "outputs": [{"name": "class"}]}).json()
         assert [each["name"] for each in only["outputs"]] == ["class"]
-    with serving_at(State.of(serving.numbers()), name="x") as client:
+    with serving_at(ServedState.of(serving.numbers()), name="x") as client:
         inputs = [{"name": "rows", "shape": [2, 3], "datatype": "FP64", "data": [[1, 2, 3], [-1, 2, 0]]}]
         assert client.post("/v2/models/x/infer", json={"inputs": inputs}).json()["outputs"][0]["shape"] == [2, 1]
-    with serving_at(State.of(serving.labels_model()), name="l") as client:
+    with serving_at(ServedState.of(serving.labels_model()), name="l") as client:
         inputs = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["free money"]}]
         told = client.post("/v2/models/l/infer", json={"inputs": inputs}).json()
         assert json.loads(told["outputs"][0]["data"][0]) == list(serving.labels_model().predict(["free money"])[0])
@@ -350,7 +350,7 @@ def test_tensors_that_are_none_are_refused(shared: httpx.Client, inputs: Any) ->
 @pytest.mark.parametrize("kind", serving.KINDS)
 def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
     """Every operation that OpenAPI names is sent as its example has it, and is answered."""
-    with serving_at(State.of(serving.KINDS[kind][0](), tmp_path / "state"), name=kind) as client:
+    with serving_at(ServedState.of(serving.KINDS[kind][0](), tmp_path / "state"), name=kind) as client:
         described = client.get("/openapi.json").json()
         assert described["openapi"] == "3.1.0"
         operations = [(method, path, own) for path, each in described["paths"].items() for method, own in each.items()]
@@ -371,7 +371,7 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
 
 
 def test_wrong_labels_are_not_looked_for_among_sets(tmp_path: Path) -> None:
-    with serving_at(State.of(serving.labels_model(), tmp_path / "state")) as client:
+    with serving_at(ServedState.of(serving.labels_model(), tmp_path / "state")) as client:
         answer = client.get("/suspicious")
         assert (answer.status_code, answer.json()["error"]) == (422, "BadSetting")
         assert "this model gives sets of labels. Begin a state for one label alone" in answer.json()["detail"]
@@ -383,7 +383,7 @@ def test_refitting_over_http(tmp_path: Path) -> None:
     texts = [serving.text(rng) for _ in range(40)]
     labels = [rng.choice(["ham", "spam"]) for _ in texts]
     model = bb.weigh(bb.count(texts, target=labels), texts, labels)
-    state = State.of(
+    state = ServedState.of(
         model, tmp_path / "state", learned=lambda tally: rows_of(Table.of(texts, labels, schema=tally.schema))
     )
     service = Service(state, refit_every=43)
@@ -419,7 +419,7 @@ def test_what_the_docs_show_is_what_is_answered(tmp_path: Path) -> None:
     labels = [label for label, texts in TEXTS.items() for _ in texts]
     model = bb.estimate(bb.count([text for texts in TEXTS.values() for text in texts], target=labels))
     n = 0
-    with serving_at(State.of(model, tmp_path / "state")) as client:
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
         at = f"localhost:{client.base_url.port}"
         for command, answer in re.findall(r"^\$ (curl .*)\n(.*)$", "\n".join(BLOCK.findall(page)), re.M):
             found = subprocess.run(
@@ -475,7 +475,7 @@ def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
     verified = banbury("serve", "--state", str(state), "--verify", "--json")
     assert verified.returncode == 0, verified.stderr
     assert json.loads(verified.stdout)["equal"]
-    with State.of(None, state) as again:
+    with ServedState.of(None, state) as again:
         assert acknowledged <= {row["id"] for row in again.rows(n=-1)}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import serving
 from banbury.service.app import ENDPOINTS, Limits, Service
-from banbury.service.state import State
+from banbury.service.state import ServedState
 
 REQUESTS = 10_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 1_000
 SCALARS: list[Any] = [
@@ -92,7 +92,7 @@ def place(rng: random.Random, path: str) -> str:
 @pytest.mark.parametrize("kind", ["texts", "table", "numbers", "labels", "weighed table"])
 def test_hostile_requests_get_answers_and_no_500(kind: str, tmp_path: Path) -> None:
     rng, statuses = random.Random(kind), dict[int, int]()
-    state = State.of(serving.KINDS[kind][0](), tmp_path / "state")
+    state = ServedState.of(serving.KINDS[kind][0](), tmp_path / "state")
     with serving.at_a_socket(Service(state, limits=Limits(body=200_000, rows=50, text=4_000))) as client:
         for _ in range(REQUESTS // 5):
             endpoint = rng.choice(ENDPOINTS)
@@ -113,7 +113,7 @@ def test_hostile_requests_get_answers_and_no_500(kind: str, tmp_path: Path) -> N
 def test_memory_does_not_grow(tmp_path: Path) -> None:
     """What is refused leaves nothing behind; metrics and messages have no names from requests."""
     rng = random.Random(1)
-    state = State.of(serving.texts_model())
+    state = ServedState.of(serving.texts_model())
 
     def some(client: httpx.Client, n: int) -> None:
         for _ in range(n):
@@ -132,7 +132,7 @@ def test_memory_does_not_grow(tmp_path: Path) -> None:
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[tuple[str, int]]:
     limits = Limits(seconds=0.3)
-    with serving.at_a_socket(Service(State.of(serving.texts_model()), limits=limits)) as client:
+    with serving.at_a_socket(Service(ServedState.of(serving.texts_model()), limits=limits)) as client:
         yield "127.0.0.1", client.base_url.port or 0
 
 
@@ -168,7 +168,7 @@ def test_a_slow_head_is_cut_off(slow: tuple[str, int]) -> None:
 
 
 def test_an_answer_that_nobody_takes_is_cut_off(tmp_path: Path) -> None:
-    service = Service(State.of(serving.texts_model(), tmp_path / "state"), limits=Limits(seconds=0.3))
+    service = Service(ServedState.of(serving.texts_model(), tmp_path / "state"), limits=Limits(seconds=0.3))
     with serving.at_a_socket(service) as client:
         rows = [{"id": f"{n}", "row": "lunch " * 20_000} for n in range(60)]
         assert client.post("/rows", json={"rows": rows}).status_code == 200

@@ -25,7 +25,7 @@ from banbury.service.learner import Settings
 from banbury.service.log import DiskFull
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
-from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
+from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 from banbury.table import Table
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
@@ -38,7 +38,7 @@ def model_of(kind: str) -> Any:
     return MODELS[kind]
 
 
-def naive(base: bb.Tally, rows: dict[str, tuple[Any, Any]], state: State) -> bb.Tally:
+def naive(base: bb.Tally, rows: dict[str, tuple[Any, Any]], state: ServedState) -> bb.Tally:
     """The tally of a base and rows, by counting each as anyone would."""
     for row, label in rows.values():
         if label is not None:
@@ -78,7 +78,7 @@ class Oracle:
         return True
 
 
-def checked(state: State, oracle: Oracle, base: bb.Tally) -> None:
+def checked(state: ServedState, oracle: Oracle, base: bb.Tally) -> None:
     rows = {row["id"]: (row["row"], row["label"]) for row in state.rows(n=-1)}
     assert rows == oracle.rows
     tally = state.learner.tally()
@@ -101,7 +101,7 @@ def test_any_changes_leave_what_counting_the_rows_anew_does(
     folder, rng = tmp_path_factory.mktemp("state"), random.Random(seed)
     model, oracle, (_, row_of, label_of) = model_of(kind), Oracle(), serving.KINDS[kind]
     known = [row_of(rng) for _ in range(3)]
-    state = State.of(model, folder)
+    state = ServedState.of(model, folder)
     for _ in range(25):
         id, row = f"r{rng.randint(0, 4)}", rng.choice(known) if rng.random() < 0.5 else row_of(rng)
         label = None if rng.random() < 0.15 else label_of(rng)
@@ -137,14 +137,14 @@ def test_any_changes_leave_what_counting_the_rows_anew_does(
                 shutil.copytree(folder, kept)
                 state.close()
                 folder = kept
-            state = State.of(None, folder)
+            state = ServedState.of(None, folder)
             assert state.digest() == digest
     checked(state, oracle, model.tally)
     state.close()
 
 
 def test_the_same_again_changes_nothing(tmp_path: Path) -> None:
-    with State.of(serving.texts_model(), tmp_path / "state") as state:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
         first = state.change(Put("1", "free money", "spam"))
         again = state.change(Put("1", "free money", "spam"))
         assert (first["action"], again["action"], first["change"]) == ("learned", "unchanged", again["change"])
@@ -153,7 +153,7 @@ def test_the_same_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_what_is_committed_together_can_be_undone_and_deleted_at_once(tmp_path: Path) -> None:
     """Changes that wait are committed in groups: one sees what those before it did."""
-    with State.of(serving.texts_model(), tmp_path / "state") as state:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
         digest = state.digest()[0]
         put, other = Put("1", "free money", "spam"), Put("1", "free lunch", "ham")
         told = state.change(Together((put, other, Undo(), Undo("1"), put, Delete("1"))))["rows"]
@@ -165,7 +165,7 @@ def test_what_is_committed_together_can_be_undone_and_deleted_at_once(tmp_path: 
 def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -> None:
     model = bb.estimate(bb.count(["a b", "c"], target=["x", "y"]))
     empty = model.tally - model.tally
-    with State.of(empty, tmp_path / "state") as state:
+    with ServedState.of(empty, tmp_path / "state") as state:
         with pytest.raises(errors.EmptyData, match="nothing was learned yet"):
             state.learner.answering()
         for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
@@ -174,7 +174,7 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         state.change(Delete("1"))
         state.change(Delete("2"))
         assert state.digest()[0] == empty.digest()
-    with State.of(None, tmp_path / "state") as state:
+    with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest()[0] == empty.digest()
         state.change(Put("3", "a b", "x"))
         assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
@@ -203,7 +203,7 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any, words: str, tmp_path: Path) -> None:
-    with State.of(model_of(kind), tmp_path / "state") as state:
+    with ServedState.of(model_of(kind), tmp_path / "state") as state:
         digest = state.digest()
         with pytest.raises(errors.BanburyError, match=words):
             state.change(Put("1", row, label))
@@ -217,37 +217,40 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
 @pytest.mark.parametrize("id", ["", "a\0b", "a\nb", "x" * 600, "\ufffd", 3, None])
 def test_an_id_is_a_text_that_can_be_printed(id: Any, tmp_path: Path) -> None:
     with (
-        State.of(serving.texts_model(), tmp_path / "state") as state,
+        ServedState.of(serving.texts_model(), tmp_path / "state") as state,
         pytest.raises(errors.BadSetting, match="id must be"),
     ):
         state.change(Put(id, "a", "ham"))
 
 
 def test_a_second_server_refuses(tmp_path: Path) -> None:
-    with State.of(serving.texts_model(), tmp_path / "state"), pytest.raises(StateInUse, match="another server runs"):
-        State.of(None, tmp_path / "state")
-    State.of(None, tmp_path / "state").close()
+    with (
+        ServedState.of(serving.texts_model(), tmp_path / "state"),
+        pytest.raises(StateInUse, match="another server runs"),
+    ):
+        ServedState.of(None, tmp_path / "state")
+    ServedState.of(None, tmp_path / "state").close()
 
 
 def test_another_model_or_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.BadFile, match="cannot hold a state"):
-        State.of(None, tmp_path / "state")
+        ServedState.of(None, tmp_path / "state")
     (tmp_path / "state").mkdir()
     with pytest.raises(errors.BadSetting, match="holds no state yet"):
-        State.of(None, tmp_path / "state")
-    State.of(serving.texts_model(), tmp_path / "state").close()
-    State.of(serving.texts_model(), tmp_path / "state").close()
+        ServedState.of(None, tmp_path / "state")
+    ServedState.of(serving.texts_model(), tmp_path / "state").close()
+    ServedState.of(serving.texts_model(), tmp_path / "state").close()
     with pytest.raises(errors.BadSetting, match="begun with another model"):
-        State.of(serving.plain_table(), tmp_path / "state")
+        ServedState.of(serving.plain_table(), tmp_path / "state")
     with pytest.raises(errors.BadSetting, match="keeps rows"):
-        State.of(None, tmp_path / "state", keep_rows=False)
-    with State.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
+        ServedState.of(None, tmp_path / "state", keep_rows=False)
+    with ServedState.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
         state.change(Put("1", "a", "ham"))
 
 
 def test_a_prior_that_lacks_a_class_refuses_it(tmp_path: Path) -> None:
     model = serving.texts_model().with_class_prior({"ham": 0.5, "spam": 0.5})
-    with State.of(model, tmp_path / "state") as state:
+    with ServedState.of(model, tmp_path / "state") as state:
         digest = state.digest()
         with pytest.raises(errors.BadSetting, match="class_prior"):
             state.change(Put("1", "a b", "news"))
@@ -272,7 +275,7 @@ def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: 
     other: Any = ["fuel"] if kind == "labels" else "no" if kind == "weighed table" else "spam"
     long = f"{secret} " + " ".join(f"{secret}{n}" for n in range(2_000))
     row = {"note": long, "ward": f"{secret}-ward"} if kind == "weighed table" else long
-    with State.of(model_of(kind), folder, keep_rows=keep_rows) as state:
+    with ServedState.of(model_of(kind), folder, keep_rows=keep_rows) as state:
         before = state.digest()[0]
         state.change(Put("1", row, label, note=f"{secret} note"))
         assert secret.encode() in bytes_of(folder)
@@ -288,7 +291,7 @@ def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: 
         state.change(Delete("2", serving.KINDS[kind][1](random.Random(0))))
         assert state.digest()[0] == before
     assert secret.encode() not in bytes_of(folder)
-    with State.of(None, folder, keep_rows=keep_rows) as state:
+    with ServedState.of(None, folder, keep_rows=keep_rows) as state:
         assert state.digest()[0] == before
 
 
@@ -296,7 +299,7 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
     """Written while rows are learned and deleted: no deleted word is in one, a restart goes on from the last, and one is left."""
     monkeypatch.setattr("banbury.service.state.SNAPSHOT_EVERY", 7)
     folder, rng, there = tmp_path / "state", random.Random(0), dict[str, str]()
-    state = State.of(serving.texts_model(), folder)
+    state = ServedState.of(serving.texts_model(), folder)
 
     def at_rest(work: Any, *given: Any) -> Any:
         return state._in_turn(lambda: (state._wait_beside(), work(*given))[1])
@@ -314,7 +317,7 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
             at_rest(shutil.copytree, folder, kept)  # as if it had been killed
             state.close()
             assert len(list(folder.glob("snapshot-*"))) == 1
-            state, folder = State.of(None, kept), kept
+            state, folder = ServedState.of(None, kept), kept
             assert state.digest() == digest
             assert state.verified()["equal"]
             assert state.snapshot_at > 0
@@ -324,17 +327,17 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
     """What is learned never comes into the log, and a crash loses none of it; forgetting takes the row again, and is as exact."""
     folder, crashed = tmp_path / "state", tmp_path / "crashed"
-    with State.of(serving.texts_model(), folder, keep_rows=False) as state:
+    with ServedState.of(serving.texts_model(), folder, keep_rows=False) as state:
         for n, (text, label) in enumerate([("xyzzy free", None), ("xyzzy cheap", "spam"), ("xyzzy lunch", "ham")]):
             state.change(Put(str(n), text, label))
             kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
             assert b"xyzzy" not in kept
             shutil.copytree(folder, crashed)
-            with State.of(None, crashed, keep_rows=False) as again:
+            with ServedState.of(None, crashed, keep_rows=False) as again:
                 assert again.digest() == state.digest()
             shutil.rmtree(crashed)
         digest = state.digest()
-    with State.of(None, folder, keep_rows=False) as state:
+    with ServedState.of(None, folder, keep_rows=False) as state:
         assert state.digest() == digest
         assert state.row("1") == {"id": "1", "label": "spam", "change": 2}
         for wanted in (Delete("1"), Delete("1", "other words"), Undo("1"), Put("1", "other words", "ham")):
@@ -351,7 +354,7 @@ def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
 
 def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    with State.of(serving.texts_model(), folder) as state:
+    with ServedState.of(serving.texts_model(), folder) as state:
         for n in range(200):
             state.change(Put(str(n % 20), f"word{n} cheap lunch", ("ham", "spam")[n % 2]))
         state.change(Delete("3"))
@@ -365,7 +368,7 @@ def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:
         state.change(Put("4", "once more", "ham"))
         assert state.change(Undo())["id"] == "4"
         assert state.verified()["equal"]
-    with State.of(None, folder) as state:
+    with ServedState.of(None, folder) as state:
         assert state.verified()["equal"]
 
 
@@ -405,7 +408,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 def test_a_log_cut_off_anywhere_is_a_prefix(tmp_path: Path) -> None:
     """Wherever the log's tail is cut: the rows are those after some number of changes, and the more the longer it is."""
     folder = tmp_path / "state"
-    state = State.of(serving.texts_model(), folder)
+    state = ServedState.of(serving.texts_model(), folder)
     state.log.scrub()
     histories = [{}]
     for n in range(6):
@@ -426,7 +429,7 @@ def test_a_log_cut_off_anywhere_is_a_prefix(tmp_path: Path) -> None:
         n = histories.index({id: (json.loads(row), json.loads(label)) for id, row, label in rows})
         assert n >= reached
         if n > reached:
-            with State.of(None, cut) as again:
+            with ServedState.of(None, cut) as again:
                 assert again.verified()["equal"]
         reached = n
         shutil.rmtree(cut)
@@ -435,7 +438,7 @@ def test_a_log_cut_off_anywhere_is_a_prefix(tmp_path: Path) -> None:
 
 def test_a_snapshot_ahead_of_its_log_is_not_believed(tmp_path: Path) -> None:
     folder, kept = tmp_path / "state", tmp_path / "kept"
-    with State.of(serving.texts_model(), folder) as state:
+    with ServedState.of(serving.texts_model(), folder) as state:
         state.change(Put("1", "cheap", "spam"))
         digest = state.digest()
         state.log.scrub()
@@ -445,13 +448,13 @@ def test_a_snapshot_ahead_of_its_log_is_not_believed(tmp_path: Path) -> None:
     for name in ("log.sqlite-wal", "log.sqlite-shm"):
         (folder / name).unlink(missing_ok=True)
     shutil.copy(kept / "log.sqlite", folder / "log.sqlite")
-    with State.of(None, folder) as state:
+    with ServedState.of(None, folder) as state:
         assert state.digest() == digest
 
 
 @pytest.mark.parametrize("snapshotted", [False, True])
 def test_a_full_disk_changes_nothing_and_answers_go_on(snapshotted: bool, tmp_path: Path) -> None:
-    with State.of(serving.texts_model(), tmp_path / "state") as state:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
         state.change(Put("1", "cheap", "spam"))
         if snapshotted:
             state.snapshot()
@@ -470,27 +473,27 @@ def test_a_full_disk_changes_nothing_and_answers_go_on(snapshotted: bool, tmp_pa
 
 
 def test_clocks_that_move_change_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with State.of(serving.texts_model(), tmp_path / "state") as state:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
         for n, now in enumerate([1e9, 5e8, 2e9, 0.0, 1.5e9]):
             monkeypatch.setattr("banbury.service.log.time.time", lambda now=now: now)
             state.change(Put("1", "cheap", ("ham", "spam")[n % 2]))
         assert [each["change"] for each in state.history()] == [5, 4, 3, 2, 1]
         assert state.change(Undo())["label"] == "spam"
         digest = state.digest()
-    with State.of(None, tmp_path / "state") as state:
+    with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest() == digest
 
 
 @pytest.mark.parametrize("name", ["log.sqlite", "base.banbury"])
 def test_a_damaged_state_says_so(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    with State.of(serving.texts_model(), folder) as state:
+    with ServedState.of(serving.texts_model(), folder) as state:
         state.change(Put("1", "cheap", "spam"))
     for path in folder.glob("snapshot*"):
         path.unlink()
     (folder / name).write_bytes(b"no such file" * 100)
     with pytest.raises(errors.BadFile, match=name):
-        State.of(None, folder)
+        ServedState.of(None, folder)
 
 
 def test_settings_are_kept(tmp_path: Path) -> None:
@@ -498,10 +501,10 @@ def test_settings_are_kept(tmp_path: Path) -> None:
     texts = ["cheap pills", "lunch", "cheap", "noon lunch"] * 5
     labels = ["spam", "ham", "spam", "ham"] * 5
     clf = bb.NaiveBayesClassifier(alpha=0.3, calibrate="temperature", class_prior=[0.4, 0.6]).fit(texts, labels)
-    with State.of(clf.model_, tmp_path / "state") as state:
+    with ServedState.of(clf.model_, tmp_path / "state") as state:
         state.change(Put("1", "free lunch", "spam"))
         said = state.learner.answering()[0].posterior(["cheap lunch"])
-    with State.of(None, tmp_path / "state") as state:
+    with ServedState.of(None, tmp_path / "state") as state:
         np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
         assert state.learner.settings.choice.alpha == 0.3
         assert state.learner.settings.calibration is not None
@@ -519,19 +522,19 @@ def test_a_state_begun_with_the_rows_of_its_model_forgets_those_too(tmp_path: Pa
     data = serving.table(60)
     data["age"][3], data["ward"][5], data["note"][7], data["flu"][9] = None, None, None, None
     model = bb.estimate(bb.count(data, target="flu"))
-    with State.of(model, tmp_path / "state", learned=learned(data, "flu")) as state:
+    with ServedState.of(model, tmp_path / "state", learned=learned(data, "flu")) as state:
         assert state.digest()[0] == model.tally.digest()
         assert len(state.rows(n=-1)) == 59
         assert state.verified()["equal"]
         state.change(Delete("0000001"))
         fewer = {name: values[1:] for name, values in data.items()}
         assert state.learner.tally() == bb.count(fewer, "flu", schema=model.schema)
-    with State.of(None, tmp_path / "state") as state:
+    with ServedState.of(None, tmp_path / "state") as state:
         assert state.verified()["equal"]
     other = {name: values[1:] for name, values in data.items()}
     with pytest.raises(errors.SchemaMismatch, match="not the rows that were counted"):
-        State.of(model, tmp_path / "other", learned=learned(other, "flu"))
-    State.of(model, tmp_path / "other").close()  # nothing was begun
+        ServedState.of(model, tmp_path / "other", learned=learned(other, "flu"))
+    ServedState.of(model, tmp_path / "other").close()  # nothing was begun
 
 
 @pytest.mark.parametrize("kind", ["texts", "table", "labels"])
@@ -546,7 +549,7 @@ def test_weights_are_learned_again_beside_the_answers(kind: str, tmp_path: Path)
         model: Any = bb.MultiLabelClassifier(weigh=True).fit(texts, target).model_
     else:
         model = bb.weigh(bb.count(data, target=target), data, target)
-    with State.of(model, tmp_path / "state", learned=learned(data, target)) as state:
+    with ServedState.of(model, tmp_path / "state", learned=learned(data, target)) as state:
         more = serving.KINDS["table" if kind == "table" else "texts"][1](rng)
         label = ["grain"] if kind == "labels" else state.learner.classes[0]
         for n in range(5):
@@ -566,13 +569,16 @@ def test_weights_are_learned_again_beside_the_answers(kind: str, tmp_path: Path)
             np.testing.assert_allclose(said.posterior(texts), again.posterior(texts), rtol=1e-9)
         batch = state.learner.rows.batch([more])
         answer = state.learner.answering()[0].posterior(batch)
-    with State.of(None, tmp_path / "state") as state:
+    with ServedState.of(None, tmp_path / "state") as state:
         np.testing.assert_allclose(state.learner.answering()[0].posterior(batch), answer, rtol=1e-12)
         assert state.learner.weighed_at == 85
 
 
 def test_weights_are_not_learned_from_some_of_the_rows(tmp_path: Path) -> None:
-    with State.of(serving.texts_model(True), tmp_path / "state") as state, pytest.raises(NotKept, match="40 of 40"):
+    with (
+        ServedState.of(serving.texts_model(True), tmp_path / "state") as state,
+        pytest.raises(NotKept, match="40 of 40"),
+    ):
         Refitting(state).begin()
-    with State.of(serving.texts_model(), tmp_path / "plain") as state, pytest.raises(NotKept, match="plain"):
+    with ServedState.of(serving.texts_model(), tmp_path / "plain") as state, pytest.raises(NotKept, match="plain"):
         Refitting(state).begin()

@@ -17,7 +17,7 @@ from banbury.naive_bayes import estimate
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import Service
 from banbury.service.rows import cells_of
-from banbury.service.state import Put, State, Together
+from banbury.service.state import Put, ServedState, Together
 from banbury.table import Table
 from banbury.tally import Tally, count
 
@@ -33,10 +33,10 @@ def label(args: Namespace) -> None:
         run(args, Service(state, tokens, name=Path(args.state).stem), {}, "Label at")
 
 
-def _opened(args: Namespace) -> State:
+def _opened(args: Namespace) -> ServedState:
     """The state as it was left; or begun with the rows, of which a part may be there from a start that was broken off."""
     there = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    state = State.of(None, args.state) if there else None
+    state = ServedState.of(None, args.state) if there else None
     try:
         if state is not None and state.names is not None:
             if args.input:
@@ -46,7 +46,7 @@ def _opened(args: Namespace) -> State:
         errors.require(args.input, "INPUT", None, f"rows to label: {args.state} does not hold all of them yet")
         with inputs.opened(args) as data:
             tally, rows = _pool(data, args)
-            state = State.of(tally, args.state) if state is None else state
+            state = ServedState.of(tally, args.state) if state is None else state
             for part in _parts(rows):
                 state.change(Together(tuple(part)))
         state.offer([name.strip() for name in (args.classes or "").split(",") if name.strip()])
@@ -62,16 +62,16 @@ def serve_demo(args: Namespace) -> None:
     check_port(args.port)
     args.state, args.host = os.path.join(args.folder, "page"), "127.0.0.1"
     begun = os.path.exists(os.path.join(args.state, "log.sqlite"))
-    with State.of(None, args.state) if begun else _demo_state(args.state) as state:
+    with ServedState.of(None, args.state) if begun else _demo_state(args.state) as state:
         run(args, Service(state, name="demo"), {}, "See the page at")
 
 
-def _demo_state(folder: str) -> State:
+def _demo_state(folder: str) -> ServedState:
     docs = datasets.docstrings()
     names, labels = docs.pop("name"), docs.pop("module")
     rows = [dict(zip(docs, values, strict=True)) for values in zip(*docs.values(), strict=True)]
     counted = {name: column[::2] for name, column in docs.items()}
-    state = State.of(estimate(count(counted, labels[::2])), folder)
+    state = ServedState.of(estimate(count(counted, labels[::2])), folder)
     puts = (Put(names[k], rows[k], labels[k] if k % 4 == 1 else None) for k in range(1, len(rows), 2))
     for part in _parts(iter(puts)):
         state.change(Together(tuple(part)))

@@ -19,7 +19,7 @@ from banbury.service.access import Tokens, check_address
 from banbury.service.answers import predicted
 from banbury.service.app import Limits, Service, server
 from banbury.service.rows import rows_of
-from banbury.service.state import State, give_back
+from banbury.service.state import ServedState, give_back
 from banbury.table import Table
 from banbury.tally import Tally
 
@@ -33,7 +33,7 @@ def serve(args: Namespace) -> None:
     check_port(args.port)
     errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
     served = None if args.model is None else Path(args.model)
-    with State.of(served, args.state, keep_rows=args.rows, learned=_learned(args), threads=args.threads) as state:
+    with ServedState.of(served, args.state, keep_rows=args.rows, learned=_learned(args), threads=args.threads) as state:
         if args.verify:
             return _verify(args, state.verified())
         if args.compact:
@@ -81,7 +81,7 @@ def run(args: Namespace, service: Service, facts: dict[str, object], doing: str)
     server(service).run(sockets=[listening])
 
 
-def _warm(state: State) -> None:
+def _warm(state: ServedState) -> None:
     """Has the model derived, and tables of letters made, before the first request, which then need not wait for them."""
     kinds = state.learner.schema.kinds()
     row = {name: "naïve Ж" if kinds.get(name) == "text" else None for name in state.learner.schema.columns}

@@ -20,7 +20,7 @@ KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", st
 
 
 @dataclass(frozen=True)
-class Answers:
+class PartitionAnswers:
     """What a model says of the rows of a partition: a mapping from column to values. The answer to one question."""
 
     model: Any
@@ -90,8 +90,8 @@ class Answers:
         return [*head, *(decibans[feature.name] for feature in self.model.schema.features)]
 
 
-def _received(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> Answers:
-    return Answers(replace(from_bytes(model, "the model that was sent"), threads=1), question, settings, taken)  # type: ignore[arg-type]
+def _received(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> PartitionAnswers:
+    return PartitionAnswers(replace(from_bytes(model, "the model that was sent"), threads=1), question, settings, taken)  # type: ignore[arg-type]
 
 
 def _plain(values: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
 from banbury.engines.engine import FAN_IN, Parcel
-from banbury.engines.parcels import Counted, Wider
+from banbury.engines.parcels import CountedPartitions, Wider
 from banbury.readers import Batch, read
 from banbury.readers.batches import joined
 from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema, Trees
@@ -194,7 +194,7 @@ class CountPart:
     def __call__(self, partition: int, rows: Any) -> Parcel:
         return self.value(partition, rows).packed()
 
-    def value(self, partition: int, rows: Any) -> Counted:
+    def value(self, partition: int, rows: Any) -> CountedPartitions:
         """The same before it is packed. Several files are counted one after the other into one tally."""
         files = rows.files if isinstance(rows, Several) else {partition: rows}
         growing, n_rows, wider = Growing(self.settled.schema), 0, Wider()
@@ -205,9 +205,9 @@ class CountPart:
                 n_rows, wider = n_rows + more, wider | shown
         numbers, warnings = tuple(files), tuple(said)
         if wider:
-            return Counted(numbers, 0, None, wider, warnings)
+            return CountedPartitions(numbers, 0, None, wider, warnings)
         tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
-        return Counted(numbers, n_rows, tally, warnings=warnings)
+        return CountedPartitions(numbers, n_rows, tally, warnings=warnings)
 
     def count_into(self, growing: Growing, table: Table, batch: Batch) -> None:
         """Counts a batch of a partition."""

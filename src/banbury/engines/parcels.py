@@ -53,7 +53,7 @@ def wider_kind(a: str, b: str) -> str:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedPartitions:
     """The tally of some partitions, or what they show that it must be counted with."""
 
     partitions: tuple[int, ...]
@@ -62,13 +62,13 @@ class Counted:
     wider: Wider = Wider()
     warnings: tuple[str, ...] = ()
 
-    def __add__(self, other: Counted) -> Counted:
+    def __add__(self, other: CountedPartitions) -> CountedPartitions:
         if twice := set(self.partitions) & set(other.partitions):
             raise errors.part_twice(map(str, twice))
         wider, said = self.wider | other.wider, tuple(dict.fromkeys(self.warnings + other.warnings))
         both = not wider and self.tally is not None and other.tally is not None
         tally = self.tally + other.tally if both else None  # type: ignore[operator]
-        return Counted(self.partitions + other.partitions, self.n_rows + other.n_rows, tally, wider, said)
+        return CountedPartitions(self.partitions + other.partitions, self.n_rows + other.n_rows, tally, wider, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It travels as a parcel, which is opened by who adds it; where it stays, it is not packed."""
@@ -86,7 +86,7 @@ class Counted:
         return [json.dumps(head).encode(), *in_chunks(b"" if self.tally is None else to_bytes(self.tally))]
 
     @classmethod
-    def unpacked(cls, parcel: Sequence[bytes]) -> Counted:
+    def unpacked(cls, parcel: Sequence[bytes]) -> CountedPartitions:
         head = json.loads(bytes(parcel[0]))
         check_format(head)
         shown, partitions = head["wider"], tuple(head["partitions"])
@@ -171,18 +171,18 @@ class Adding:
         few = list(islice(each, 2))
         return few[0] if len(few) == 1 and isinstance(few[0], list) else self.value(chain(few, each)).packed()
 
-    def value(self, parcels: Iterable[Any]) -> Counted:
+    def value(self, parcels: Iterable[Any]) -> CountedPartitions:
         return total(map(opened, parcels))
 
 
-def opened(parcel: Any) -> Counted:
+def opened(parcel: Any) -> CountedPartitions:
     """What is in a parcel, or was never packed."""
-    return parcel if isinstance(parcel, Counted) else Counted.unpacked(parcel)
+    return parcel if isinstance(parcel, CountedPartitions) else CountedPartitions.unpacked(parcel)
 
 
-def total(each: Iterable[Counted]) -> Counted:
+def total(each: Iterable[CountedPartitions]) -> CountedPartitions:
     """The sum of what was counted, one after the other; of a partition that comes twice, once."""
-    found: Counted | None = None
+    found: CountedPartitions | None = None
     for counted in each:
         if found is not None and set(counted.partitions) <= set(found.partitions):
             continue

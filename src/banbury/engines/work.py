@@ -14,11 +14,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
-from banbury.engines.answers import Answers, check_question
+from banbury.engines.answers import PartitionAnswers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, Parcel, PartWork, Steps
 from banbury.engines.interrupts import heeded
-from banbury.engines.parcels import Adding, Counted, Wider, in_chunks, opened, repeat_warnings, total
+from banbury.engines.parcels import Adding, CountedPartitions, Wider, in_chunks, opened, repeat_warnings, total
 from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
 from banbury.files import load, save, to_bytes
@@ -198,9 +198,9 @@ class Work:
         """What a model says of all rows: a frame of the same kind, with the answers as columns beside its own, lazily."""
         check_question(model, question)
         said = {name: value for name, value in settings.items() if value is not None}
-        return self.engine.answered(Answers(model, question, said, tuple(self.engine.columns)))
+        return self.engine.answered(PartitionAnswers(model, question, said, tuple(self.engine.columns)))
 
-    def _widened(self, asked: Asked, work: Callable[[Settled], PartWork]) -> tuple[Settled, Counted]:
+    def _widened(self, asked: Asked, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedPartitions]:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""
         wider = Wider()
         for _ in range(MOST_RESTARTS):
@@ -247,7 +247,7 @@ class Work:
         self._first = kinds, sample
         return sample
 
-    def _summed(self, work: PartWork) -> Counted:
+    def _summed(self, work: PartWork) -> CountedPartitions:
         """All partitions, each once."""
         if self.folder is not None:
             return self._kept(work, self.folder)
@@ -267,7 +267,7 @@ class Work:
         with heeded(), closing(steps):
             yield from watched(told(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
 
-    def _kept(self, work: PartWork, folder: PartsFolder) -> Counted:
+    def _kept(self, work: PartWork, folder: PartsFolder) -> CountedPartitions:
         """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
         found = folder.loaded()
         skip = set() if found is None else set(found.partitions)
@@ -358,17 +358,17 @@ class PartsFolder:
             raise errors.BadFile(text, path=str(path))
         return tally
 
-    def loaded(self) -> Counted | None:
+    def loaded(self) -> CountedPartitions | None:
         """The sum of what is kept."""
-        found: Counted | None = None
+        found: CountedPartitions | None = None
         for partition, path in self._files():
             tally = replace(self._read(partition, path), parts=frozenset())
             rows = int(tally.n_rows) + tally.skipped  # where weights are fractional, about
-            counted = Counted((partition,), max(rows, 1), tally)
+            counted = CountedPartitions((partition,), max(rows, 1), tally)
             found = counted if found is None else found + counted
         return found
 
-    def keep(self, counted: Counted) -> None:
+    def keep(self, counted: CountedPartitions) -> None:
         [partition] = counted.partitions
         assert counted.tally is not None
         kept = replace(counted.tally, parts=frozenset({self._name(partition)}))

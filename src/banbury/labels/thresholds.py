@@ -112,7 +112,7 @@ class Thresholds:
         return np.asarray(sigmoid(self.calibration.odds(scores)))
 
 
-class Together(NamedTuple):
+class LabelsTogether(NamedTuple):
     """All labels under one threshold: their F1, how many they are, and how many are given or there."""
 
     f1: float
@@ -120,7 +120,9 @@ class Together(NamedTuple):
     given_or_there: float
 
 
-def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None = None) -> tuple[float, Together]:
+def best_f1(
+    odds: Real, flags: Flags, weights: Real, together: LabelsTogether | None = None
+) -> tuple[float, LabelsTogether]:
     """The threshold of the highest F1: half way between the last odds that are given the label and the next.
 
     Of one label among many, that for which the mean of F1 over labels and F1 of all labels together is highest: the first alone
@@ -134,26 +136,26 @@ def best_f1(odds: Real, flags: Flags, weights: Real, together: Together | None =
     odds, given = odds[order], np.cumsum(weights[order])
     right = np.cumsum(np.where(flags[order], weights[order], 0.0))
     if not len(right) or right[-1] <= 0:
-        return 0.0, Together(0.0, 1, 1.0)
+        return 0.0, LabelsTogether(0.0, 1, 1.0)
     gain = f1 = 2.0 * right / (given + right[-1])
     if together is not None:
         gain = f1 / together.n_labels + (2.0 * right - together.f1 * given) / together.given_or_there
     last = np.append(odds[1:] < odds[:-1], True)  # equal odds are given the label together
     best = int(np.argmax(np.where(last, gain, -np.inf)))
     if together is not None and gain[best] <= 0.0:
-        return float(odds[0]) + 2.0, Together(0.0, 1, 1.0)
+        return float(odds[0]) + 2.0, LabelsTogether(0.0, 1, 1.0)
     least = float(odds[best])
     after = odds[best + 1] if best + 1 < len(odds) else max(after_all, min(least - 4.0, -least))  # even odds, if far
-    return (least + float(after)) / 2.0, Together(float(f1[best]), 1, float(given[best] + right[-1]))
+    return (least + float(after)) / 2.0, LabelsTogether(float(f1[best]), 1, float(given[best] + right[-1]))
 
 
-def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, Together]:
+def common_f1(odds: Real, flags: Flags, weights: Real | None) -> tuple[float, LabelsTogether]:
     """The threshold of the highest F1 of all labels together, to within a stretch of odds, and what it gives."""
     x, no, yes = in_stretches(odds, flags, weights)
     right, given = np.cumsum(yes[::-1])[::-1], np.cumsum((yes + no)[::-1])[::-1]
     if not len(right) or right[0] <= 0:
-        return 0.0, Together(0.0, odds.shape[1], 1.0)
+        return 0.0, LabelsTogether(0.0, odds.shape[1], 1.0)
     f1 = 2.0 * right / (given + right[0])
     best = int(len(f1) - 1 - np.argmax(f1[::-1]))
     cut = (x[best] + x[best - 1]) / 2.0 if best else x[0] - 2.0
-    return float(cut), Together(float(f1[best]), odds.shape[1], float(given[best] + right[0]))
+    return float(cut), LabelsTogether(float(f1[best]), odds.shape[1], float(given[best] + right[0]))

@@ -82,7 +82,7 @@ class Messages:
 
 
 @dataclass(frozen=True)
-class Forest:
+class NodeForest:
     """The nodes, children before their parents; what is asked for, if anything, and how many values it has."""
 
     nodes: tuple[Node, ...]
@@ -96,7 +96,7 @@ class Forest:
         unseen: Sequence[Real | None],
         parents: Sequence[tuple[int, ...]],
         asked: int | None,
-    ) -> Forest | None:
+    ) -> NodeForest | None:
         """None where a variable has two parents beside what is asked for."""
         above = [[p for p in each if p != asked] for each in parents]
         if any(len(each) > 1 for each in above):
@@ -115,7 +115,7 @@ class Forest:
             nodes.append(Node(v, parent[v], whole, new))
         return cls(tuple(nodes), asked, size)
 
-    def at(self, k: int) -> Forest:
+    def at(self, k: int) -> NodeForest:
         """The same for the one value of what is asked for that has this number."""
         one = slice(k, k + 1)
         each = ((node, None if node.unseen is None else node.unseen[one]) for node in self.nodes)

@@ -12,7 +12,7 @@ import numpy as np
 from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.networks.elimination import ROW, Factor, eliminated, products_of_others
-from banbury.networks.forests import Forest
+from banbury.networks.forests import NodeForest
 from banbury.networks.structure import ancestors
 from banbury.networks.variables import MISSING, UNSEEN, Places
 
@@ -55,22 +55,22 @@ class Scorer:
         return answer
 
     @cached_property
-    def _forests(self) -> dict[int | None, Forest | None]:
+    def _forests(self) -> dict[int | None, NodeForest | None]:
         return {}
 
-    def _forest(self, keep: tuple[int, ...]) -> Forest | None:
+    def _forest(self, keep: tuple[int, ...]) -> NodeForest | None:
         """The forest that is left beside what is asked for; where nothing is, beside the variable that most others depend on."""
         if len(keep) > 1:
             return None
         tops = [p for above in self.parents for p in above if not self.parents[p]]  # such as the class of a tree
         for asked in keep or [None, *([max(set(tops), key=tops.count)] if tops else [])]:
             if asked not in self._forests:
-                self._forests[asked] = Forest.of(self.tables, self.unseen, self.parents, asked)
+                self._forests[asked] = NodeForest.of(self.tables, self.unseen, self.parents, asked)
             if (found := self._forests[asked]) is not None:
                 return found
         return None
 
-    def _in_forest(self, forest: Forest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
+    def _in_forest(self, forest: NodeForest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
         """log P(keep, what the rows show), without the axis of what the forest is beside where that is not kept."""
         if keep:
             return forest.log_joint(places)

@@ -41,7 +41,7 @@ class Layers:
         chains: Any = {edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges}
         return cls(columns, _rows(nodes, columns, chains), chains)
 
-    def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> Layout:
+    def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> GraphLayout:
         """Nodes of these widths, ``line`` from one row to the next and ``gap`` between columns; edges begin behind boxes."""
         longest = [0.0] * (1 + max(self.columns.values()))
         for node, column in self.columns.items():
@@ -61,11 +61,11 @@ class Layers:
                 reach = 0.5 * (right_x - x)
                 bezier += [(x + reach, y), (right_x - reach, lower), (right_x, lower)]
             curves[parent, child] = np.array(bezier)
-        return Layout(places, curves)
+        return GraphLayout(places, curves)
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """The place of each node's left end, and the curve of each edge: the points of cubic Béziers that follow each other."""
 
     places: dict[str, tuple[float, float]]

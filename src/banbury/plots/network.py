@@ -14,7 +14,7 @@ from banbury.arrays import Real
 from banbury.errors import many
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, name
-from banbury.plots.layers import Edge, Layers, Layout, along
+from banbury.plots.layers import Edge, GraphLayout, Layers, along
 
 MOST_NODES = 150
 LINE, GAP = 0.36, 0.85  # inches: from row to row, and from column to column
@@ -109,7 +109,9 @@ def _width(text: str, size: float) -> float:
     return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0] / 72)
 
 
-def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, str]) -> tuple[dict[Edge, Real], bool]:
+def _numbers(
+    layout: GraphLayout, widths: Mapping[str, float], texts: Mapping[Edge, str]
+) -> tuple[dict[Edge, Real], bool]:
     """A place for the number of each edge, on its curve and off the others; and whether none lies on a box or another number."""
     points = {edge: along(layout.curves[edge]) for edge in texts}
     crossed = _crossed(points)

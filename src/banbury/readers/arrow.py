@@ -177,7 +177,7 @@ def texts(array: Any) -> list[Any]:
         return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
-class ArrowColumn(columns.Held):
+class ArrowColumn(columns.HeldColumn):
     """A column in an Arrow array."""
 
     def __init__(self, array: Any, kind: Kind) -> None:

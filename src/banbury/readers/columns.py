@@ -136,7 +136,7 @@ def threads_for(n_rows: int, threads: int | None) -> int:
     return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
-class Held(Column):
+class HeldColumn(Column):
     """A column in a list, an array or an Arrow array."""
 
     def __init__(self, held: Any, text: bool = False) -> None:
@@ -158,7 +158,7 @@ class Held(Column):
         return type(self)(held, self.text)
 
 
-class Numbers(Held):
+class Numbers(HeldColumn):
     """Booleans, integers or floats, kept as they are."""
 
     def kind(self) -> Kind:
@@ -182,7 +182,7 @@ class Numbers(Held):
         return converted(integer_codes(ready(self.held), threads, wanted), "integer", wanted)
 
 
-class FixedWidth(Held):
+class FixedWidth(HeldColumn):
     """Strings or bytes of a fixed width."""
 
     def kind(self) -> Kind:
@@ -210,7 +210,7 @@ class Dates(FixedWidth):
         return (None if np.isnat(value) else str(value) for value in self.held)
 
 
-class Objects(Held):
+class Objects(HeldColumn):
     """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
 
     held: list[Any]
@@ -322,7 +322,7 @@ class Empty(Coded):
         super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
-class Lists(Held):
+class Lists(HeldColumn):
     """Lists of numbers, all of one length, as rows of a matrix. A list that lacks a number is missing."""
 
     def __init__(self, array: NDArray[Any], text: bool = False) -> None:

@@ -169,7 +169,7 @@ def measure(
     by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
     by_fold[validated.rows] = validated.folds
     groups = Groups.of(rows, by_fold, int(validated.folds.max()) + 1)
-    models = _FoldModels(rows, groups, settings, weighed, () if calibrated is None else calibrated[1])
+    models = _LastFoldModel(rows, groups, settings, weighed, () if calibrated is None else calibrated[1])
     own_rows = groups.total == model.tally
     some = rows  # of very many some of each class alike
     if n_rows > MOST_ROWS:
@@ -260,7 +260,7 @@ def _why_no_curve(rows: Dataset) -> str:
 # The worst mistakes ---------------------------------------------------------------------------------------------------
 
 
-def _mistakes(rows: Dataset, validated: CrossValidation, models: _FoldModels, most: int) -> list[Mistake]:
+def _mistakes(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, most: int) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
     worst = _worst(rows, validated, models, most)
     by_fold = sorted(worst, key=lambda place: int(validated.folds[place]))
@@ -269,7 +269,7 @@ def _mistakes(rows: Dataset, validated: CrossValidation, models: _FoldModels, mo
 
 
 @dataclass
-class _FoldModels:
+class _LastFoldModel:
     """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
 
     Those whose evidence was ``weighed`` on the fold's rows are given, and so is each fold's calibration.
@@ -297,7 +297,7 @@ class _FoldModels:
         return self._last[1]
 
 
-def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most: int) -> list[int]:
+def _worst(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, most: int) -> list[int]:
     """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
     wrong = np.flatnonzero(validated.best != validated.truth)
     if validated.weights is not None:
@@ -315,7 +315,7 @@ def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most:
     return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, place: int) -> Mistake:
+def _explained(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, place: int) -> Mistake:
     row, fold = int(validated.rows[place]), int(validated.folds[place])
     truth, best = int(validated.truth[place]), int(validated.best[place])
     of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()

@@ -1,5 +1,5 @@
 """The service: a model that answers, learns and forgets over HTTP, and loses nothing that it acknowledged."""
 
-from banbury.service.state import State
+from banbury.service.state import ServedState
 
-__all__ = ["State"]
+__all__ = ["ServedState"]

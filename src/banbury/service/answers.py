@@ -13,7 +13,7 @@ from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.service.learner import Learner
-from banbury.service.state import State
+from banbury.service.state import ServedState
 from banbury.sums import rows_of
 
 
@@ -86,7 +86,7 @@ def explained(learner: Learner, row: Any, asked: dict[str, Any]) -> dict[str, An
         return {**model.explain(batch, asked.get("against")).to_dict(), "as_of": as_of}
 
 
-def described(state: State) -> dict[str, Any]:
+def described(state: ServedState) -> dict[str, Any]:
     """The model as it stands, and the change as of which it does."""
     (digest, change), learner = state.digest(), state.learner
     tally, settings = learner.tally(), learner.settings

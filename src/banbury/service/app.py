@@ -34,7 +34,7 @@ from banbury.service.connection import limited
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
 from banbury.service.refitting import Refitting
-from banbury.service.state import Delete, NotKept, Put, State, StateInUse, Together, Undo, UnknownRow
+from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
 NO_SCRIPT = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
@@ -93,7 +93,7 @@ def problem(status: int, detail: str, error: str | None = None, headers: dict[st
 class Service:
     """A state with all that stands between it and a network."""
 
-    state: State
+    state: ServedState
     tokens: Tokens | None = None
     limits: Limits = field(default_factory=Limits)
     metrics: metrics.Metrics = field(default_factory=metrics.Metrics)

@@ -12,7 +12,7 @@ from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
 from banbury.service.learner import Learner
-from banbury.service.state import State
+from banbury.service.state import ServedState
 
 if TYPE_CHECKING:
     from banbury.plots.scales import Scale
@@ -24,7 +24,7 @@ POINTS = 60  # of a curve
 SAMPLED = 400  # rows that are drawn to tell the range of numbers
 
 
-def fields(state: State) -> dict[str, Any]:
+def fields(state: ServedState) -> dict[str, Any]:
     """The columns of a row, each with the values that it had; and the names of classes or labels, those without rows last."""
     learner = state.learner
     tally = learner.tally()

@@ -23,7 +23,7 @@ PLAIN = Choice()
 
 
 @dataclass(frozen=True)
-class Settings:
+class ModelSettings:
     """How a model is derived from sums: all of a model but its tally."""
 
     choice: Choice = PLAIN
@@ -35,7 +35,7 @@ class Settings:
     threads: int | None = None
 
     @classmethod
-    def of(cls, thing: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
+    def of(cls, thing: Model | LabelModel | Tally, threads: int | None = None) -> ModelSettings:
         if isinstance(thing, LabelModel):
             kept = {"weighing": thing.weighing, "thresholds": thing.thresholds, "telling": thing.telling}
             return cls(thing.choice, threads=threads, **kept)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ class Settings:
         fits = self.calibration is not None and self.calibration.n_classes == len(tally.classes)
         return model.calibrated(self.calibration) if fits else model
 
-    def kept(self, tally: Tally) -> Settings:
+    def kept(self, tally: Tally) -> ModelSettings:
         """Without what was learned of words and values that no row has any more."""
         return self if self.weighing is None else replace(self, weighing=self.weighing.kept(tally))
 
@@ -74,7 +74,7 @@ class Learner:
     anew: at once where that is quick, or else beside the answers, which say as of which change they are.
     """
 
-    def __init__(self, tally: Tally, settings: Settings, change: int = 0) -> None:
+    def __init__(self, tally: Tally, settings: ModelSettings, change: int = 0) -> None:
         self.schema, self.settings, self.change = tally.schema, settings, change
         self.rows = JsonRows(tally.schema)
         self.lock = threading.RLock()
@@ -223,7 +223,7 @@ class Learner:
             kept = self._apart = (change, self.settings.model(self.tally()))
         return kept[1]
 
-    def _derived(self, tally: Tally, settings: Settings, change: int) -> None:
+    def _derived(self, tally: Tally, settings: ModelSettings, change: int) -> None:
         start = perf_counter()
         model = settings.model(tally)
         warmed(model)
@@ -232,13 +232,13 @@ class Learner:
             if change >= self._as_of and settings is self.settings:
                 self._model, self._as_of, self._cost = model, change, cost
 
-    def _derive_beside(self, tally: Tally, settings: Settings, change: int) -> None:
+    def _derive_beside(self, tally: Tally, settings: ModelSettings, change: int) -> None:
         try:
             self._derived(tally, settings, change)
         finally:
             self._deriving = False
 
-    def use(self, settings: Settings) -> None:
+    def use(self, settings: ModelSettings) -> None:
         """From now on models are derived so; answers go on with the old one until the new one is there."""
         with self.lock:
             if settings.plain != self.settings.plain:

@@ -25,7 +25,7 @@ from banbury.readers import Batch
 from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
 from banbury.service.log import Kept
 from banbury.service.rows import key
-from banbury.service.state import NotKept, State
+from banbury.service.state import NotKept, ServedState
 from banbury.table import Table
 from banbury.tally import count
 from banbury.weighing import Weighing
@@ -49,7 +49,7 @@ class Remembered:
         self.lock = threading.Lock()
         self.change, self.cost, self.value = -1, 0.0, None
 
-    def get(self, state: State, recent: bool, measure: Callable[[], Any]) -> Any:
+    def get(self, state: ServedState, recent: bool, measure: Callable[[], Any]) -> Any:
         """Measured anew where rows changed; if a ``recent`` value will do, only where that is quick, or many rows did."""
         with self.lock:
             change = state.change_number
@@ -65,7 +65,7 @@ class Remembered:
 class Looking:
     """Measures of a state, made anew where rows were learned or forgotten, beside the answers."""
 
-    state: State
+    state: ServedState
     grown: list[dict[str, Any]] = field(default_factory=list)  # accuracy, each time that it was asked for
     _judged_rows: Remembered = field(default_factory=Remembered)
     _suspicious: Remembered = field(default_factory=Remembered)
@@ -216,7 +216,7 @@ def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
     return {"feature": ratio.feature, "word": ratio.feature in words, "value": value, "shown": stated(ratio.ratio)}
 
 
-def suspicious(state: State, n: int) -> dict[str, Any]:
+def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
     if not state.keeps_rows:
         raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
@@ -234,7 +234,7 @@ def suspicious(state: State, n: int) -> dict[str, Any]:
     return {"rows": told}
 
 
-def next_rows(state: State, n: int, order: str) -> dict[str, Any]:
+def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
     """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
@@ -256,5 +256,5 @@ def _told(row: Kept) -> dict[str, Any]:
     return {"id": row.id, "row": json.loads(row.row or "null")}
 
 
-def batch_of(state: State, rows: Sequence[Kept]) -> Batch:
+def batch_of(state: ServedState, rows: Sequence[Kept]) -> Batch:
     return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])

@@ -20,7 +20,7 @@ from banbury.files import save
 from banbury.service.fields import fields, nomogram
 from banbury.service.looking import next_rows
 from banbury.service.rows import key
-from banbury.service.state import State
+from banbury.service.state import ServedState
 
 # Nothing of another host, nothing in line: what a row holds can never be run.
 POLICY = (
@@ -82,7 +82,7 @@ def get_export(service: Any, request: Request) -> Response:
     return Response(content, headers={**HEADERS, **named}, media_type=kind)
 
 
-def exported(state: State, wanted: str) -> tuple[bytes, str]:
+def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
     """All rows with a label, as a table; or the model as it stands, as ``bb.load`` reads it."""
     if wanted == "model":
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
@@ -100,7 +100,7 @@ def exported(state: State, wanted: str) -> tuple[bytes, str]:
     return text.getvalue().encode(), "text/csv"
 
 
-def _labelled(state: State) -> Iterator[dict[str, Any]]:
+def _labelled(state: ServedState) -> Iterator[dict[str, Any]]:
     schema, alone = state.learner.schema, state.learner.rows.text
     for kept in state.log.rows(labelled=True):
         row = json.loads(kept.row or "{}")

@@ -11,9 +11,9 @@ from typing import Any
 from banbury import errors
 from banbury.label_sets import LabelSets
 from banbury.labels import HeldRows, fitted
-from banbury.service.learner import Settings
+from banbury.service.learner import ModelSettings
 from banbury.service.log import Kept
-from banbury.service.state import NotKept, State
+from banbury.service.state import NotKept, ServedState
 from banbury.table import Held, Table
 from banbury.tally import Tally
 from banbury.weighing import Weighing, learn
@@ -24,7 +24,7 @@ Answer = dict[str, Any]
 class Refitting:
     """Learns weights again beside the answers, which go on with the old ones; one at a time."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServedState) -> None:
         self.state = state
         self.problem: str | None = None  # what went wrong the last time
         self._thread: threading.Thread | None = None
@@ -51,7 +51,7 @@ class Refitting:
         if self._thread is not None:
             self._thread.join()
 
-    def _learn(self, settings: Settings, tally: Tally, rows: list[Kept], change: int) -> None:
+    def _learn(self, settings: ModelSettings, tally: Tally, rows: list[Kept], change: int) -> None:
         try:
             learned = refitted(self.state, settings, tally, rows)
             self.state.weigh(learned, change)
@@ -60,7 +60,7 @@ class Refitting:
             self.problem = str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
 
 
-def _all_rows(state: State) -> tuple[Tally, list[Kept], int]:
+def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     """The sums and the rows that make them up; raises where some rows were counted before the state was begun."""
     if not state.keeps_rows:
         raise NotKept("the state keeps no rows, from which weights could be learned again.")
@@ -71,7 +71,7 @@ def _all_rows(state: State) -> tuple[Tally, list[Kept], int]:
     return tally, rows, change
 
 
-def refitted(state: State, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
+def refitted(state: ServedState, settings: ModelSettings, tally: Tally, rows: Sequence[Kept]) -> ModelSettings:
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row or "") for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]
@@ -80,6 +80,6 @@ def refitted(state: State, settings: Settings, tally: Tally, rows: Sequence[Kept
     table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
     if several:
         own, held = settings.choice.how, HeldRows.of(table)
-        return Settings.of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
+        return ModelSettings.of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
     how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **how), calibration=None)

@@ -28,7 +28,7 @@ from banbury import errors
 from banbury.files import load, save
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, checked_choice
-from banbury.service.learner import Learner, Settings
+from banbury.service.learner import Learner, ModelSettings
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key
 from banbury.tally import Tally
@@ -93,13 +93,13 @@ Wanted: TypeAlias = Put | Delete | Undo | Together
 Answer: TypeAlias = dict[str, Any]
 
 
-class State:
+class ServedState:
     """A model that learns and forgets rows by their ids, durably; without a folder it only answers.
 
     >>> import banbury as bb, tempfile
     >>> from banbury.service.state import Delete, Put
     >>> model = bb.estimate(bb.count(["cheap pills", "lunch at noon"], target=["spam", "ham"]))
-    >>> with State.of(model, tempfile.mkdtemp()) as state:
+    >>> with ServedState.of(model, tempfile.mkdtemp()) as state:
     ...     for label in ("spam", "spam", "ham"):
     ...         print(state.change(Put("1", "cheap watches", label))["action"])
     ...     state.change(Delete("1"))["action"], state.digest()[0] == model.tally.digest()
@@ -141,7 +141,7 @@ class State:
         keep_rows: bool = True,
         learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
-    ) -> State:
+    ) -> ServedState:
         """The state in a folder, which is begun with a model, or with the file of one, where there is none yet.
 
         ``learned`` gives the rows that the model counted, each with its label: they are then rows of the state as all others
@@ -151,7 +151,7 @@ class State:
             if served is None:
                 raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
             thing = _loaded(served)
-            return cls(Learner(_tally(thing), Settings.of(thing, threads)))
+            return cls(Learner(_tally(thing), ModelSettings.of(thing, threads)))
         place = Path(folder)
         lock = _locked(place, begins=served is not None)
         log = None
@@ -172,7 +172,7 @@ class State:
             _unlock(lock)
             raise
 
-    def __enter__(self) -> State:
+    def __enter__(self) -> ServedState:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -291,7 +291,7 @@ class State:
         self._in_turn(self._snapshot)
         return self.snapshot_at
 
-    def weigh(self, settings: Settings, change: int) -> None:
+    def weigh(self, settings: ModelSettings, change: int) -> None:
         """From now on evidence is weighed so, as it was learned as of a change; a snapshot keeps it."""
 
         def used() -> None:
@@ -478,7 +478,7 @@ class State:
                 self.learner.settings = self.learner.settings.kept(tally)
         return self._saved(tally, self.learner.settings, self.learner.change)
 
-    def _saved(self, tally: Tally, settings: Settings, change: int) -> Path:
+    def _saved(self, tally: Tally, settings: ModelSettings, change: int) -> Path:
         """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
         assert self.folder is not None
         path, kept = self.folder / f"snapshot-{change}.banbury", tally
@@ -593,7 +593,7 @@ def _begun(
     threads: int | None,
 ) -> Learner:
     base = _loaded(served)
-    salt, tally, settings = secrets.token_bytes(16), _tally(base), Settings.of(base, threads)
+    salt, tally, settings = secrets.token_bytes(16), _tally(base), ModelSettings.of(base, threads)
     learner, choice = Learner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)
@@ -603,7 +603,7 @@ def _begun(
         if learned is None:
             _keep_base(served, place)
             return learner
-        again = Learner(tally - tally, Settings())
+        again = Learner(tally - tally, ModelSettings())
         for number, (row, label) in enumerate(learned(tally), 1):
             again.count(row, label)
             id, text = f"{number:07}", key(row)
@@ -656,10 +656,10 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: b
         if not keep_rows and last:
             raise errors.bad_file(place, "its snapshot is gone, and it keeps no rows to make it again")
         tally = _recounted(_tally(base), log.rows(labelled=True))
-        return Learner(tally, Settings.of(base, threads), last)  # type: ignore[arg-type]
+        return Learner(tally, ModelSettings.of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(place, but=max(fit))
     kept: Any = load(place / f"snapshot-{max(fit)}.banbury")
-    settings = Settings.of(kept, threads)
+    settings = ModelSettings.of(kept, threads)
     if isinstance(kept, Tally):
         chosen = about["settings"]
         settings = replace(settings, choice=checked_choice(chosen["how"], chosen["alpha"], chosen["seed"]))
@@ -695,7 +695,7 @@ def _identity(path: Path) -> str:
 
 def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
     """The sums of the base and of all these rows."""
-    learner = Learner(base, Settings())
+    learner = Learner(base, ModelSettings())
     for kept in rows:
         assert kept.row is not None and kept.label is not None
         learner.count(json.loads(kept.row), json.loads(kept.label))
