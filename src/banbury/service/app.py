@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import time
@@ -408,7 +409,7 @@ def _not_found(request: Request, wrong: Exception) -> Json:
 def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
     path, method = endpoint.path.replace("{id:path}", "{id}"), endpoint.method
-    plain = not asyncio.iscoroutinefunction(endpoint.answer)
+    plain = not inspect.iscoroutinefunction(endpoint.answer)
     ask: Any = partial(asyncio.to_thread, endpoint.answer) if plain else endpoint.answer  # type: ignore[call-arg]
 
     async def answered(request: Request) -> Response:

@@ -1,13 +1,9 @@
-"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest.
-
-And which rows to ask people about: labels that look wrong, and rows without one.
-"""
+"""How good the model of a state is by now, where it errs, what it goes by, and whether the last rows are like the rest."""
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -20,16 +16,14 @@ from banbury.explain.ratios import LikelihoodRatio
 from banbury.labels import LabelModel
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import Model, estimate
-from banbury.next_labels import next_to_label
-from banbury.readers import Batch
 from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
 from banbury.service.log import Kept
 from banbury.service.rows import key
-from banbury.service.state import NotKept, ServedState
+from banbury.service.state import ServedState
+from banbury.service.teaching import batch_of, labels_of, suspicious, told_of
 from banbury.table import Table
 from banbury.tally import count
 from banbury.weighing import Weighing
-from banbury.wrong_labels import suspicious as found_suspicious
 
 QUICK = 0.1  # seconds: what is measured faster is measured after every change
 MANY = 50  # and anything else when one row of so many changed
@@ -38,8 +32,6 @@ CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
 SHOWN = 24  # classes whose telling values are listed
 CELL = 50  # rows of a cell of the confusion matrix
-ORDERS = ("telling", "id")
-POOL = 5_000  # rows without a label that are looked through
 
 
 class Remembered:
@@ -101,7 +93,7 @@ class Looking:
         model = self.state.learner.settings.model(tally)
         assert isinstance(model, Model)
         try:
-            return leave_one_out(model, batch_of(self.state, rows), _labels(rows))
+            return leave_one_out(model, batch_of(self.state, rows), labels_of(rows))
         except errors.BadSetting:  # some family has no formula for it
             return None
 
@@ -138,13 +130,13 @@ class Looking:
         at = np.flatnonzero((found.truth == truth) & (found.best == answer))
         order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
         told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
-        listed = [{**_told(row), "probability": share} for row, share in told]
+        listed = [{**told_of(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
         if len(rows) < FEWEST:
             return None
-        table = Table.of(batch_of(self.state, rows), _labels(rows), schema=self.state.learner.schema)
+        table = Table.of(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
         settings: dict[str, Any] = {"how": "mean", "alpha": 1.0, "weigh": False, "threshold": "f1", "seed": 0}
         found = validate_labels(table, min(10, len(rows)), **settings)
         right = found.subset_accuracy
@@ -157,7 +149,7 @@ class Looking:
             return []
         try:
             schema = self.state.learner.schema
-            found = learning_curve(batch_of(self.state, rows), _labels(rows), schema=schema, repeats=5)
+            found = learning_curve(batch_of(self.state, rows), labels_of(rows), schema=schema, repeats=5)
         except errors.BanburyError:  # too few rows of some class
             return []
         each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
@@ -175,13 +167,9 @@ class Looking:
         found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        alike = "differ a little" if 0.6 <= found.auc <= 0.75 else f"can{'not' * (found.auc < 0.6)} be told"
+        alike = "cannot be told" if found.auc < 0.6 else "can be told" if found.auc > 0.75 else "differ a little"
         said = f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
         return {"said": f"{said}difference.", "auc": found.auc, "telling": telling}
-
-
-def _labels(rows: Sequence[Kept]) -> list[Any]:
-    return [json.loads(row.label or "null") for row in rows]
 
 
 def _right(found: CrossValidation) -> dict[str, float]:
@@ -214,47 +202,3 @@ def _informative(model: Model | LabelModel) -> list[dict[str, Any]]:
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
     value = ratio.value if isinstance(ratio.value, (str, int, float, bool)) else str(ratio.value)
     return {"feature": ratio.feature, "word": ratio.feature in words, "value": value, "shown": stated(ratio.ratio)}
-
-
-def suspicious(state: ServedState, n: int) -> dict[str, Any]:
-    """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
-    if not state.keeps_rows:
-        raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
-    schema = state.learner.schema
-    if schema.labels is not None:
-        text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
-        raise errors.BadSetting(f"{text} Begin a state for one label alone, with the classes yes and no.")
-    rows = state.log.rows(labelled=True)
-    labels = _labels(rows)
-    if len(set(map(str, labels))) < 2:
-        return {"rows": []}
-    found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
-    pairs = zip(found.rows, found.explanations, strict=True)  # the row itself in place of its number
-    told = [{**own.to_dict(), **_told(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
-    return {"rows": told}
-
-
-def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
-    """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
-    if order not in ORDERS:
-        raise errors.unknown_choice("order", order, ORDERS)
-    if not state.keeps_rows:
-        raise NotKept("the state keeps no rows, so that there are none to ask about.")
-    rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
-    if not rows or n == 0:
-        return {"rows": []}
-    classes = state.learner.classes
-    if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
-        return {"rows": [_told(row) for row in rows[:n]]}
-    model = state.learner.apart()
-    assert not isinstance(model, LabelModel)
-    found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
-    return {"rows": [{**each.to_dict(), **_told(rows[each.row])} for each in found.rows]}
-
-
-def _told(row: Kept) -> dict[str, Any]:
-    return {"id": row.id, "row": json.loads(row.row or "null")}
-
-
-def batch_of(state: ServedState, rows: Sequence[Kept]) -> Batch:
-    return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from banbury import errors
 from banbury.files import save
 from banbury.service.fields import fields, nomogram
-from banbury.service.looking import next_rows
 from banbury.service.rows import key
 from banbury.service.state import ServedState
+from banbury.service.teaching import next_rows
 
 # Nothing of another host, nothing in line: what a row holds can never be run.
 POLICY = (

@@ -1,0 +1,66 @@
+"""Which rows of a state to ask people about: labels that look wrong, and rows without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from banbury import errors
+from banbury.labels import LabelModel
+from banbury.next_labels import next_to_label
+from banbury.readers import Batch
+from banbury.service.log import Kept
+from banbury.service.state import NotKept, ServedState
+from banbury.wrong_labels import suspicious as found_suspicious
+
+ORDERS = ("telling", "id")
+POOL = 5_000  # rows without a label that are looked through
+
+
+def suspicious(state: ServedState, n: int) -> dict[str, Any]:
+    """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
+    schema = state.learner.schema
+    if schema.labels is not None:
+        text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
+        raise errors.BadSetting(f"{text} Begin a state for one label alone, with the classes yes and no.")
+    rows = state.log.rows(labelled=True)
+    labels = labels_of(rows)
+    if len(set(map(str, labels))) < 2:
+        return {"rows": []}
+    found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
+    pairs = zip(found.rows, found.explanations, strict=True)  # the row itself in place of its number
+    told = [{**own.to_dict(), **told_of(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
+    return {"rows": told}
+
+
+def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
+    """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
+    if order not in ORDERS:
+        raise errors.unknown_choice("order", order, ORDERS)
+    if not state.keeps_rows:
+        raise NotKept("the state keeps no rows, so that there are none to ask about.")
+    rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
+    if not rows or n == 0:
+        return {"rows": []}
+    classes = state.learner.classes
+    if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
+        return {"rows": [told_of(row) for row in rows[:n]]}
+    model = state.learner.apart()
+    assert not isinstance(model, LabelModel)
+    found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
+    return {"rows": [{**each.to_dict(), **told_of(rows[each.row])} for each in found.rows]}
+
+
+def told_of(row: Kept) -> dict[str, Any]:
+    return {"id": row.id, "row": json.loads(row.row or "null")}
+
+
+def batch_of(state: ServedState, rows: Sequence[Kept]) -> Batch:
+    return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])
+
+
+def labels_of(rows: Sequence[Kept]) -> list[Any]:
+    return [json.loads(row.label or "null") for row in rows]
