@@ -29,13 +29,19 @@ SHAPES = {"keys", "bins", "words", "moments", "products"}
 
 
 @cache
-def modules(source: Path = SOURCE) -> dict[str, ast.Module]:
+def modules() -> dict[str, ast.Module]:
     """The package's modules by name."""
-    return {_name(path, source): ast.parse(path.read_text("utf-8"), str(path)) for path in source.rglob("*.py")}
+    return {_name(path): ast.parse(path.read_text("utf-8"), str(path)) for path in SOURCE.rglob("*.py")}
 
 
-def _name(path: Path, source: Path) -> str:
-    return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+@cache
+def _nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All of a module, walked through once for all that is asked of it."""
+    return tuple(ast.walk(tree))
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
 def concrete(every: Mapping[str, ast.Module]) -> dict[str, str | None]:
@@ -77,7 +83,7 @@ def offences(
             yield f"{line}: names {name}; ask a method of Family or Parameters, with a default that is safe for others"
     if still:
         return
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Compare) and _tells_apart([node.left, *node.comparators], words):
             yield f"{node.lineno}: tells families apart by a word: {ast.unparse(node)}"
         if isinstance(node, ast.Match) and _is_flag(node.subject):
@@ -97,7 +103,7 @@ def unused(every: Mapping[str, ast.Module], closed: Collection[str]) -> Iterator
 def _named(tree: ast.Module, closed: Collection[str]) -> Iterator[tuple[int, str]]:
     """Where classes that are closed are imported, or reached through a module."""
     ours = set()
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             of_ours = isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "banbury"
             for alias in node.names:
@@ -105,14 +111,14 @@ def _named(tree: ast.Module, closed: Collection[str]) -> Iterator[tuple[int, str
                     yield node.lineno, alias.name
                 elif of_ours or alias.name.split(".")[0] == "banbury":
                     ours.add(alias.asname or alias.name.split(".")[0])
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Attribute) and node.attr in closed and ast.unparse(node.value).split(".")[0] in ours:
             yield node.lineno, node.attr
 
 
 def _own_package(module: str, tree: ast.Module, every: Mapping[str, ast.Module]) -> Iterator[str]:
     """A name from the ``__init__`` of a package that the module is in closes a circle that no contract sees."""
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         package = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
         if "." not in package or not module.startswith(package + "."):
             continue
@@ -141,14 +147,14 @@ def twins(every: Mapping[str, ast.Module]) -> Iterator[str]:
     """Names that stand for two classes."""
     known: dict[str, str] = {}
     for module, tree in sorted(every.items()):
-        for node in ast.walk(tree):
+        for node in _nodes(tree):
             if isinstance(node, ast.ClassDef) and known.setdefault(node.name, module) != module:
                 yield f"{module}:{node.lineno}: {node.name} is a class of {known[node.name]} already; name it for what it is"
 
 
-def problems(source: Path = SOURCE) -> list[str]:
+def problems() -> list[str]:
     """All that is wrong, module by module."""
-    every = modules(source)
+    every = modules()
     closed = concrete(every)
     each = ((module, offences(module, tree, every, closed)) for module, tree in sorted(every.items()))
     named = [f"{module}:{offence}" for module, found in each for offence in found]
