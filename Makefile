@@ -12,6 +12,8 @@ extension := $(wildcard src/banbury/_core*.so)
 # Whatever environment the shell is in, maturin installs into this one.
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
+# Processes that tests start find the package compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # In continuous integration the lock file must already be right.
 locked := $(if $(CI),--locked)
 

@@ -6,6 +6,7 @@ needs one is skipped when the variable is unset.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 import shutil
@@ -38,6 +39,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # A shell has its background jobs ignore Ctrl-C, and Python then does as well: tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What is collected lives until the end, and is not looked through for garbage again and again.
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
