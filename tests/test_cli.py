@@ -1533,10 +1533,11 @@ def test_the_page_says_what_happens(page, at_least, tmp_path):
     checker = doctest.OutputChecker()
     found = shell.examples(PAGE.with_name(f"{page}.md"))
     assert len(found) > at_least
-    for command, expected in found:
-        shown, _ = shell.on_a_terminal(command, tmp_path)
-        got = "\n".join(line.rstrip() for line in shown.rstrip().splitlines())
-        assert checker.check_output(expected + "\n", got + "\n", doctest.ELLIPSIS), f"$ {command}\n{got}"
+    with shell.ready() as address:
+        for command, expected in found:
+            shown, _ = shell.on_a_terminal(command, tmp_path, address)
+            got = "\n".join(line.rstrip() for line in shown.rstrip().splitlines())
+            assert checker.check_output(expected + "\n", got + "\n", doctest.ELLIPSIS), f"$ {command}\n{got}"
 
 
 # Large files ---------------------------------------------------------------------------------------------------------
