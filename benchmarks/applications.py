@@ -170,7 +170,7 @@ def news() -> Iterator[Application]:
 
 @contextmanager
 def cut(source: Path, kinds: dict[str, str] | None = None, step: int = 1) -> Iterator[tuple[Path, Path]]:
-    """Moves files into two folders, with a sub-folder per class each; ``kinds`` joins sub-folders and leaves others out."""
+    """Copies files into two folders, with a sub-folder per class each; ``kinds`` joins sub-folders and leaves others out."""
     kinds = kinds or {path.name: path.name for path in source.iterdir()}
     paths = sorted(path for name in kinds for path in (source / name).rglob("*") if path.is_file())[::step]
     with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +179,7 @@ def cut(source: Path, kinds: dict[str, str] | None = None, step: int = 1) -> Ite
             inside = path.relative_to(source)
             place = (test if held else train) / kinds[inside.parts[0]]
             place.mkdir(parents=True, exist_ok=True)
-            shutil.move(path, place / "-".join(inside.parts))
+            shutil.copyfile(path, place / "-".join(inside.parts))
         yield train, test
 
 

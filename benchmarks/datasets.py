@@ -62,9 +62,9 @@ def frame(name: str, file: str, names: list[str]) -> Any:
         return pd.read_csv(folder / file, names=names, skipinitialspace=True, na_values=["?"], keep_default_na=False)
 
 
-def texts(folder: Path) -> tuple[list[str], list[str]]:
-    """The files below a folder, by name, and the sub-folder each is in."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+def texts(folder: Path, step: int = 1) -> tuple[list[str], list[str]]:
+    """The files below a folder, by name, and the sub-folder each is in; every ``step``-th of them."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())[::step]
     return [decoded(path.read_bytes()) for path in paths], [path.relative_to(folder).parts[0] for path in paths]
 
 

@@ -114,9 +114,8 @@ def codes(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def posts(setting: Setting) -> tuple[list[str], NDArray[np.str_]]:
     """All posts of 20 Newsgroups as they were collected, and their groups."""
     with datasets.unpacked("20_newsgroups") as folder:
-        texts, names = datasets.texts(folder / "20_newsgroups")
-    step = 50 if setting.small else 1
-    return texts[::step], np.array(names[::step])
+        texts, names = datasets.texts(folder / "20_newsgroups", step=50 if setting.small else 1)
+    return texts, np.array(names)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------

@@ -103,11 +103,11 @@ def generated(setting: Setting) -> Corpus:
 
 def newsgroups(setting: Setting) -> Corpus:
     """The by-date split, headers and all."""
-    with datasets.unpacked("20news-bydate") as folder:
-        parts = [datasets.texts(folder / f"20news-bydate-{part}") for part in ("train", "test")]
     step = 50 if setting.small else 1
-    (texts, labels), (held, held_labels) = ((texts[::step], np.array(labels[::step])) for texts, labels in parts)
-    return Corpus("20 Newsgroups", texts, labels, held, held_labels)
+    with datasets.unpacked("20news-bydate") as folder:
+        parts = [datasets.texts(folder / f"20news-bydate-{part}", step) for part in ("train", "test")]
+    (texts, labels), (held, held_labels) = parts
+    return Corpus("20 Newsgroups", texts, np.array(labels), held, np.array(held_labels))
 
 
 # What is timed -------------------------------------------------------------------------------------------------------

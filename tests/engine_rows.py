@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import pandas
 import pytest
 
 from banbury import progress
+
+# A short life needs no code that is optimised for a long one.
+SPARK = {"PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 WORDS = np.array("red green blue sky tree house river stone".split())
 

@@ -86,16 +86,21 @@ def test_a_worker_that_is_killed(frame: pandas.DataFrame, tmp_path: Path) -> Non
 def test_nothing_is_left_running_after_an_interrupt(frame: pandas.DataFrame, tmp_path: Path) -> None:
     def slowly(table: Any) -> Any:
         (tmp_path / str(time.monotonic_ns())).touch()
-        time.sleep(2)
+        time.sleep(1)
         return table
 
+    def interrupt() -> None:
+        until = time.monotonic() + 60
+        while not any(tmp_path.iterdir()) and time.monotonic() < until:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
     data = dataset(parts(frame, 20)).map_batches(slowly, batch_format="pyarrow", batch_size=None)
-    timer = threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         bb.count(data, "label")
     begun = len(list(tmp_path.iterdir()))
-    time.sleep(3)
+    time.sleep(2)
     assert len(list(tmp_path.iterdir())) <= begun + 2 < 20
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -174,10 +173,8 @@ def calibrated(method: Any = "temperature", **settings: Any) -> bb.Model:
 
 
 def pixels(shown: Display) -> np.ndarray:
-    drawn = io.BytesIO()
-    shown.figure_.savefig(drawn, format="png", dpi=100)
-    drawn.seek(0)
-    return np.asarray(pyplot.imread(drawn))[:, :, :3]
+    shown.figure_.canvas.draw()
+    return np.asarray(shown.figure_.canvas.buffer_rgba())[:, :, :3] / 255
 
 
 def nearest(picture: np.ndarray, colour: str) -> float:
