@@ -30,12 +30,12 @@ pytestmark = [
 @pytest.fixture(scope="module", autouse=True)
 def node() -> Any:
     """A node of two processors, in processes of its own, which find what this one finds."""
-    found = {
-        "env_vars": {"PYTHONPATH": os.pathsep.join(map(str, (Path(bb.__file__).parents[1], Path(__file__).parent)))}
-    }
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", runtime_env=found)
-    yield
-    ray.shutdown()
+    found = os.pathsep.join(map(str, (Path(bb.__file__).parents[1], Path(__file__).parent)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", found)  # so that workers can be started before they are asked for
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        yield
+        ray.shutdown()
 
 
 @pytest.fixture(scope="module")

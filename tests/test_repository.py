@@ -157,11 +157,11 @@ def test_one_version_everywhere() -> None:
     assert f"## {banbury.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars", "scipy.stats", "matplotlib", "rich"])
-def test_import_banbury_leaves_heavy_libraries_alone(library: str) -> None:
-    code = f"import sys, banbury; print({library!r} in sys.modules)"
+def test_import_banbury_leaves_heavy_libraries_alone() -> None:
+    heavy = ["pyarrow", "pandas", "polars", "scipy.stats", "matplotlib", "rich"]
+    code = f"import sys, banbury; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert answer.stdout.strip() == "False", f"`import banbury` imports {library}; import it where it is used"
+    assert answer.stdout.strip() == "[]", "`import banbury` imports them; import them where they are used"
 
 
 def test_the_stub_names_what_the_core_has() -> None:
