@@ -150,7 +150,7 @@ class Dask:
             return
         with self._futures(graph, keys) as futures:
             for future in as_completed(futures, loop=self.client.loop):
-                yield future.key[1], self._brought(future)
+                yield future.key[1], self._result(future)
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
@@ -176,7 +176,7 @@ class Dask:
                 yield min(n_done * len(self.parts) // len(leaves), len(self.parts)), None
                 if future.status == "error":
                     break
-            yield len(self.parts), self._brought(root)
+            yield len(self.parts), self._result(root)
 
     def answered(self, work: Answer) -> Any:
         wanted = "a dataframe, a series or a bag, to be answered by one"
@@ -206,7 +206,8 @@ class Dask:
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
         with self._futures(graph, keys) as futures:
-            return self._brought(futures)  # type: ignore[no-any-return]
+            made: list[Parcel] = self.client.gather(futures, errors="skip")  # in one message
+            return made if len(made) == len(keys) else [self._result(future) for future in futures]
 
     @contextmanager
     def _futures(self, graph: dict[Any, Any], keys: Sequence[Any]) -> Iterator[list[Any]]:
@@ -221,10 +222,9 @@ class Dask:
             for future in futures:
                 future.release()
 
-    def _brought(self, futures: Any) -> Any:
-        """What one future has made, or several: all of them come in one message."""
+    def _result(self, future: Any) -> Parcel:
         try:
-            return self.client.gather(futures)
+            return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
             raise
         except Exception as problem:
