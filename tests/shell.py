@@ -43,10 +43,12 @@ def ready() -> Iterator[str]:
         with subprocess.Popen(
             [sys.executable, READY, address], env={**os.environ, "PYTHONPATH": str(SOURCE)}
         ) as server:
-            while not Path(address).exists() and server.poll() is None:
-                time.sleep(0.05)
-            yield address
-            server.terminate()
+            try:
+                while not Path(address).exists() and server.poll() is None:
+                    time.sleep(0.05)
+                yield address
+            finally:
+                server.terminate()
 
 
 def on_a_terminal(command: str, folder: Path, address: str = "", **more: str) -> tuple[str, int]:
