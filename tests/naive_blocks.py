@@ -189,8 +189,6 @@ def _histogram(tally: Any, feature: Any, value: Any, there: list[int], label: An
         cell = tuple(place(j, code)[0] for j, code in enumerate(key))
         counts[cell] = counts.get(cell, ZERO) + w
     prior = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
-    cells = list(product(*(range(len(bins)) for _, bins in axes)))
-    shares = _shares(counts, cells, prior, how)
     found, size = 0.0, Fraction(1)
     mine = {}
     for j in there:
@@ -201,8 +199,14 @@ def _histogram(tally: Any, feature: Any, value: Any, there: list[int], label: An
         a, b = bins[mine[j]]
         size *= Fraction(width) * step * (b - a + (mine[j] == 0) + (mine[j] == len(bins) - 1))
         found -= beyond * math.log(2)
-    own = sum(shares[cell] for cell in cells if all(cell[j] == mine[j] for j in there))
-    return found + naive.log(own / size)
+    n_bins = [len(bins) for _, bins in axes]
+    beside = {cell: n for cell, n in counts.items() if all(cell[j] == mine[j] for j in there)}
+    n_cells, n_beside = math.prod(n_bins), math.prod(n for j, n in enumerate(n_bins) if j not in there)
+    own, total = (
+        sum(naive.weight(n, prior, how) for n in some.values()) + (n - len(some)) * naive.weight(ZERO, prior, how)
+        for some, n in ((beside, n_beside), (counts, n_cells))
+    )
+    return found + naive.log((own / total if total else Fraction(n_beside, n_cells)) / size)
 
 
 def _deviation(rows: Mapping[Cell, Fraction], j: int) -> tuple[float, float]:

@@ -264,7 +264,8 @@ def log_likelihood(part, f, x, c):
     occupied = [(b, w) for b, w in zip(centres.tolist(), weights[:, c].tolist(), strict=True) if w > 0]
     if kernel == "normal":
         logs = [math.log(w) + log_normal(z, b, h) for b, w in occupied]
-        return constant[c] + max(logs) + math.log(sum(math.exp(log - max(logs)) for log in logs))
+        most = max(logs)
+        return constant[c] + most + math.log(sum(math.exp(log - most) for log in logs))
     density = sum(w * KERNELS[kernel]((z - b) / h) for b, w in occupied) / h
     log_floor = math.log(1e-6) + log_normal(z, floor[0], floor[1])
     if density == 0 or log_floor < -700:

@@ -31,7 +31,7 @@ LABELS = np.array(["no", "maybe", "yes"])[np.arange(N) % 3]
 WORDS = {"no": "red green blue one two", "maybe": "one two three four red", "yes": "three five six one two"}
 TEXTS = [" ".join(RNG.choice(WORDS[label].split(), RNG.integers(1, 12))) for label in LABELS]
 EVERY_COLUMN, CULTIVARS = load_wine(return_X_y=True)
-WINE = EVERY_COLUMN[:, [0, 2, 6, 9, 11, 12]], CULTIVARS  # some will do: choosing tries many families for each
+WINE = EVERY_COLUMN[:, [0, 6, 9, 12]], CULTIVARS  # some will do: choosing tries many families for each
 IRIS = load_iris(return_X_y=True)
 MIXED = mixed_frame(N, seed=1)
 FRAME = pd.DataFrame(MIXED.columns)
@@ -344,9 +344,9 @@ def test_nested_in_cross_validation_it_sees_the_training_rows_alone(settings: di
 
 
 def test_grid_search_over_calibrations_and_alphas() -> None:
-    grid = {"calibrate": [None, *METHODS], "alpha": ["auto", 0.1, 1.0]}
+    grid = {"calibrate": [None, *METHODS], "alpha": ["auto", 1.0]}
     search = GridSearchCV(NB(), grid, cv=3, scoring="neg_log_loss", error_score="raise").fit(np.array(TEXTS), LABELS)
-    assert len(search.cv_results_["params"]) == 12 and np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(search.cv_results_["params"]) == 8 and np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_estimator_.predict(TEXTS).shape == (N,)
 
 

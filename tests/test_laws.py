@@ -27,16 +27,35 @@ from banbury.distributions import FAMILIES, Family
 from banbury.distributions.family import HOWS
 from banbury.files import to_bytes
 from banbury.sums import Moments, python_integers
+from pools import (
+    AMOUNTS,
+    ANYWHERE,
+    BOOLEANS,
+    FAR,
+    NEW_TEXTS,
+    NEW_WORDS,
+    NOTHING,
+    PARTS,
+    POSITIVE,
+    QUARTERS,
+    SMALL,
+    SMALLER,
+    TENTHS,
+    TEXTS,
+    TIMES,
+    VOCABULARY,
+    WEIGHTS,
+    WORDS,
+    Pool,
+    choices,
+    mixed,
+    rows_from,
+)
 
 # Drawing tables ------------------------------------------------------------------------------------------------------
 
 # As many examples as the profile says, shared out among the families.
-law = settings(max_examples=max(10, settings.default.max_examples // 5))
-
-FAR = st.sampled_from([1e12, -1e12, 3.7e11])
-QUARTERS = st.integers(-40, 40).map(lambda i: i / 4)
-TENTHS = st.integers(-100, 100).map(lambda i: i / 10)
-WORDS = st.sampled_from(["a", "b", "c", "ü"])
+law = settings(max_examples=max(10, settings.default.max_examples // 6))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +63,8 @@ class Case:
     """A family with some settings, and values it can count."""
 
     family: Family
-    cells: st.SearchStrategy[Any]
-    strangers: st.SearchStrategy[Any]  # values met only when predicting
+    cells: Pool
+    strangers: Pool  # values met only when predicting
     far: bool = False  # whether values may lie far out
     marks: tuple[Any, ...] = ()  # of pytest
     block: bool = False  # whether all columns are counted together
@@ -53,28 +72,15 @@ class Case:
     def __repr__(self) -> str:
         return str(self.family)
 
-    def values(self, far: bool = True) -> st.SearchStrategy[Any]:
+    def values(self, far: bool = True) -> Pool:
         """Cells, some of them missing, some far out."""
-        return st.one_of(self.cells, self.cells, FAR, st.none()) if self.far and far else self.cells | st.none()
+        return (
+            mixed((2, self.cells), (1, FAR), (1, NOTHING)) if self.far and far else mixed((1, self.cells), (1, NOTHING))
+        )
 
     def features(self, names: Sequence[str]) -> dict[Any, Family]:
         """Each column by itself, or all in one block."""
         return {tuple(names): self.family} if self.block or self.family.block else dict.fromkeys(names, self.family)
-
-
-ANYWHERE = st.sampled_from([1e300, -1e300, 1e-300, 0.0, 123.456])
-NEW_WORDS = st.sampled_from(["a", "new", ""])
-TIMES = st.sampled_from([0, 0, 1, 2, 5])
-PARTS = st.sampled_from([0.0, 0.0, 1.0, 0.25, 0.1, 3.7])
-VOCABULARY = ("ab", "AB", "cd", "x", "ü", "üß", "ab@cd", "Σίσυφος", "ΣΊΣΥΦΟΣ", "中文", "İ")
-TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=4).map(" ".join)
-NEW_TEXTS = st.sampled_from(
-    ["", "new", "ab new ab", "cd, Σίσυφος!", "x\0cd", "\ud800 üß", "😀 中文中文", "שלום ab " * 50]
-)
-
-
-POSITIVE = st.sampled_from([0.05, 0.1, 0.1, 0.25, 1.0, 2.9, 7.5, 40.0])
-AMOUNTS = st.sampled_from([0.0, 0.1, 0.1, 0.25, 1.0, 2.9, 7.5, 40.0])  # none below 0
 
 
 def text(marks: tuple[Any, ...] = (), **settings: Any) -> Case:
@@ -87,12 +93,12 @@ LOOSE = pytest.mark.filterwarnings(
 )
 
 CASES = {
-    "bernoulli": Case(bb.Bernoulli(), st.booleans(), st.booleans()),
+    "bernoulli": Case(bb.Bernoulli(), BOOLEANS, BOOLEANS),
     "bernoulli, threshold": Case(bb.Bernoulli(threshold=0.5), TENTHS, ANYWHERE, far=True),
     "bernoulli, yes": Case(bb.Bernoulli(yes="a", alpha=2, beta=0.5), WORDS, NEW_WORDS),
     "categorical": Case(bb.Categorical(), WORDS, NEW_WORDS),
-    "categorical, integers": Case(bb.Categorical(alpha=0.5), st.integers(-2, 3), st.integers(-5, 5)),
-    "categorical, booleans": Case(bb.Categorical(m=3), st.booleans(), st.booleans()),
+    "categorical, integers": Case(bb.Categorical(alpha=0.5), SMALL, SMALLER),
+    "categorical, booleans": Case(bb.Categorical(m=3), BOOLEANS, BOOLEANS),
     "categorical, declared": Case(bb.Categorical(values=["a", "b", "c", "d", "ü"]), WORDS, NEW_WORDS),
     "categorical, missing": Case(bb.Categorical(missing="category"), WORDS, NEW_WORDS),
     "gaussian": Case(bb.Gaussian(), TENTHS, ANYWHERE, far=True),
@@ -101,10 +107,10 @@ CASES = {
     "gaussian, full": Case(bb.Gaussian(covariance="full"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "gaussian, tied": Case(bb.Gaussian(covariance="tied"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "gaussian, shrunk": Case(bb.Gaussian(covariance="shrunk"), TENTHS, ANYWHERE, marks=(LOOSE,)),
-    "poisson": Case(bb.Poisson(), st.integers(0, 20), st.sampled_from([0, 1, 10**12, 2**53])),
-    "exponential": Case(bb.Exponential(), AMOUNTS, st.sampled_from([0.0, 0.1, 40.0, 1e12, 1e300])),
+    "poisson": Case(bb.Poisson(), tuple(range(21)), (0, 1, 10**12, 2**53)),
+    "exponential": Case(bb.Exponential(), AMOUNTS, (0.0, 0.1, 40.0, 1e12, 1e300)),
     "exponential, prior": Case(bb.Exponential(prior_rows=2.5, prior_total=1.5), AMOUNTS, AMOUNTS),
-    "gamma": Case(bb.Gamma(), POSITIVE, st.sampled_from([1e-300, 0.1, 40.0, 1e12, 1e300])),
+    "gamma": Case(bb.Gamma(), POSITIVE, (1e-300, 0.1, 40.0, 1e12, 1e300)),
     "gamma, prior": Case(bb.Gamma(prior_rows=2.5), POSITIVE, POSITIVE),
     "histogram": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True),
     "histogram, bins": Case(bb.Histogram(bins=5, alpha=0.5), QUARTERS, ANYWHERE, far=True),
@@ -135,7 +141,7 @@ CASES = {
     "text, regular expression": text(tokens=r"(\w\w?)\w*", model="presence"),
     "text, vocabulary": text(vocabulary=["ab", "Σίσυφος", "quince"]),
     "joint": Case(bb.Joint(), WORDS, NEW_WORDS, block=True),
-    "joint, integers": Case(bb.Joint(alpha=0.5), st.integers(-2, 3), st.integers(-5, 5), block=True),
+    "joint, integers": Case(bb.Joint(alpha=0.5), SMALL, SMALLER, block=True),
     "block of histograms": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True, block=True),
     "block of histograms, bins": Case(bb.Histogram(bins=3, alpha=0.5), QUARTERS, ANYWHERE, far=True, block=True),
     "block of histograms, mdl": Case(bb.Histogram(bins="mdl"), QUARTERS, ANYWHERE, far=True, block=True),
@@ -216,14 +222,6 @@ class Table:
         return bb.count(self.columns(), target="y", schema=schema, weights=self.weights, **more)
 
 
-WEIGHTS = {
-    "none": st.just(1.0),
-    "whole": st.integers(0, 5).map(float),
-    "fractional": st.floats(2**-6, 4),
-    "mixed": st.sampled_from([0.0, 1.0, 0.25, 2.0, 0.1]),
-}
-
-
 @cache
 def tables(
     case: Case,
@@ -239,12 +237,11 @@ def tables(
 
 
 def _tables(case: Case, min_size: int, max_size: int, kind: str, far: bool, width: int) -> st.SearchStrategy[Table]:
-    row = st.tuples(*[case.values(far)] * width, st.sampled_from(["no", "yes", "maybe"]), WEIGHTS[kind])
+    def table(drawn: list[Pool]) -> Table:
+        return Table(tuple(r[:-1] for r in drawn), None if kind == "none" else tuple(r[-1] for r in drawn))
 
-    def table(rows: list[tuple[Any, ...]]) -> Table:
-        return Table(tuple(r[:-1] for r in rows), None if kind == "none" else tuple(r[-1] for r in rows))
-
-    return st.lists(row, min_size=min_size, max_size=max_size).map(table)
+    pools = [*[case.values(far)] * width, ("no", "yes", "maybe"), WEIGHTS[kind]]
+    return rows_from(pools, min_size, max_size).map(table)
 
 
 @cache
@@ -365,9 +362,10 @@ def test_batches_count_as_the_table(case: Case, data: st.DataObject) -> None:
 def test_the_order_of_rows_has_no_effect(case: Case, data: st.DataObject) -> None:
     table = data.draw(tables(case, min_size=2))
     schema = table.schema(case)
-    shuffled = table.at(data.draw(st.permutations(range(len(table)))))
-    assert_same(shuffled.count(schema), table.count(schema))
-    assert bits(shuffled.count(schema)) == bits(table.count(schema))
+    shuffled = table.at(data.draw(st.permutations(range(len(table))))).count(schema)
+    in_order = table.count(schema)
+    assert_same(shuffled, in_order)
+    assert bits(shuffled) == bits(in_order)
 
 
 @every_family
@@ -391,9 +389,10 @@ def test_a_weight_of_zero_is_no_row_no_key_and_no_class(case: Case, data: st.Dat
     assert table.weights is not None
     kept = [i for i, weight in enumerate(table.weights) if weight > 0]
     schema = table.schema(case)
+    tally = table.count(schema)
     if kept:
-        assert_same(table.count(schema), table.at(kept).count(schema))
-    assert bits(table.count(schema) * 0) == bits(table.count(schema) - table.count(schema))
+        assert_same(tally, table.at(kept).count(schema))
+    assert bits(tally * 0) == bits(tally - tally)
 
 
 @every_family
@@ -403,8 +402,8 @@ def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.Dat
     table = data.draw(tables(case, width=2))
     schema = table.schema(case)
     blank = Table(tuple((None, *row[1:]) for row in table.rows), table.weights)
-    more = table.count(schema) + blank.count(schema)
     alone = table.count(schema)
+    more = alone + blank.count(schema)
     if by_shape.measured(schema):
         sums = by_shape.moments(more).take([0], 0)
         assert sums.same(by_shape.moments(alone).take([0], 0))
@@ -616,6 +615,9 @@ def rounded(slow: naive.Tally, schema: bb.Schema) -> bool:
     return False
 
 
+REPEATABLE = choices(tuple(how for how in HOWS if how != "gibbs"), (0.0, 0.5, 1.0, 2.0), (None, "uniform", 1.0, 0.5))
+
+
 @every_family
 @law
 @given(data=st.data())
@@ -625,14 +627,12 @@ def test_log_joints_are_those_of_the_naive_twin(case: Case, data: st.DataObject)
     slow = naive.count(schema, table.records(), "y", table.weights)
     if not slow.rows or rounded(slow, schema):
         return
-    how = data.draw(st.sampled_from([how for how in HOWS if how != "gibbs"]))
-    alpha = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
-    prior = data.draw(st.sampled_from([None, "uniform", 1.0, 0.5]))
-    model = bb.estimate(table.count(schema), how=how, alpha=alpha, class_prior=prior)
+    choice = data.draw(REPEATABLE)
+    model = bb.estimate(table.count(schema), **choice)
     rows = Table(tuple(data.draw(tables(case, max_size=4, width=len(table.names))).rows) + table.rows)
     found = model.log_joint(rows.columns())
     for row, joint in zip(rows.records(), found.tolist(), strict=True):
-        expected = naive.log_joint(slow, schema, row, how, alpha, prior)
+        expected = naive.log_joint(slow, schema, row, *choice.values())
         assert list(model.classes) == list(expected)
         for value, wanted in zip(joint, expected.values(), strict=True):
             size = (
@@ -734,6 +734,15 @@ def test_partial_fit_over_any_batches_is_fit(case: Case, data: st.DataObject) ->
         np.testing.assert_array_equal(fitted.predict_proba(rows), clf.predict_proba(rows))
 
 
+CHOICES = choices(HOWS, (0.0, 1.0, 0.3), (None, "uniform", 1.0))
+
+
+@cache
+def strangers(case: Case, width: int, min_size: int = 1) -> st.SearchStrategy[list[Pool]]:
+    """Rows of values that were never met, without a label."""
+    return rows_from([*[case.strangers] * width, NOTHING], min_size, 3)
+
+
 @st.composite
 def models(draw: st.DrawFn, case: Case, min_classes: int = 1) -> tuple[bb.Model, Table]:
     """A model, and rows to ask it about: its own, others, values it never met."""
@@ -741,14 +750,8 @@ def models(draw: st.DrawFn, case: Case, min_classes: int = 1) -> tuple[bb.Model,
     rest = [Table(((None,) * len(table.names) + (label,),)) for label in ("no", "yes")][:min_classes]
     schema = table.schema(case)
     tally = sum((one.count(schema) for one in rest), table.count(schema))
-    model = bb.estimate(
-        tally,
-        how=draw(st.sampled_from(HOWS)),
-        alpha=draw(st.sampled_from([0.0, 1.0, 0.3])),
-        class_prior=draw(st.sampled_from([None, "uniform", 1.0])),
-    )
-    strange = draw(st.lists(st.tuples(*[case.strangers] * len(table.names), st.none()), min_size=1, max_size=3))
-    return model, Table(table.rows + tuple(strange))
+    model = bb.estimate(tally, **draw(CHOICES))
+    return model, Table(table.rows + tuple(draw(strangers(case, len(table.names)))))
 
 
 @every_family
@@ -1014,7 +1017,7 @@ def some_rows(case: Case) -> list[Any]:
         return rng.poisson(4.0, 20).tolist()
     if case.cells in (AMOUNTS, POSITIVE):
         return np.round(rng.exponential(3.0, 20) + 0.01, 2).tolist()
-    if case.family.name == "bernoulli" or "booleans" in str(case.cells):
+    if case.family.name == "bernoulli" or case.cells is BOOLEANS:
         return (rng.random(20) < 0.3).tolist()
     return rng.integers(-2, 3, 20).tolist()
 

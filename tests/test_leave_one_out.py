@@ -19,8 +19,9 @@ from banbury import _core
 from banbury.distributions import Text
 from banbury.distributions.family import HOWS
 from banbury.selection.folds import MOST_FOLDS
+from pools import choices
 from test_laws import Case, law, parametrized, quietly
-from test_selection import EVERY, Data, Splits, mixed_frame, refitted, tables
+from test_selection import EVERY, Data, Splits, mixed_frame, refitted, some_cases, tables, tables_of
 
 HISTOGRAMS, KERNELS, RANKS = "the bins of histograms", "the bandwidths of kernels", "the ranks of words"
 TREES = "the leaves and strengths of quantile trees"
@@ -77,20 +78,14 @@ def exactness(data: Data, how: str) -> float:
     return 1e-6 if tiny else 1e-10
 
 
-settings_of = st.fixed_dictionaries(
-    {
-        "how": st.sampled_from(HOWS),
-        "alpha": st.sampled_from([0.3, 1.0, 2.0]),
-        "class_prior": st.sampled_from([None, "uniform", 1.0, 0.5]),
-    }
-)
+settings_of = choices(HOWS, (0.3, 1.0, 2.0), (None, "uniform", 1.0, 0.5))
 
 
 @parametrized(EVERY)
 @law
 @given(data=st.data())
 def test_it_is_refitting_without_each_row(case: Case, data: st.DataObject) -> None:
-    drawn = data.draw(tables([case] * data.draw(st.sampled_from([1, 2]))))
+    drawn = data.draw(tables_of(case))
     settings = data.draw(settings_of)
     if learnable(drawn):
         assert_left_out(drawn, exactness(drawn, settings["how"]), **settings)
@@ -98,8 +93,7 @@ def test_it_is_refitting_without_each_row(case: Case, data: st.DataObject) -> No
 
 @given(data=st.data())
 def test_mixed_families(data: st.DataObject) -> None:
-    cases = data.draw(st.lists(st.sampled_from(list(EVERY.values())), min_size=2, max_size=4))
-    drawn = data.draw(tables(cases, far=False))
+    drawn = data.draw(tables(data.draw(some_cases), far=False))
     settings = data.draw(settings_of)
     if learnable(drawn):
         assert_left_out(drawn, exactness(drawn, settings["how"]), **settings)

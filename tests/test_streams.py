@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 import banbury as bb
 from banbury.distributions.family import HOWS
-from test_laws import Case, Table, assert_same, bits, every_family, law, quietly, tables
+from pools import choices
+from test_laws import Case, Table, assert_same, bits, every_family, law, quietly, strangers, tables
 
 KINDS = ("none", "whole", "fractional")  # of weights
+CHOICES = choices(HOWS, (1.0, 0.0, 0.5), (None, "uniform", 1.0))
 
 
 @dataclass
@@ -42,11 +44,7 @@ class Stream:
     def __init__(self, case: Case, data: st.DataObject) -> None:
         self.case, self.data = case, data
         self.width, self.kind = data.draw(st.sampled_from([1, 2])), data.draw(st.sampled_from(KINDS))
-        self.choice = {
-            "how": data.draw(st.sampled_from(HOWS)),
-            "alpha": data.draw(st.sampled_from([1.0, 0.0, 0.5])),
-            "class_prior": data.draw(st.sampled_from([None, "uniform", 1.0])),
-        }
+        self.choice = data.draw(CHOICES)
         self.declared = data.draw(st.sampled_from([(), ("later", "no")]))
         self.handed_out: list[HandedOut] = []
         self.held = self.drawn()
@@ -94,8 +92,8 @@ class Stream:
     def ask(self) -> None:
         fresh = self.held.count(self.schema)
         assert self.clf.classes_.tolist() == sorted({*fresh.classes, *self.declared})
-        strangers = self.data.draw(st.lists(st.tuples(*[self.case.strangers] * self.width, st.none()), max_size=2))
-        rows = Table(self.held.rows + tuple(strangers)).columns(labelled=False)
+        strange = self.data.draw(strangers(self.case, self.width, min_size=0))
+        rows = Table(self.held.rows + tuple(strange)).columns(labelled=False)
         known = [self.clf.classes_.tolist().index(name) for name in fresh.classes]
         self.assert_close(self.joint(rows)[:, known], bb.estimate(fresh, **self.choice).log_joint(rows))
         with quietly():
