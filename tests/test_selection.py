@@ -52,12 +52,12 @@ from test_laws import CASES, PRUNED_AWAY, Case, damped, is_far, law, parametrize
 
 MORE = {
     "categorical, declared and missing": Case(
-        bb.Categorical(values=["a", "b", "c", "ü"], missing="category"), CASES["categorical"].cells, st.just("a")
+        bb.Categorical(values=["a", "b", "c", "ü"], missing="category"), CASES["categorical"].cells, ("a",)
     ),
     "gaussian, shared, prior": Case(
         bb.Gaussian(variance="shared", prior=bb.NormalInverseGamma(2, 3, 1.5, 4)),
         CASES["gaussian"].cells,
-        st.just(0.0),
+        (0.0,),
         far=True,
     ),
     "text, presence, idf": text(model="presence", idf=True),

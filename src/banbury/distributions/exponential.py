@@ -124,7 +124,7 @@ class Exponential(Family):
         rows = 1.0 if self.prior_rows is None else self.prior_rows
         if self.prior_total is None:
             return rows, rows * every
-        return rows, np.array([[self.prior_total / feature.unit] for feature in features])
+        return rows, np.array([self.prior_total / feature.unit for feature in features])[:, None]
 
     def log_prior(self, parameters: ExponentialParameters, sums: Moments, choice: Choice) -> float:
         every = np.maximum(sums.pooled()[1], SMALLEST_MEAN)
