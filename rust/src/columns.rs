@@ -356,9 +356,15 @@ impl<'a> Columns<'a> {
         Error::BadValue { fault, feature, row, value: self.value(row, feature) }
     }
 
+    /// The block of a feature, which must exist, and its column there.
+    pub fn at(&self, feature: usize) -> (&Block<'a>, usize) {
+        let block = self.starts.partition_point(|&start| start <= feature) - 1;
+        (&self.blocks[block], feature - self.starts[block])
+    }
+
     /// One value; slow, for messages and rare paths. The feature must exist.
     pub fn value(&self, row: usize, feature: usize) -> Number {
-        let block = self.starts.partition_point(|&start| start <= feature) - 1;
-        self.blocks[block].value(row, feature - self.starts[block])
+        let (block, column) = self.at(feature);
+        block.value(row, column)
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Work on fewer values than this is done before another thread has woken up.
 const SMALL: usize = 1 << 15;
@@ -32,19 +32,35 @@ pub fn worth(threads: usize, values: usize) -> usize {
     if values < SMALL { 1 } else { threads.clamp(1, MOST) }
 }
 
-/// `(0..tasks).map(&f).collect()`, shared among that many threads; stops early at an error, and gives the first in order.
+/// Work by the number of a task, and on a piece. Behind a reference, so that no work needs a copy of the pools' code.
+type Work<'a, R> = &'a (dyn Fn(usize) -> R + Sync);
+type PieceWork<'a, T, R> = &'a (dyn Fn(usize, &mut [T]) -> R + Sync);
+
+/// Calls `f` with every number of a task on a pool's threads; what it gave, in order.
+fn shared<R: Send>(pool: &ThreadPool, tasks: usize, f: Work<R>) -> Vec<R> {
+    let found: Vec<Mutex<Option<R>>> = (0..tasks).map(|_| Mutex::new(None)).collect();
+    run(pool, tasks, &|i| *held(&found[i]) = Some(f(i)));
+    found.into_iter().filter_map(|each| held(&each).take()).collect()
+}
+
+fn run(pool: &ThreadPool, tasks: usize, f: Work<()>) {
+    pool.install(|| (0..tasks).into_par_iter().with_max_len(1).for_each(f));
+}
+
+fn held<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `(0..tasks).map(&f).collect()`, shared among that many threads; the first error in order is the answer.
 pub fn try_map<T: Send, E: Send>(
     threads: usize,
     tasks: usize,
     f: impl Fn(usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
+    let f: Work<Result<T, E>> = &f;
     match (threads > 1 && tasks > 1).then(|| pool(threads)).flatten() {
-        None => (0..tasks).map(&f).collect(),
-        Some(pool) => {
-            let found: Vec<_> =
-                pool.install(|| (0..tasks).into_par_iter().with_max_len(1).map(&f).collect());
-            found.into_iter().collect()
-        }
+        None => (0..tasks).map(f).collect(),
+        Some(pool) => shared(&pool, tasks, f).into_iter().collect(),
     }
 }
 
@@ -61,19 +77,13 @@ pub fn try_pieces<T: Send, R: Send, E: Send>(
     size: usize,
     f: impl Fn(usize, &mut [T]) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    let size = size.max(1);
-    let many = threads > 1 && out.len() > size;
-    match many.then(|| pool(threads)).flatten() {
-        None => out.chunks_mut(size).enumerate().map(|(i, piece)| f(i, piece)).collect(),
+    let f: PieceWork<T, Result<R, E>> = &f;
+    let pieces = out.chunks_mut(size.max(1));
+    match (threads > 1 && pieces.len() > 1).then(|| pool(threads)).flatten() {
+        None => pieces.enumerate().map(|(i, piece)| f(i, piece)).collect(),
         Some(pool) => {
-            let found: Vec<_> = pool.install(|| {
-                out.par_chunks_mut(size)
-                    .enumerate()
-                    .with_max_len(1)
-                    .map(|(i, piece)| f(i, piece))
-                    .collect()
-            });
-            found.into_iter().collect()
+            let pieces: Vec<_> = pieces.map(Mutex::new).collect();
+            shared(&pool, pieces.len(), &|i| f(i, &mut held(&pieces[i]))).into_iter().collect()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
 use super::arrays::{Held, HeldColumns, at_least_one, malformed, shaped, size};
-use super::weighing::{Codes, Terms, all};
+use super::weighing::{Terms, all};
 use super::weights::HeldWords;
 use super::words::HeldMatrix;
 use crate::columns::Columns;
@@ -29,7 +29,7 @@ struct Room<'py> {
     origin: OnceCell<f64>,
     matrix: OnceCell<HeldMatrix<'py>>,
     words: OnceCell<HeldWords<'py>>,
-    cells: OnceCell<(Bound<'py, Terms>, Codes<'py>)>,
+    terms: OnceCell<Bound<'py, Terms>>,
     cuts: OnceCell<Vec<Held<'py, f64>>>,
 }
 
@@ -199,11 +199,11 @@ impl<'py> Room<'py> {
             ("words", rest) if matches!(rest.len(), 8 | 9) => {
                 Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
             }
-            ("cells", [terms, codes, table]) => {
-                let held = (terms.cast::<Terms>()?.clone(), codes.extract()?);
-                let (terms, codes) = keep(from_ref(&self.cells), held)?;
+            ("cells", [columns, terms, table]) => {
+                let columns = self.columns(columns)?;
+                let terms = keep(from_ref(&self.terms), terms.cast::<Terms>()?.clone())?;
                 let table = self.table(table, "table", c)?;
-                Part::Cells(cells::CellTables::new(terms.get().of(codes)?, table, c)?)
+                Part::Cells(cells::CellTables::new(columns, &terms.get().0, table, c)?)
             }
             (name, rest) => {
                 let n = rest.len();

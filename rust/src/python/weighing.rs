@@ -14,7 +14,7 @@ type Table<'py> = Array<'py, f64, 2>;
 type Labels<'py> = Array<'py, i32, 1>;
 type Offsets<'py> = Array<'py, i64, 1>;
 type Order<'py> = Array<'py, u32, 1>;
-pub(super) type Codes<'py> = Array<'py, u32, 2>;
+type Codes<'py> = Array<'py, u32, 2>;
 
 /// Keys, rows of each and class, and shift of a column.
 type Counted<'py> = (Bound<'py, PyArray1<i64>>, Integers, u32);
@@ -93,10 +93,10 @@ type GroupArrays<'py> = (usize, Bound<'py, PyAny>, i64, Bound<'py, PyAny>, Vec<u
 
 /// Where rows find their cells: a term for each level of each column and pair.
 #[pyclass(frozen, module = "banbury._core")]
-pub(super) struct Terms(weighing::Terms);
+pub(super) struct Terms(pub(super) weighing::Terms);
 
 impl Terms {
-    pub(super) fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
+    fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
         Ok(self.0.of(Cells::new(codes, codes.width())?)?)
     }
 }

@@ -111,17 +111,14 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
-            Part::Words(_)
-            | Part::Linear(_)
-            | Part::Ellipse(_)
-            | Part::Product(_)
-            | Part::Cells(_) => return None,
+            Part::Cells(part) => &part.columns,
+            Part::Words(_) | Part::Linear(_) | Part::Ellipse(_) | Part::Product(_) => return None,
         })
     }
 
     fn features(&self) -> usize {
         match self {
-            Part::Cells(part) => part.lookups.terms.len(),
+            Part::Cells(part) => part.terms.len(),
             other => other.columns().map_or(1, Columns::features),
         }
     }
@@ -140,7 +137,6 @@ impl<'a> Part<'a> {
             Part::Ellipse(part) => part.columns.demand_rows(n),
             Part::Product(part) => part.columns.demand_rows(n),
             Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
-            Part::Cells(part) => demand(part.lookups.rows() == n, "codes must have n_rows rows"),
             other => other.columns().map_or(Ok(()), |columns| columns.demand_rows(n)),
         }
     }
@@ -173,7 +169,7 @@ impl<'a> Part<'a> {
             Part::Linear(part) => part.add(sums, scratch),
             Part::Ellipse(part) => part.add(sums, &mut scratch.row),
             Part::Product(part) => part.add(sums, &mut scratch.product),
-            Part::Cells(part) => part.add(features, sums),
+            Part::Cells(part) => part.add(features, sums, scratch),
         }
     }
 

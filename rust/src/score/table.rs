@@ -107,18 +107,7 @@ impl<'a> Table<'a> {
     ) -> Result<(), Error> {
         for tile in tiles(features) {
             self.fill(tile.clone(), &sums.rows, room(&mut scratch.indices))?;
-            let k = tile.len();
-            let inside = match self.n_classes {
-                2 => self.add_rows::<2>(k, sums, &scratch.indices),
-                3 => self.add_rows::<3>(k, sums, &scratch.indices),
-                4 => self.add_rows::<4>(k, sums, &scratch.indices),
-                5 => self.add_rows::<5>(k, sums, &scratch.indices),
-                6 => self.add_rows::<6>(k, sums, &scratch.indices),
-                7 => self.add_rows::<7>(k, sums, &scratch.indices),
-                8 => self.add_rows::<8>(k, sums, &scratch.indices),
-                _ => self.add_any(k, sums, &scratch.indices),
-            };
-            demand(inside, "a lookup must hold rows of table")?;
+            add_up(self.table, self.n_classes, tile.len(), sums, &scratch.indices)?;
         }
         Ok(())
     }
@@ -154,67 +143,88 @@ impl<'a> Table<'a> {
         }
         Ok(())
     }
+}
 
-    /// Adds row by row with the sums in registers; answers whether all rows of the table exist.
-    fn add_rows<const CLASSES: usize>(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
-        // Whole blocks have a constant height, which compiles to better code.
-        if sums.height == ROWS {
-            self.add_rows_of::<CLASSES>(ROWS, k, sums, tile)
-        } else {
-            self.add_rows_of::<CLASSES>(sums.height, k, sums, tile)
-        }
-    }
+/// Adds what a tile of a table's rows, `[feature][row]`, says of each row.
+pub(super) fn add_up(
+    table: &[f64],
+    n_classes: usize,
+    features: usize,
+    sums: &mut Sums,
+    tile: &[u32],
+) -> Result<(), Error> {
+    let inside = match n_classes {
+        2 => add_rows::<2>(table, features, sums, tile),
+        3 => add_rows::<3>(table, features, sums, tile),
+        4 => add_rows::<4>(table, features, sums, tile),
+        5 => add_rows::<5>(table, features, sums, tile),
+        6 => add_rows::<6>(table, features, sums, tile),
+        7 => add_rows::<7>(table, features, sums, tile),
+        8 => add_rows::<8>(table, features, sums, tile),
+        _ => add_any(table, n_classes, features, sums, tile),
+    };
+    demand(inside, "a lookup must hold rows of table")
+}
 
-    #[inline(always)]
-    fn add_rows_of<const CLASSES: usize>(
-        &self,
-        height: usize,
-        k: usize,
-        sums: &mut Sums,
-        tile: &[u32],
-    ) -> bool {
-        let (table, _) = self.table.as_chunks::<CLASSES>();
-        let mut inside = true;
-        for row in 0..sums.rows.len() {
-            let mut total = [0.0; CLASSES];
-            for (class, total) in total.iter_mut().enumerate() {
-                *total = sums.values[class * height + row];
-            }
-            for &index in tile[row..].iter().step_by(STRIDE).take(k) {
-                match table.get(index as usize) {
-                    Some(logs) => total.iter_mut().zip(logs).for_each(|(total, log)| *total += log),
-                    None => inside &= index == NOTHING,
-                }
-            }
-            for (class, total) in total.iter().enumerate() {
-                sums.values[class * height + row] = *total;
-            }
-        }
-        inside
-    }
-
-    /// [`Table::add_rows`] for any number of classes.
-    fn add_any(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
-        let mut inside = true;
-        for row in 0..sums.rows.len() {
-            for &index in tile[row..].iter().step_by(STRIDE).take(k) {
-                let at = (index as usize).saturating_mul(self.n_classes);
-                match self.table.get(at..at.saturating_add(self.n_classes)) {
-                    Some(logs) => {
-                        for (class, log) in logs.iter().enumerate() {
-                            sums.values[class * sums.height + row] += log;
-                        }
-                    }
-                    None => inside &= index == NOTHING,
-                }
-            }
-        }
-        inside
+/// Adds row by row with the sums in registers; answers whether all rows of the table exist.
+fn add_rows<const CLASSES: usize>(table: &[f64], k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
+    // Whole blocks have a constant height, which compiles to better code.
+    if sums.height == ROWS {
+        add_rows_of::<CLASSES>(table, ROWS, k, sums, tile)
+    } else {
+        add_rows_of::<CLASSES>(table, sums.height, k, sums, tile)
     }
 }
 
 #[inline(always)]
-fn look_up<T: Whole>(
+fn add_rows_of<const CLASSES: usize>(
+    table: &[f64],
+    height: usize,
+    k: usize,
+    sums: &mut Sums,
+    tile: &[u32],
+) -> bool {
+    let (table, _) = table.as_chunks::<CLASSES>();
+    let mut inside = true;
+    for row in 0..sums.rows.len() {
+        let mut total = [0.0; CLASSES];
+        for (class, total) in total.iter_mut().enumerate() {
+            *total = sums.values[class * height + row];
+        }
+        for &index in tile[row..].iter().step_by(STRIDE).take(k) {
+            match table.get(index as usize) {
+                Some(logs) => total.iter_mut().zip(logs).for_each(|(total, log)| *total += log),
+                None => inside &= index == NOTHING,
+            }
+        }
+        for (class, total) in total.iter().enumerate() {
+            sums.values[class * height + row] = *total;
+        }
+    }
+    inside
+}
+
+/// [`add_rows`] for any number of classes.
+fn add_any(table: &[f64], classes: usize, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
+    let mut inside = true;
+    for row in 0..sums.rows.len() {
+        for &index in tile[row..].iter().step_by(STRIDE).take(k) {
+            let at = (index as usize).saturating_mul(classes);
+            match table.get(at..at.saturating_add(classes)) {
+                Some(logs) => {
+                    for (class, log) in logs.iter().enumerate() {
+                        sums.values[class * sums.height + row] += log;
+                    }
+                }
+                None => inside &= index == NOTHING,
+            }
+        }
+    }
+    inside
+}
+
+#[inline(always)]
+pub(super) fn look_up<T: Whole>(
     column: ArrayView1<T>,
     low: i64,
     lookup: &[u32],

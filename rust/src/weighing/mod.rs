@@ -205,6 +205,11 @@ impl Terms {
         self.starts[self.len()]
     }
 
+    /// The first cell of a term among those of all.
+    pub fn start(&self, term: usize) -> usize {
+        self.starts[term]
+    }
+
     /// How many cells each term of a group has.
     pub fn sizes(&self, group: usize) -> Vec<usize> {
         let starts = &self.starts[self.firsts[group]..=self.firsts[group + 1]];
@@ -265,31 +270,6 @@ impl Lookups<'_> {
         for (group, &first) in terms.groups[groups.clone()].iter().zip(&terms.firsts[groups]) {
             let starts = &terms.starts[first..first + group.levels];
             group.each(codes, |level, cell| f(first + level, starts[level] + cell as usize));
-        }
-    }
-
-    /// Calls `f` with the place of each of some rows, and its cell among those of all, on the first level of one group.
-    #[inline(always)]
-    pub fn each_row(
-        &self,
-        group: usize,
-        rows: impl Iterator<Item = usize>,
-        mut f: impl FnMut(usize, usize),
-    ) {
-        let (start, group) =
-            (self.terms.starts[self.terms.firsts[group]], &self.terms.groups[group]);
-        let find = |map: &[u32], codes: &[u32], column: usize| {
-            map[codes[column] as usize * group.levels] as usize
-        };
-        let cells = rows.map(|row| self.cells.row(row)).enumerate();
-        match &group.other {
-            None => cells.for_each(|(at, codes)| {
-                f(at, start + find(&group.first, codes, group.column));
-            }),
-            Some((other, second)) => cells.for_each(|(at, codes)| {
-                let first = find(&group.first, codes, group.column);
-                f(at, start + first + find(second, codes, *other));
-            }),
         }
     }
 

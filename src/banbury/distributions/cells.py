@@ -66,7 +66,7 @@ class Cells:
         return n_nodes(self.plain.levels[self.plain.up_to(MANY_NODES)])
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        """The cell of each row."""
+        """The cell of each row; of a value in none the number of cells, or −1."""
         raise NotImplementedError
 
     def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
@@ -97,9 +97,7 @@ class NamedCells(Cells):
     def find(self, rows: ColumnReader, threads: int) -> Int:
         finder = self.feature.family.key_finder(self.feature, self.keys, threads)
         assert finder is not None
-        places = finder(rows)
-        places[places < 0] = self.n_cells
-        return places
+        return finder(rows)
 
     def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
@@ -144,22 +142,27 @@ class NumberCells(Cells):
         return True
 
 
-def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
-    """The cell of each row in each column, (rows, columns); columns of numbers are found together."""
+def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:
+    """The cell of each row, column by column; of a value in none its number of cells, or −1. Numbers are found together."""
     numbers = {j: cells for j, cells in enumerate(columns) if isinstance(cells, NumberCells)}
-    found = _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint32)
+    found = _steps(list(numbers.values()), rows, threads) if numbers else np.zeros((rows.n_rows, 0), dtype=np.uint16)
     if len(numbers) == len(columns):
-        return found
+        return [found]
     steps = iter(found.T)
-    codes = [next(steps) if j in numbers else cells.find(rows, threads) for j, cells in enumerate(columns)]
-    return np.stack(codes, axis=1, dtype=np.uint32, casting="unsafe")
+    return [next(steps) if j in numbers else cells.find(rows, threads) for j, cells in enumerate(columns)]
 
 
-def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
-    """The stretches that numbers are in, (rows, columns); of what is missing, or in no cell, the number of cells at most."""
+def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
+    """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
+    each = [column.reshape(rows.n_rows, -1) for column in cells_by_column(columns, rows, threads)]
+    codes = np.concatenate(each, axis=1, dtype=np.uint32, casting="unsafe")
+    return np.minimum(codes, np.array([cells.n_cells for cells in columns], dtype=np.uint32), out=codes)
+
+
+def _steps(columns: Sequence[NumberCells], rows: ColumnReader, threads: int) -> NDArray[np.uint16]:
+    """The stretches that numbers are in, (rows, columns)."""
     names = [cells.feature.name for cells in columns]
     try:
-        codes = _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)
+        return _core.steps(rows.numbers(names), [cells.cuts for cells in columns], threads)
     except _core.BadValue as bad:
         raise named(bad, names, rows) from None  # type: ignore[arg-type]
-    return np.minimum(codes, [cells.n_cells for cells in columns], dtype=np.uint32, casting="unsafe")

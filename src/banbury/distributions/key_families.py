@@ -76,14 +76,14 @@ class KeyedFamily(Family):
 
 def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
     """Of a column of codes the place of each row's value, as ``places`` has those of values; ``absent`` where it is missing."""
-    codes, values = np.asarray(column.codes).astype(np.int64) - column.low, column.values
+    codes, values = np.subtract(column.codes, column.low - 1, dtype=np.int64), column.values
     if len(values) > len(codes):  # a wide range, of which few values occur
-        inside = (codes >= 0) & (codes < len(values))
-        used, codes[inside] = np.unique(codes[inside], return_inverse=True)
-        codes[~inside], values = -1, [values[k] for k in used.tolist()]
+        inside = (codes > 0) & (codes <= len(values))
+        used, places_of = np.unique(codes[inside], return_inverse=True)
+        codes[inside], codes[~inside], values = places_of + 1, 0, [values[k - 1] for k in used.tolist()]
     known = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
     known[1:-1] = places(values)
-    return np.asarray(known[np.clip(codes, -1, len(values)) + 1])
+    return np.asarray(known.take(codes, mode="clip"))
 
 
 class BinnedFamily(KeyedFamily):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Lexicon
-from banbury.distributions.cells import MANY_NODES, Cells, Nodes, codes_of
+from banbury.distributions.cells import MANY_NODES, Cells, Nodes, cells_by_column
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
@@ -224,8 +224,8 @@ class WeighedParameters(Parameters):
     counts: tuple[Real, ...]  # rows per cell and class, of columns
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        codes = codes_of(self.cells, rows, n_threads(getattr(rows, "threads", None)))
-        return [("cells", self.found_by, codes, self._table)]
+        columns = cells_by_column(self.cells, rows, n_threads(getattr(rows, "threads", None)))
+        return [("cells", columns, self.found_by, self._table)]
 
     @cached_property
     def _table(self) -> Real:
