@@ -54,8 +54,7 @@ lint: .venv/tools.stamp lint-rust ## Check style, types, the order of imports an
 
 lint-rust: .venv/tools.stamp ## Check the Rust code alone
 	cargo fmt --manifest-path $(crate) --check
-	cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets -- -D warnings
-	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --features python -- -D warnings
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets --features python -- -D warnings
 
 bench: .venv/core.stamp ## Time it beside its peers, checking the answers
 	$(bin)/python -m benchmarks

@@ -24,8 +24,9 @@ def serve(address: str) -> None:
         import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a command here
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(address)
+        listening.bind(f"{address}.new")
         listening.listen()
+        os.rename(f"{address}.new", address)  # who sees it may ask
         while True:
             asked, _ = listening.accept()
             if os.fork() == 0:
