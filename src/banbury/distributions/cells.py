@@ -154,7 +154,7 @@ def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) 
 
 def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
     """The cell of each row in each column, (rows, columns); the number of cells where a value is in none."""
-    each = [column.reshape(rows.n_rows, -1) for column in cells_by_column(columns, rows, threads)]
+    each = [found if found.ndim == 2 else found[:, None] for found in cells_by_column(columns, rows, threads)]
     codes = np.concatenate(each, axis=1, dtype=np.uint32, casting="unsafe")
     return np.minimum(codes, np.array([cells.n_cells for cells in columns], dtype=np.uint32), out=codes)
 
