@@ -286,7 +286,7 @@ def _gaussian(tally: Tally, feature: Any, value: Any, label: Any, how: str, alph
     mean, strength = (kappa * centre + n * mean) / (kappa + n), kappa + n
     if how == "predictive":
         return _log_student(value, mean, scale / freedom * (strength + 1) / strength, freedom)
-    expected, n_means = how == "mean" and freedom > 2, len(tally.rows) if shared else 1
+    expected, n_means = how == "mean" and freedom > 2, len(every) if shared else 1
     return _log_normal(value, mean, scale / (freedom - 2 if expected else freedom + 2 + n_means))
 
 

@@ -218,8 +218,13 @@ class Gaussian(Family):
             n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
         nu = prior.nu + n
         centres = (prior.kappa * centre + sums.n.value * mean) / kappa
-        n_means = nu.shape[1] if self.variance == "shared" else 1
-        return _Posterior(centres, kappa, nu, (prior.nu * variance + extra) / nu, n_means)
+        return _Posterior(centres, kappa, nu, (prior.nu * variance + extra) / nu, self._n_means(sums))
+
+    def _n_means(self, sums: Moments) -> Real:
+        """How many means have a variance in common, (features, 1): of all classes that have values, or one."""
+        n = sums.n.value
+        each = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
+        return np.asarray(each, dtype=np.float64)
 
     def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         """The prior's mean and variance of z, (features, 1)."""
@@ -231,13 +236,12 @@ class Gaussian(Family):
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
             prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
-            n_means = len(parameters.mean) if self._tied else 1
+            n_means = int(np.count_nonzero(sums.n.value)) if self._tied else 1
             rows = prior.nu + 2.0 * d + n_means if choice.how == "map" else prior.nu - 2.0
             return parameters.log_prior(prior, rows, self._tied)
         centre, variance = self._centre(self.prior, parameters.features, sums)
         precision = parameters.precision  # 1 / (2 · variance)
-        n_means = parameters.mean.shape[1] if self.variance == "shared" else 1
-        rows = self.prior.nu + 2.0 + n_means if choice.how == "map" else self.prior.nu - 2.0
+        rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
         of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
         return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
@@ -317,7 +321,7 @@ class _Posterior:
     kappa: Real
     nu: Real
     variance: Real
-    n_means: int  # that have a variance in common
+    n_means: Real  # that have a variance in common, (features, 1)
 
     def drawn(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
         """One draw of means and variances."""
