@@ -46,7 +46,7 @@ class Posterior:
     kappa: Real
     nu: Real
     scale: Real  # (classes, columns, columns)
-    n_means: int  # of classes that have rows, and a covariance in common
+    n_means: int  # that have a covariance in common
 
     def expected(self) -> Real:
         """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
@@ -148,8 +148,12 @@ def posterior(sums: Products, prior: Prior, tied: bool, shrink: bool) -> Posteri
         extra = np.broadcast_to(within + extra.sum(axis=0), extra.shape)
         strength = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
-    n_means = int(np.count_nonzero(n)) if tied else 1
-    return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, n_means)
+    return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, n_means(sums, tied))
+
+
+def n_means(sums: Products, tied: bool) -> int:
+    """How many means have a covariance in common: of all classes that have rows, or one."""
+    return int(np.count_nonzero(sums.n.value)) if tied else 1
 
 
 def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> GaussianBlockParameters:

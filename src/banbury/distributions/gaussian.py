@@ -16,6 +16,7 @@ from banbury.distributions.covariance import (
     Prior,
     bits_of_normals,
     block_test,
+    n_means,
     normal,
     normal_tails,
     plain,
@@ -236,8 +237,7 @@ class Gaussian(Family):
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
             prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
-            n_means = int(np.count_nonzero(sums.n.value)) if self._tied else 1
-            rows = prior.nu + 2.0 * d + n_means if choice.how == "map" else prior.nu - 2.0
+            rows = prior.nu + 2.0 * d + n_means(sums, self._tied) if choice.how == "map" else prior.nu - 2.0
             return parameters.log_prior(prior, rows, self._tied)
         centre, variance = self._centre(self.prior, parameters.features, sums)
         precision = parameters.precision  # 1 / (2 · variance)

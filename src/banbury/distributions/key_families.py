@@ -79,8 +79,8 @@ def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], abs
     codes, values = np.subtract(column.codes, column.low - 1, dtype=np.int64), column.values
     if len(values) > len(codes):  # a wide range, of which few values occur
         inside = (codes > 0) & (codes <= len(values))
-        used, places_of = np.unique(codes[inside], return_inverse=True)
-        codes[inside], codes[~inside], values = places_of + 1, 0, [values[k - 1] for k in used.tolist()]
+        used, at = np.unique(codes[inside], return_inverse=True)
+        codes[inside], codes[~inside], values = at + 1, 0, [values[k - 1] for k in used.tolist()]
     known = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
     known[1:-1] = places(values)
     return np.asarray(known.take(codes, mode="clip"))

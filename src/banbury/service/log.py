@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from banbury import errors
 
 FORMAT = 1
-PRAGMAS = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY")
+PRAGMAS = (
+    "auto_vacuum=INCREMENTAL",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "secure_delete=ON",
+    "temp_store=MEMORY",
+    "journal_size_limit=67108864",
+)
 # A change has the label and the content that a row had before and has after it; null: none. Contents are kept apart, so that
 # a row may go back to any that it had. What is deleted leaves its number, time and id.
 TABLES = """
@@ -79,7 +86,7 @@ class Log:
     def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
-            for pragma in (*PRAGMAS, "journal_size_limit=67108864"):
+            for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.DatabaseError as problem:
             connection.close()
