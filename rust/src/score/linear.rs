@@ -5,7 +5,7 @@ use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Value, each};
 use crate::error::{Error, demand};
 use crate::simd::wide;
-use crate::words::{Each, Layout, Matrix, plain};
+use crate::words::{Layout, Matrix, finite};
 use std::ops::Range;
 
 /// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
@@ -46,7 +46,7 @@ impl<'a> Linear<'a> {
             sums.iter_mut().for_each(|sum| *sum += constant);
         }
         match self.matrix.layout() {
-            Layout::Sparse { .. } => add_sparse(self, sums),
+            Layout::Sparse { .. } => add_sparse(self, sums, &mut scratch.row),
             Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
         }
     }
@@ -56,7 +56,7 @@ impl<'a> Linear<'a> {
         let (mut found, Some(steepest)) = (false, self.steepest) else {
             return Ok(false);
         };
-        self.matrix.each_of(row, |_, x| found |= x * steepest > far)?;
+        self.matrix.each_of(row, &mut vec![], |_, x| found |= x * steepest > far)?;
         Ok(found)
     }
 
@@ -64,7 +64,7 @@ impl<'a> Linear<'a> {
     pub(super) fn add_terms(&self, row: usize, terms: &mut Terms) -> Result<(), Error> {
         let n_classes = self.constant.len();
         terms.add(self.constant.iter().copied());
-        self.matrix.each_of(row, |column, x| {
+        self.matrix.each_of(row, &mut vec![], |column, x| {
             let weights = &self.weights[column as usize * n_classes..][..n_classes];
             terms.add(weights.iter().map(|weight| x * weight));
         })
@@ -86,7 +86,7 @@ impl<'a> Linear<'a> {
     #[inline(always)]
     fn finish(&self, row: usize, at: usize, totals: &[f64], sums: &mut Sums) -> Result<(), Error> {
         if totals.iter().any(|total| total.is_nan()) {
-            self.matrix.each_of(row, |_, _| {})?;
+            self.matrix.each_of(row, &mut vec![], |_, _| {})?;
         }
         let sums = sums.values[at..].iter_mut().step_by(sums.height);
         sums.zip(totals).for_each(|(sum, total)| *sum += total);
@@ -131,7 +131,7 @@ fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
 #[inline(always)]
 fn read<T: Value>(matrix: &Matrix, cells: &[T], tile: &mut [f64], at: usize) -> bool {
     wide!(match matrix.is_plain() {
-        true => put(cells.iter().map(|&x| plain(x)), tile, at),
+        true => put(cells.iter().map(|&x| finite(x.real())), tile, at),
         false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
     })
 }
@@ -161,18 +161,23 @@ fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums
 }
 
 /// Adds the cells of sparse rows, one after the other.
-fn add_sparse(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
+fn add_sparse(linear: &Linear, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
     wide!(match linear.constant.len() {
-        1 => add_few::<1>(linear, sums),
-        2 => add_few::<2>(linear, sums),
-        3 => add_few::<3>(linear, sums),
-        4 => add_few::<4>(linear, sums),
+        1 => add_few::<1>(linear, sums, room),
+        2 => add_few::<2>(linear, sums, room),
+        3 => add_few::<3>(linear, sums, room),
+        4 => add_few::<4>(linear, sums, room),
         n => {
             let mut totals = vec![0.0; n];
             for at in 0..sums.rows.len() {
                 let row = sums.rows.row(at);
                 totals.fill(0.0);
-                linear.matrix.with_row(row, Many(linear.weights, &mut totals));
+                for (column, x) in linear.matrix.row(row, room).sparse() {
+                    let weights = &linear.weights[column as usize * n..][..n];
+                    for (total, weight) in totals.iter_mut().zip(weights) {
+                        *total += x * weight;
+                    }
+                }
                 linear.finish(row, at, &totals, sums)?;
             }
             Ok(())
@@ -180,45 +185,21 @@ fn add_sparse(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
     })
 }
 
-/// Adds the weights of the columns of a row.
-struct Many<'a>(&'a [f64], &'a mut [f64]);
-
-impl Each for Many<'_> {
-    #[inline(always)]
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let Many(weights, totals) = self;
-        let n = totals.len();
-        for (column, x) in cells {
-            let weights = &weights[column as usize * n..][..n];
-            for (total, weight) in totals.iter_mut().zip(weights) {
-                *total += x * weight;
-            }
-        }
-    }
-}
-
 /// The same of few classes, with the totals in registers.
-struct Few<'a, const N: usize>(&'a [[f64; N]], &'a mut [f64; N]);
-
-impl<const N: usize> Each for Few<'_, N> {
-    #[inline(always)]
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let mut totals = [0.0; N];
-        for (column, x) in cells {
-            for (total, weight) in totals.iter_mut().zip(&self.0[column as usize]) {
-                *total += x * weight;
-            }
-        }
-        *self.1 = totals;
-    }
-}
-
 #[inline(always)]
-fn add_few<const N: usize>(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
+fn add_few<const N: usize>(
+    linear: &Linear,
+    sums: &mut Sums,
+    room: &mut Vec<f64>,
+) -> Result<(), Error> {
     let (weights, _) = linear.weights.as_chunks::<N>();
     for at in 0..sums.rows.len() {
         let (row, mut totals) = (sums.rows.row(at), [0.0; N]);
-        linear.matrix.with_row(row, Few(weights, &mut totals));
+        for (column, x) in linear.matrix.row(row, room).sparse() {
+            for (total, weight) in totals.iter_mut().zip(&weights[column as usize]) {
+                *total += x * weight;
+            }
+        }
         linear.finish(row, at, &totals, sums)?;
     }
     Ok(())

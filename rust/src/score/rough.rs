@@ -5,7 +5,7 @@
 use crate::error::{Error, demand};
 use crate::threads;
 use crate::words::weights::Weights;
-use crate::words::{Each, Matrix, Words};
+use crate::words::{Matrix, Row, Words};
 
 /// Numbers that are added together.
 const LANES: usize = 8;
@@ -100,9 +100,9 @@ impl Rough {
     ) {
         let (columns, _) = self.columns.as_chunks::<W>();
         let largest = start.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let mut room = vec![];
         for row in rows {
-            let mut sums = Sums { totals: [0.0; W], lowest: 0.0 };
-            matrix.with_row(row, Add(columns, &mut sums));
+            let sums = Sums::of(matrix.row(row, &mut room), columns);
             let cells = matrix.size(row);
             let size = f64::from(sums.totals[W - 1]) + FINER * largest;
             let least = 2.0 * (cells as f64 + 8.0) * ROUNDING * size;
@@ -149,20 +149,17 @@ struct Sums<const W: usize> {
     lowest: f32,
 }
 
-struct Add<'a, const W: usize>(&'a [[f32; W]], &'a mut Sums<W>);
-
-impl<const W: usize> Each for Add<'_, W> {
+impl<const W: usize> Sums<W> {
     #[inline(always)]
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let Add(columns, sums) = self;
+    fn of(row: Row, columns: &[[f32; W]]) -> Self {
         let (mut totals, mut lowest) = ([0.0; W], 0.0);
-        for (column, x) in cells {
+        for (column, x) in row.sparse() {
             let x = x as f32;
             lowest = if x >= lowest { lowest } else { x };
             for (total, weight) in totals.iter_mut().zip(&columns[column as usize]) {
                 *total += x * weight;
             }
         }
-        *sums = Sums { totals, lowest };
+        Sums { totals, lowest }
     }
 }

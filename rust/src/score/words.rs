@@ -9,7 +9,7 @@ use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::text::{Tokeniser, Tokens};
 use crate::words::weights::{LANES, Line, Pairs, Place, Weights, demand_weights};
-use crate::words::{self, Damping, Each, Matrix, Texts};
+use crate::words::{self, Damping, Matrix, Texts};
 
 /// How often a word counts that occurs n times in a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,7 +137,7 @@ impl<'a> Words<'a> {
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
         if let (Texts::Counted(matrix), Counting::Often) = (&self.texts, self.counting) {
-            return self.add_counted(matrix, sums, &mut room.totals);
+            return self.add_counted(matrix, sums, room);
         }
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
@@ -192,12 +192,20 @@ impl<'a> Words<'a> {
         &self,
         matrix: &Matrix,
         sums: &mut Sums,
-        totals: &mut Totals,
+        Room { totals, row: room, .. }: &mut Room,
     ) -> Result<(), Error> {
+        let places = &self.columns;
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             totals.clear(self.weights);
-            matrix.with_row(row, AddCounted(self, totals));
+            let cells = matrix.row(row, room);
+            match cells.columns {
+                Some(columns) => {
+                    let own = columns.iter().map(|&column| places[column as usize]);
+                    self.add_places(own.zip(cells.values()), totals);
+                }
+                None => self.add_places(places.iter().copied().zip(cells.values()), totals),
+            }
             if totals.times.is_nan() {
                 return Err(matrix.refused(row));
             }
@@ -211,7 +219,7 @@ impl<'a> Words<'a> {
         if let Texts::Counted(matrix) = &self.texts {
             room.counted.clear();
             let ids = self.words.columns();
-            matrix.each_of(row, |column, x| {
+            matrix.each_of(row, &mut room.row, |column, x| {
                 room.counted.push((ids[column as usize].wrapping_sub(1), x));
             })?;
             return Ok(true);
@@ -385,18 +393,6 @@ impl<'a> Words<'a> {
             }
             *sum += total;
         }
-    }
-}
-
-/// Adds the rows of the columns of a matrix.
-struct AddCounted<'a, 'b>(&'a Words<'b>, &'a mut Totals);
-
-impl Each for AddCounted<'_, '_> {
-    #[inline(always)]
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let AddCounted(words, totals) = self;
-        let places = &words.columns;
-        words.add_places(cells.map(|(column, x)| (places[column as usize], x)), totals);
     }
 }
 

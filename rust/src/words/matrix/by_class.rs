@@ -1,6 +1,5 @@
 //! The rows of each class, added up by themselves.
 
-use super::Each;
 use super::cells::{Adding, HalfCell, LightCell, NarrowCell, PartsCell, WideCell};
 use super::seen::Seen;
 use super::task::{JOB, Task};
@@ -74,10 +73,14 @@ impl Task<'_, '_> {
     }
 
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
-        let all = &mut *sums;
+        let (all, mut room) = (&mut *sums, vec![]);
         wide!(for &row in rows {
             let weight = self.weight(row as usize, C::WEIGHTS);
-            self.matrix.with_row(row as usize, AddRow(&mut *all, weight));
+            let cells = self.matrix.row(row as usize, &mut room);
+            match cells.columns {
+                Some(_) => add(all, cells.sparse(), weight),
+                None => add(all, cells.dense(), weight),
+            }
         });
         let ids = used(sums);
         let cells = ids.iter().map(|&id| std::mem::take(&mut sums[id as usize]));
@@ -87,10 +90,10 @@ impl Task<'_, '_> {
 
     /// The same where most columns are not met.
     fn few<C: Adding>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
-        let mut cells: Vec<(u32, C)> = vec![];
+        let (mut cells, mut room): (Vec<(u32, C)>, _) = (vec![], vec![]);
         for &row in rows {
             let weight = self.weight(row as usize, C::WEIGHTS);
-            self.matrix.each_of(row as usize, |column, x| {
+            self.matrix.each_of(row as usize, &mut room, |column, x| {
                 let mut cell = C::default();
                 cell.add(x, weight);
                 cells.push((column, cell));
@@ -124,14 +127,9 @@ fn used<C: Adding>(cells: &[C]) -> Vec<u32> {
 }
 
 /// Adds the cells of a row to the sums of their columns.
-struct AddRow<'a, C>(&'a mut [C], u128);
-
-impl<C: Adding> Each for AddRow<'_, C> {
-    #[inline(always)]
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let AddRow(sums, weight) = self;
-        for (column, x) in cells {
-            sums[column as usize].add(x, weight);
-        }
+#[inline(always)]
+fn add<C: Adding>(sums: &mut [C], cells: impl Iterator<Item = (u32, f64)>, weight: u128) {
+    for (column, x) in cells {
+        sums[column as usize].add(x, weight);
     }
 }

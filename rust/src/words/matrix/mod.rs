@@ -14,18 +14,41 @@ use crate::columns::{Block, Value, each};
 use crate::error::{Error, Fault, Number, demand};
 use crate::simd::wide;
 use crate::threads;
+use std::ops::Range;
 
-/// What a cell counts as it is; NaN for one that is refused.
-#[inline(always)]
-pub fn plain<T: Value>(x: T) -> f64 {
-    let x = x.real();
-    // Nothing of infinity, or of NaN, is NaN.
-    x + x * 0.0
+/// A row: the columns of its cells, none where it has every column, and what they count.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    pub columns: Option<&'a [i32]>,
+    values: &'a [f64],
 }
 
-/// What is done with the cells of a row, whatever iterates over them.
-pub trait Each {
-    fn see(self, cells: impl Iterator<Item = (u32, f64)>);
+impl<'a> Row<'a> {
+    /// What the cells count, zeros included; NaN for those that are refused.
+    #[inline(always)]
+    pub fn values(&self) -> impl Iterator<Item = f64> + 'a {
+        self.values.iter().map(|&x| finite(x))
+    }
+
+    /// The columns and counts of a sparse row.
+    #[inline(always)]
+    pub fn sparse(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
+        let columns = self.columns.unwrap_or(&[]);
+        columns.iter().map(|&column| column as u32).zip(self.values())
+    }
+
+    /// The same of a row that has every column.
+    #[inline(always)]
+    pub fn dense(&self) -> impl Iterator<Item = (u32, f64)> + 'a {
+        (0..).zip(self.values())
+    }
+}
+
+/// x; NaN for what is not finite.
+#[inline(always)]
+pub fn finite(x: f64) -> f64 {
+    // Nothing of infinity, or of NaN, is NaN.
+    x + x * 0.0
 }
 
 /// How the cells lie in memory.
@@ -46,6 +69,8 @@ pub struct Matrix<'a> {
     threshold: Option<f64>,
     /// NaN counts nothing; else it is refused.
     skip: bool,
+    /// The cells, where they lie in the order of rows and count as they are.
+    reals: Option<&'a [f64]>,
 }
 
 impl<'a> Matrix<'a> {
@@ -71,7 +96,15 @@ impl<'a> Matrix<'a> {
                 )?;
             }
         }
-        Ok(Matrix { layout, n_columns, threshold, skip })
+        let reals = match &layout {
+            Layout::Dense(Block::F64(view)) | Layout::Sparse { values: Block::F64(view), .. }
+                if threshold.is_none() && !skip =>
+            {
+                view.to_slice()
+            }
+            _ => None,
+        };
+        Ok(Matrix { layout, n_columns, threshold, skip, reals })
     }
 
     pub fn len(&self) -> usize {
@@ -126,21 +159,23 @@ impl<'a> Matrix<'a> {
     }
 
     /// Calls `f` with the column and the count of each cell of a row that is not zero; an error for one that is refused.
-    #[inline(always)]
-    pub fn each_of(&self, row: usize, mut f: impl FnMut(u32, f64)) -> Result<(), Error> {
-        struct NotZero<F>(F);
-        impl<F: FnMut(u32, f64)> Each for NotZero<F> {
-            #[inline(always)]
-            fn see(mut self, cells: impl Iterator<Item = (u32, f64)>) {
-                cells.filter(|(_, x)| *x != 0.0).for_each(|(column, x)| self.0(column, x));
+    pub fn each_of(
+        &self,
+        row: usize,
+        room: &mut Vec<f64>,
+        mut f: impl FnMut(u32, f64),
+    ) -> Result<(), Error> {
+        let (mut fine, cells) = (true, self.row(row, room));
+        let see = |(column, x): (u32, f64)| {
+            if x != 0.0 {
+                fine &= !x.is_nan();
+                f(column, x);
             }
-        }
-        let mut fine = true;
-        let see = |column, x: f64| {
-            fine &= !x.is_nan();
-            f(column, x);
         };
-        self.with_row(row, NotZero(see));
+        match cells.columns {
+            Some(_) => cells.sparse().for_each(see),
+            None => cells.dense().for_each(see),
+        }
         if fine { Ok(()) } else { Err(self.refused(row)) }
     }
 
@@ -155,27 +190,53 @@ impl<'a> Matrix<'a> {
         self.threshold.is_none() && !self.skip
     }
 
-    /// Calls `f` with the columns of a row and what its cells count, zeros and NaN included.
+    /// A row; what its cells count is written into `room`, where they do not count as they lie.
     #[inline(always)]
-    pub fn with_row(&self, row: usize, f: impl Each) {
-        match &self.layout {
-            Layout::Dense(block) => each!(block, view => {
-                f.see((0..).zip(view.row(row).iter().map(|&x| self.counts(x))));
-            }),
-            Layout::Sparse { offsets, columns, values } => {
-                let range = offsets[row] as usize..offsets[row + 1] as usize;
-                let columns = columns[range.clone()].iter().map(|&column| column as u32);
-                each!(values, view => match view.as_slice() {
-                    Some(values) if self.is_plain() => {
-                        f.see(columns.zip(values[range].iter().map(|&x| plain(x))));
-                    }
-                    Some(values) => {
-                        f.see(columns.zip(values[range].iter().map(|&x| self.counts(x))));
-                    }
-                    None => f.see(columns.zip(range.map(|at| self.counts(view[[at, 0]])))),
-                });
+    pub fn row<'b>(&'b self, row: usize, room: &'b mut Vec<f64>) -> Row<'b> {
+        let (columns, cells) = match &self.layout {
+            Layout::Dense(_) => (None, row * self.n_columns..(row + 1) * self.n_columns),
+            Layout::Sparse { offsets, columns, .. } => {
+                let cells = offsets[row] as usize..offsets[row + 1] as usize;
+                (Some(&columns[cells.clone()]), cells)
             }
+        };
+        Row { columns, values: self.values(cells, room) }
+    }
+
+    /// What cells count, which are of one row or of a sparse matrix; in the order of rows.
+    #[inline(always)]
+    fn values<'b>(&'b self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
+        match self.reals {
+            Some(reals) => &reals[cells],
+            None => self.read(cells, room),
         }
+    }
+
+    /// Writes what cells count.
+    fn read<'b>(&self, cells: Range<usize>, room: &'b mut Vec<f64>) -> &'b [f64] {
+        if cells.is_empty() {
+            return &[];
+        }
+        room.resize(room.len().max(cells.len()), 0.0);
+        let room = &mut room[..cells.len()];
+        let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &self.layout;
+        each!(block, view => {
+            let (width, room) = (view.ncols(), &mut *room);
+            let (row, from) = (cells.start / width, cells.start % width);
+            let in_line = || view.row(row).to_slice()?.get(from..from + cells.len());
+            match view.to_slice().map(|all| &all[cells.clone()]).or_else(in_line) {
+                Some(cells) => wide!(match self.is_plain() {
+                    true => room.iter_mut().zip(cells).for_each(|(out, x)| *out = x.real()),
+                    false => {
+                        room.iter_mut().zip(cells).for_each(|(out, &x)| *out = self.counts(x))
+                    }
+                }),
+                None => room.iter_mut().zip(cells.clone()).for_each(|(out, at)| {
+                    *out = self.counts(view[[at / width, at % width]]);
+                }),
+            }
+        });
+        room
     }
 
     /// What is wrong with a row: the first cell that is refused; for counting a negative one too.
@@ -207,7 +268,7 @@ impl<'a> Matrix<'a> {
     fn first_refused(&self) -> Error {
         for row in 0..self.len() {
             let mut negative = false;
-            let read = self.each_of(row, |_, x| negative |= x < 0.0);
+            let read = self.each_of(row, &mut vec![], |_, x| negative |= x < 0.0);
             if read.is_err() || negative {
                 return self.refused(row);
             }

@@ -1,15 +1,17 @@
 //! What the cells of a matrix are: whether all can be counted, whether all are whole, and the largest.
 
 use super::task::{JOB, Task};
-use super::{Layout, Matrix, plain};
-use crate::columns::{Value, each};
+use super::{Layout, finite};
 use crate::simd::wide;
 use crate::threads;
 
 /// Cells of a row that are added together; rows are filled up with zeros.
 pub const LANES: usize = 8;
 
-const NONE: [f64; LANES] = [0.0; LANES];
+pub type Eight = [f64; LANES];
+const NONE: Eight = [0.0; LANES];
+/// Cells that are read together.
+const PIECE: usize = 1 << 12;
 
 /// What the cells of a matrix are.
 #[derive(Clone, Copy)]
@@ -35,27 +37,47 @@ impl Seen {
     }
 }
 
+/// What is left of a row, filled up.
+#[inline(always)]
+pub fn filled(rest: &[f64]) -> Eight {
+    let mut cells = NONE;
+    cells[..rest.len()].copy_from_slice(rest);
+    cells
+}
+
 /// What the cells of rows are, eight at a time.
 #[derive(Clone, Copy)]
 pub struct Lanes {
-    lowest: [f64; LANES],
-    largest: [f64; LANES],
+    lowest: Eight,
+    largest: Eight,
     /// 1 once a number is not whole.
-    parted: [f64; LANES],
-    sum: [f64; LANES],
+    parted: Eight,
+    sum: Eight,
 }
 
 impl Lanes {
     pub const NOTHING: Lanes = Lanes { lowest: NONE, largest: NONE, parted: NONE, sum: NONE };
 
     #[inline(always)]
-    pub fn note(&mut self, row: &[f64; LANES]) {
+    pub fn note(&mut self, row: &Eight) {
         for (lane, &x) in row.iter().enumerate() {
+            let x = finite(x);
             self.lowest[lane] = if x >= 0.0 { self.lowest[lane] } else { -1.0 };
             self.parted[lane] = if x == x.trunc() { self.parted[lane] } else { 1.0 };
             self.largest[lane] = if x > self.largest[lane] { x } else { self.largest[lane] };
             self.sum[lane] += x;
         }
+    }
+
+    fn note_all(&mut self, cells: &[f64]) {
+        wide!({
+            let (mut lanes, (chunks, rest)) = (*self, cells.as_chunks::<LANES>());
+            for chunk in chunks {
+                lanes.note(chunk);
+            }
+            lanes.note(&filled(rest));
+            *self = lanes;
+        });
     }
 
     pub fn seen(&self) -> Seen {
@@ -76,43 +98,23 @@ impl Task<'_, '_> {
         let length = matrix.len().div_ceil(pieces).max(1);
         let found = threads::map(self.threads, pieces, |i| {
             let rows = (i * length).min(matrix.len())..matrix.len().min((i + 1) * length);
+            let (mut lanes, mut room) = (Lanes::NOTHING, vec![]);
             match &matrix.layout {
-                Layout::Sparse { offsets, values, .. } => {
+                Layout::Sparse { offsets, .. } => {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
-                    each!(values, view => match view.column(0).to_slice() {
-                        Some(values) => look(matrix, &values[cells]),
-                        None => look(matrix, &cells.map(|at| view[[at, 0]]).collect::<Vec<_>>()),
-                    })
+                    for first in cells.clone().step_by(PIECE) {
+                        let piece = first..cells.end.min(first + PIECE);
+                        lanes.note_all(matrix.values(piece, &mut room));
+                    }
                 }
-                Layout::Dense(block) => each!(block, view => {
-                    let counted = rows.filter(|&row| self.rows.classes[row] >= 0);
-                    counted.fold(Seen::NOTHING, |seen, row| match view.row(row).to_slice() {
-                        Some(cells) => seen.and(look(matrix, cells)),
-                        None => seen.and(look(matrix, &view.row(row).to_vec())),
-                    })
-                }),
+                Layout::Dense(_) => {
+                    for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
+                        lanes.note_all(matrix.row(row, &mut room).values);
+                    }
+                }
             }
+            lanes.seen()
         });
         found.into_iter().fold(Seen::NOTHING, Seen::and)
     }
-}
-
-#[inline(always)]
-fn look<T: Value>(matrix: &Matrix, cells: &[T]) -> Seen {
-    wide!(match matrix.is_plain() {
-        true => look_at(cells, plain),
-        false => look_at(cells, |x| matrix.counts(x)),
-    })
-}
-
-#[inline(always)]
-fn look_at<T: Value>(cells: &[T], counts: impl Fn(T) -> f64) -> Seen {
-    let (chunks, rest) = cells.as_chunks::<LANES>();
-    let (mut lanes, mut last) = (Lanes::NOTHING, NONE);
-    for chunk in chunks {
-        lanes.note(&chunk.map(&counts));
-    }
-    rest.iter().zip(&mut last).for_each(|(&x, last)| *last = counts(x));
-    lanes.note(&last);
-    lanes.seen()
 }

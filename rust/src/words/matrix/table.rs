@@ -1,17 +1,15 @@
 //! All rows as they come, added up in a table of all classes and columns.
 
-use super::seen::{LANES, Lanes, Seen};
+use super::seen::{Eight, LANES, Lanes, Seen, filled};
 use super::task::{EXACT, JOB, Task};
-use super::{Matrix, plain};
 use crate::classes::{self, Weights};
-use crate::columns::Value;
+use crate::columns::{Block, each};
 use crate::error::Error;
 use crate::integers::Int;
 use crate::simd::wide;
 use crate::threads;
 use crate::words::add_up::Found;
 use crate::words::store::{Lane, Unit};
-use ndarray::ArrayView2;
 use std::ops::Range;
 
 /// Rows that are copied together where their cells are not side by side.
@@ -19,7 +17,7 @@ const TOGETHER: usize = 64;
 
 impl Task<'_, '_> {
     /// Adds up doubles, which is exact while all numbers are whole and small; others class by class.
-    pub fn dense<T: Value>(&self, view: &ArrayView2<T>) -> Result<Vec<Found>, Error> {
+    pub fn dense(&self, block: &Block) -> Result<Vec<Found>, Error> {
         if matches!(self.rows.weights, Weights::Parts(_)) {
             return self.by_class(self.look());
         }
@@ -30,7 +28,7 @@ impl Task<'_, '_> {
         let found = threads::map(self.threads, pieces, |i| {
             let (mut sums, mut lanes) = ([vec![0.0; size], vec![0.0; size]], Lanes::NOTHING);
             let rows = (i * length).min(n)..n.min((i + 1) * length);
-            self.each_row(view, rows, |row, cells| {
+            self.each_row(block, rows, |row, cells| {
                 let class = self.rows.classes[row] as usize;
                 let [occurrences, documents] = &mut sums;
                 let at = class * width..(class + 1) * width;
@@ -60,34 +58,25 @@ impl Task<'_, '_> {
     }
 
     /// Calls `f` with each of these rows that is counted, and what its cells count.
-    fn each_row<T: Value>(
-        &self,
-        view: &ArrayView2<T>,
-        rows: Range<usize>,
-        mut f: impl FnMut(usize, &[f64]),
-    ) {
-        let (k, width) = (self.matrix.n_columns, self.width());
-        let side_by_side = view.row(0).to_slice().is_some();
-        let mut room = vec![0.0; if side_by_side { width } else { TOGETHER * width }];
-        if side_by_side {
+    fn each_row(&self, block: &Block, rows: Range<usize>, mut f: impl FnMut(usize, &[f64])) {
+        let (matrix, k, mut room) = (self.matrix, self.matrix.n_columns, vec![]);
+        if each!(block, view => view.row(0).to_slice().is_some()) {
             for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
-                if let Some(cells) = view.row(row).to_slice() {
-                    copy(self.matrix, cells, &mut room[..k]);
-                    f(row, &room);
-                }
+                f(row, matrix.row(row, &mut room).values);
             }
             return;
         }
+        room.resize(TOGETHER * k, 0.0);
         for first in rows.clone().step_by(TOGETHER) {
             let n = TOGETHER.min(rows.end - first);
-            for column in 0..k {
+            each!(block, view => for column in 0..k {
                 let cells = view.column(column);
                 for at in 0..n {
-                    room[at * width + column] = self.matrix.counts(cells[first + at]);
+                    room[at * k + column] = matrix.counts(cells[first + at]);
                 }
-            }
+            });
             for at in (0..n).filter(|&at| self.rows.classes[first + at] >= 0) {
-                f(first + at, &room[at * width..(at + 1) * width]);
+                f(first + at, &room[at * k..(at + 1) * k]);
             }
         }
     }
@@ -111,18 +100,6 @@ impl Task<'_, '_> {
     }
 }
 
-/// Copies what the cells of a row count.
-#[inline(always)]
-fn copy<T: Value>(matrix: &Matrix, cells: &[T], out: &mut [f64]) {
-    wide!({
-        let cells = out.iter_mut().zip(cells);
-        match matrix.is_plain() {
-            true => cells.for_each(|(out, &x)| *out = plain(x)),
-            false => cells.for_each(|(out, &x)| *out = matrix.counts(x)),
-        }
-    });
-}
-
 /// Adds a row of whole counts to occurrences and documents.
 #[inline(always)]
 fn add_whole(
@@ -132,18 +109,32 @@ fn add_whole(
     lanes: &mut Lanes,
 ) {
     wide!({
-        let (row, _) = row.as_chunks::<LANES>();
+        let (row, rest) = row.as_chunks::<LANES>();
         let (occurrences, _) = occurrences.as_chunks_mut::<LANES>();
         let (documents, _) = documents.as_chunks_mut::<LANES>();
         let mut seen = *lanes;
-        for ((row, occurrences), documents) in row.iter().zip(occurrences).zip(documents) {
+        for ((row, occurrences), documents) in
+            row.iter().zip(&mut *occurrences).zip(&mut *documents)
+        {
             seen.note(row);
-            for lane in 0..LANES {
-                let x = row[lane];
-                occurrences[lane] += x * weight;
-                documents[lane] += if x != 0.0 { weight } else { 0.0 };
-            }
+            add_eight(row, weight, occurrences, documents);
+        }
+        if let (Some(occurrences), Some(documents)) =
+            (occurrences.get_mut(row.len()), documents.get_mut(row.len()))
+        {
+            let rest = filled(rest);
+            seen.note(&rest);
+            add_eight(&rest, weight, occurrences, documents);
         }
         *lanes = seen;
     });
+}
+
+#[inline(always)]
+fn add_eight(row: &Eight, weight: f64, occurrences: &mut Eight, documents: &mut Eight) {
+    for lane in 0..LANES {
+        let x = row[lane];
+        occurrences[lane] += x * weight;
+        documents[lane] += if x != 0.0 { weight } else { 0.0 };
+    }
 }

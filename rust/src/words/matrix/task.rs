@@ -3,7 +3,6 @@
 use super::seen::Seen;
 use super::{Layout, Matrix};
 use crate::classes::{Rows, Weights};
-use crate::columns::each;
 use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::words::add_up::Found;
@@ -68,10 +67,10 @@ impl Task<'_, '_> {
         fit(seen.largest < largest, "a cell must be below 2**62")?;
         let longest = self.counted().map(|row| self.matrix.size(row)).max();
         if self.most(seen) * longest.unwrap_or(0) as f64 >= largest {
-            let mut all = 0.0;
+            let (mut all, mut room) = (0.0, vec![]);
             for row in self.counted() {
                 let mut sum = 0.0;
-                self.matrix.each_of(row, |_, x| sum += x)?;
+                self.matrix.each_of(row, &mut room, |_, x| sum += x)?;
                 all += sum * self.about(row);
             }
             fit(all <= TOO_LARGE as f64, TOO_MANY)?;
@@ -88,7 +87,7 @@ impl Task<'_, '_> {
         let table = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
         match &self.matrix.layout {
             Layout::Dense(block) if table <= SMALL_TABLE && self.rows.len() > 1 => {
-                each!(block, view => self.dense(view))
+                self.dense(block)
             }
             _ => self.by_class(self.look()),
         }
