@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv first: the environment, the development tools and the compiled core.
-# What has not changed is not done again: a stamp file in .venv remembers each step.
+# What has not changed is not done again: a stamp file remembers each step.
 
 PYTHON ?= python3
 # How pytest is run; `make test PYTEST_FLAGS="-x tests/test_laws.py"` looks at one file.
@@ -35,9 +35,12 @@ serve-demo: .venv/core.stamp ## Open the page on the same docstrings: ask, label
 test: .venv/core.stamp test-rust ## Run every test: the Rust kernels, the package, and the examples in README and docs
 	$(bin)/python -m pytest $(PYTEST_FLAGS)
 
-test-rust: ## Run the tests of the Rust kernels alone
+test-rust: rust/target/tested.stamp ## Run the tests of the Rust kernels alone, if they have changed
+
+rust/target/tested.stamp: $(rust_files)
 	$(need_cargo)
 	cargo test --manifest-path $(crate) $(locked) --quiet
+	@touch $@
 
 test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
 	$(bin)/python -m pytest -n 2 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
