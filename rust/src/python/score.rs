@@ -203,7 +203,7 @@ impl<'py> Room<'py> {
                 let columns = self.columns(columns)?;
                 let terms = keep(from_ref(&self.terms), terms.cast::<Terms>()?.clone())?;
                 let table = self.table(table, "table", c)?;
-                Part::Cells(cells::CellTables::new(columns, &terms.get().0, table, c)?)
+                Part::Cells(cells::CellTables::new(columns, terms.get().planned(), table, c)?)
             }
             (name, rest) => {
                 let n = rest.len();

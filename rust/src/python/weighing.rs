@@ -4,9 +4,11 @@ use super::arrays::{Array, Changed, Held, HeldColumns, HeldRows, at_least_one, m
 use super::integers::Integers;
 use crate::error::Error;
 use crate::leading;
+use crate::score::cells::Plan;
 use crate::weighing::{self, Cells, Evidence, Group, Lookups, alike, ascent, pairs};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use std::sync::OnceLock;
 
 type Real1<'py> = Bound<'py, PyArray1<f64>>;
 type Reals<'py> = Array<'py, f64, 1>;
@@ -93,11 +95,16 @@ type GroupArrays<'py> = (usize, Bound<'py, PyAny>, i64, Bound<'py, PyAny>, Vec<u
 
 /// Where rows find their cells: a term for each level of each column and pair.
 #[pyclass(frozen, module = "banbury._core")]
-pub(super) struct Terms(pub(super) weighing::Terms);
+pub(super) struct Terms(weighing::Terms, OnceLock<Plan>);
 
 impl Terms {
     fn of<'a>(&'a self, codes: &'a Codes) -> PyResult<Lookups<'a>> {
         Ok(self.0.of(Cells::new(codes, codes.width())?)?)
+    }
+
+    /// With how cells are found where rows are scored.
+    pub(super) fn planned(&self) -> (&weighing::Terms, &Plan) {
+        (&self.0, self.1.get_or_init(|| Plan::of(&self.0)))
     }
 }
 
@@ -113,7 +120,7 @@ impl Terms {
             Ok(Group { column: *column, levels: sizes.len(), first: first.to_vec(), other })
         });
         let sizes: Vec<i64> = groups.iter().flat_map(|group| &group.4).copied().collect();
-        Ok(Terms(weighing::Terms::new(each.collect::<PyResult<_>>()?, &sizes)?))
+        Ok(Terms(weighing::Terms::new(each.collect::<PyResult<_>>()?, &sizes)?, OnceLock::new()))
     }
 
     #[getter]

@@ -70,6 +70,8 @@ pub(crate) struct Scratch {
     pub bits: Vec<u64>,
     pub more_bits: Vec<u64>,
     pub indices: Vec<u32>,
+    /// Numbers of the codes of columns.
+    codes: Vec<u32>,
     words: words::Room,
     /// Of a part that reads rows whole.
     row: Vec<f64>,

@@ -239,14 +239,14 @@ pub(super) fn look_up<T: Whole>(
 }
 
 /// The first of rows that follow each other.
-fn run(lookup: &[u32]) -> Option<u32> {
+pub(super) fn run(lookup: &[u32]) -> Option<u32> {
     let first = *lookup.first()?;
     let last = first.checked_add(u32::try_from(lookup.len()).ok()?)?;
     (last != NOTHING && lookup.iter().copied().eq(first..last)).then_some(first)
 }
 
 #[inline(always)]
-fn follow<T: Whole>(
+pub(super) fn follow<T: Whole>(
     column: ArrayView1<T>,
     low: i64,
     n: usize,
