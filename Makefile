@@ -43,7 +43,7 @@ rust/target/tested.stamp: $(rust_files)
 	@touch $@
 
 test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
-	$(bin)/python -m pytest -n 2 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
+	$(bin)/python -m pytest -n 3 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
 
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours
