@@ -14,6 +14,7 @@ from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
 from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.minimum import least
 from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
@@ -23,7 +24,8 @@ MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most a
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES, LAST_PASSES = 2, 10
 MOST_ALIKE = 4096  # rows of which any two are compared
-STEPS_HELD = 40  # of the minimiser, which then needs fewer passes over the rows
+FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
+CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 COOLEST = 0.1  # temperature
@@ -115,8 +117,6 @@ Fitted = tuple[Real, Real]  # weights and intercepts
 
 def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
-    from scipy.optimize import minimize
-
     rows, k, n_columns, n_pairs = evidence.rows, evidence.n_classes, len(evidence.columns), len(evidence.pairs)
     n_given = rows.given.shape[1]
     n = n_columns + n_pairs + n_given
@@ -135,11 +135,36 @@ def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
 
     if start is None:
         start = np.concatenate([np.full(n, 0.7), np.zeros(k), [0.7]])
-    bounds = [(0.0, None)] * n + [(None, None)] * k + [(0.0, None)]
-    scale = 1e-4 * max(1.0, float(rows.weights.sum()) ** 0.5)
-    options = {"maxiter": 200, "maxcor": STEPS_HELD, "ftol": 1e-7, "gtol": scale}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return found.x[:n], found.x[n : n + k] + prior
+
+    def curvature() -> Real:
+        found = np.diag(np.concatenate([ridge, np.ones(k), [1.0 + ridge[shared].sum()]]))
+        found[:n, -1] = found[-1, :n] = np.where(shared, -ridge, 0.0)
+        found[:-1, :-1] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
+        return found
+
+    bounded = np.concatenate([np.ones(n, bool), np.zeros(k, bool), [True]])
+    flat = FLAT * max(1.0, float(rows.weights.sum()) ** 0.5)
+    found = least(loss, start, bounded, curvature, flat)
+    return found[:n], found[n : n + k] + prior
+
+
+def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
+    """How the slope along weights and intercepts changes with them, (both, both), from the first rows, which are any."""
+    n, k = len(weights), len(intercepts)
+    some = says[: max(CURVATURE_CELLS // max(n, 1), 1)].astype(np.float64)
+    times = row_weights[: len(some)] * (len(says) / max(len(some), 1))
+    scores = np.zeros((len(some), k)) + intercepts
+    scores[:, :-1] += some @ weights
+    p = _softmax(scores)
+    mean, each = np.einsum("rc,rcn->rn", p[:, :-1], some), times[:, None] * p
+    found = np.zeros((n + k, n + k))
+    flat = some.reshape(-1, n)
+    found[:n, :n] = (flat * each[:, :-1].reshape(-1, 1)).T @ flat - (mean * times[:, None]).T @ mean
+    found[:n, n:-1] = np.einsum("rc,rcn->nc", each[:, :-1], some)
+    found[:n, n:] -= mean.T @ each
+    found[n:, :n] = found[:n, n:].T
+    found[n:, n:] = np.diag(each.sum(axis=0)) - p.T @ each
+    return found
 
 
 def _says(evidence: EvidenceTables) -> Any:

@@ -1,0 +1,76 @@
+"""Where a convex loss is least when some of its variables may not be below zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.arrays import Real
+
+MOST_DENSE = 256  # variables whose curvature is kept whole
+MOST_STEPS = 200
+STEPS_HELD = 40  # of many variables, by which their curvature is guessed
+GAIN = 1e-7  # of the loss, at which steps end
+EDGE = 1e-3  # variables so near to zero that would fall below it go there
+DAMPING = 1e-9  # so that the curvature can be divided by, whatever it is
+
+Loss = Callable[[Real], tuple[float, Real]]  # its value and its slope
+
+
+def least(loss: Loss, start: Real, bounded: NDArray[np.bool_], curvature: Callable[[], Real], flat: float) -> Real:
+    """Where the loss is least. ``bounded`` variables are not below zero; the slope is ``flat`` there, or next to nothing gained.
+
+    ``curvature`` is about that at the start, (variables, variables); it is not asked for where variables are many.
+    """
+    if len(start) > MOST_DENSE:
+        return _of_many(loss, start, bounded, flat)
+    return _by_newton(loss, start, bounded, curvature(), flat)
+
+
+def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real, flat: float) -> Real:
+    """Newton's steps, each cut off at zero; the curvature is mended by what each shows (Broyden, Fletcher, Goldfarb, Shanno)."""
+    curvature[np.diag_indices_from(curvature)] *= 1.0 + DAMPING
+    value, slope = loss(at)
+    for _ in range(MOST_STEPS):
+        held = bounded & (at <= EDGE) & (slope > 0.0)
+        if np.abs(np.where(held, np.minimum(slope, at), slope)).max() < flat:
+            break
+        step = -slope / np.diag(curvature)
+        step[~held] = -np.linalg.solve(curvature[np.ix_(~held, ~held)], slope[~held])
+        tried = _lower(loss, at, value, slope, step, bounded)
+        if tried is None:
+            break
+        there, lower, steeper = tried
+        moved, bent = there - at, steeper - slope
+        if moved @ bent > 0.0:
+            push = curvature @ moved
+            curvature += np.outer(bent, bent) / (moved @ bent) - np.outer(push, push) / (moved @ push)
+        gained = value - lower
+        at, value, slope = there, lower, steeper
+        if gained < GAIN * max(abs(value), 1.0):
+            break
+    return at
+
+
+def _lower(
+    loss: Loss, at: Real, value: float, slope: Real, step: Real, bounded: NDArray[np.bool_]
+) -> tuple[Real, float, Real] | None:
+    """A place along the step that is lower by enough, with its loss and slope; None where there is none."""
+    for halvings in range(40):
+        there = at + 0.5**halvings * step
+        there[bounded] = np.maximum(there[bounded], 0.0)
+        lower, steeper = loss(there)
+        if lower < value + 1e-4 * min(float(slope @ (there - at)), 0.0):
+            return there, lower, steeper
+    return None
+
+
+def _of_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -> Real:
+    from scipy.optimize import minimize
+
+    bounds = [(0.0, None) if each else (None, None) for each in bounded.tolist()]
+    options: dict[str, Any] = {"maxiter": MOST_STEPS, "maxcor": STEPS_HELD, "ftol": GAIN, "gtol": flat}
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
