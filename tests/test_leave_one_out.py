@@ -86,6 +86,19 @@ def test_a_class_whose_only_row_is_left_out_has_no_mean(how: str) -> None:
     assert_left_out(Data(columns, dict.fromkeys("xz", bb.Gaussian(covariance="tied", prior=prior)), rows), how=how)
 
 
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("family", [bb.Exponential(), bb.Exponential(prior_total=2.0), bb.Gamma()])
+def test_the_only_number_of_a_column_swallows_no_other_evidence(family: bb.Family, how: Any) -> None:
+    for only in ([1.0, None, None, None], [3.0, 1e-9, 1e-9, 1e-9]):
+        table = {"only": only, "other": [0.0, 1.0, 5.0, 6.0]}
+        features = {"only": family, "other": bb.Gaussian(variance="shared")}
+        left_out, refitted = (
+            bb.cross_validate(table, target=[*"uuvv"], folds=folds, features=features, how=how).posteriors
+            for folds in ("loo", [0, 1, 2, 3])
+        )
+        np.testing.assert_allclose(left_out, refitted, rtol=1e-9, atol=1e-12)
+
+
 settings_of = choices(HOWS, (0.3, 1.0, 2.0), (None, "uniform", 1.0, 0.5))
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import banbury as bb
 import naive_matrix as naive
 from banbury import _core
 from banbury._core import BadValue, NotThere, Tokeniser, Weights, Words
@@ -244,6 +245,13 @@ def test_a_cell_that_cannot_be_counted_is_named(n_columns, value, threshold, ski
         assert (*said.value.args[:3],) == told.value.args == (fault, 2, 4)
     assert same_bits(words, before)
     counted(rows[:4], [0, 1, 2, 0], threshold=threshold, skip=skip, layout=layout)
+
+
+@pytest.mark.parametrize("arranged", [np.array, sp.csr_array])
+def test_a_row_without_a_label_may_hold_anything(arranged):
+    rows = arranged(np.array([[1.0, 2.0], [-1.0, 0.0], [0.0, 3.0]]))
+    tally = bb.count(rows, target=["a", None, "b"], features=bb.Occurrences("multinomial"))
+    assert tally.n_rows == 2 and tally.skipped == 1
 
 
 def test_a_negative_number_below_a_threshold_counts_nothing():

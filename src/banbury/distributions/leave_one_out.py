@@ -20,6 +20,7 @@ from banbury.distributions.family import UNUSED, Choice, Family, Feature, HeldOu
 from banbury.sums import Moments, weighed
 
 CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
+FAR = 131_072.0  # log-likelihoods beyond, which would swallow what others say, are those beyond the best class alone
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
@@ -154,7 +155,9 @@ def one_by_one(
             weights = None if held_out.weights is None else held_out.weights[some]
             left = _without(alone, feature, x[some], held_out.labels[some], weights)
             parameters: Any = family.estimate((feature,) * len(some), left, choice, UNUSED)
-            total[some] += parameters.log_probability_of_each(x[some])
+            says = parameters.log_probability_of_each(x[some])
+            best = says.max(axis=1, keepdims=True)
+            total[some] += says - np.where(np.abs(best) > FAR, best, 0.0)
     return total
 
 

@@ -283,9 +283,9 @@ def weigh(
 ) -> Model:
     """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
 
-    ``data``, ``target`` and ``weights`` are the rows that were counted. Weights are learned on what every row is told by all
-    others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong together in one fold where something
-    is chosen. The answer stays a sum, and ``explain`` shows it.
+    ``data``, ``target`` and ``weights`` are the rows that were counted; the target is the model's, if not given. Weights are
+    learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
+    together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
 
     ``sample``: weights are learned from so many rows that differ, at most, chosen by what they hold, so that neither order
     nor place matters; all rows if not given, and 100,000 of rows that live elsewhere: on Dask, on Spark, or wherever
@@ -293,7 +293,7 @@ def weigh(
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
-    >>> model = bb.weigh(bb.count(weather, target="play"), weather, "play")
+    >>> model = bb.weigh(bb.count(weather, target="play"), weather)
     >>> model.posterior(weather).shape
     (14, 2)
     """
@@ -301,6 +301,7 @@ def weigh(
     model = estimate(model) if isinstance(model, Tally) else model
     errors.require(isinstance(model, Model), "the model", type(model).__name__, "a Model or a Tally")
     how: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
+    target = model.schema.target if target is None and np.ndim(weights) < 2 else target
     if (work := elsewhere(data, engine, partitions)) is not None:
         given = {"weights": weights, "groups": groups, "threads": threads, **reading}
         found = work.sampled(model.tally, target, MOST_ROWS if sample is None else sample, **given)

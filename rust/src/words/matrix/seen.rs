@@ -96,19 +96,20 @@ impl Task<'_, '_> {
         let matrix = self.matrix;
         let pieces = matrix.cells().div_ceil(JOB).clamp(1, matrix.len().max(1));
         let length = matrix.len().div_ceil(pieces).max(1);
+        let counted = |row: usize| self.rows.classes[row] >= 0;
         let found = threads::map(self.threads, pieces, |i| {
             let rows = (i * length).min(matrix.len())..matrix.len().min((i + 1) * length);
             let (mut lanes, mut room) = (Lanes::NOTHING, vec![]);
             match &matrix.layout {
-                Layout::Sparse { offsets, .. } => {
+                Layout::Sparse { offsets, .. } if rows.clone().all(counted) => {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
                     for first in cells.clone().step_by(PIECE) {
                         let piece = first..cells.end.min(first + PIECE);
                         lanes.note_all(matrix.values(piece, &mut room));
                     }
                 }
-                Layout::Dense(_) => {
-                    for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
+                _ => {
+                    for row in rows.filter(|&row| counted(row)) {
                         lanes.note_all(matrix.row(row, &mut room).values);
                     }
                 }
