@@ -341,6 +341,9 @@ def test_a_target_of_very_many_numbers_is_doubted(n_classes, doubted, here, caps
     write_csv("rows.csv", {"x": [i % 3 for i in range(204)], "age": [i % n_classes for i in range(204)]})
     notes = said(capsys, "fit", "rows.csv", "--target", "age", "--no-cross-validate")["notes"]
     assert any("'age' looks like a number" in note for note in notes) == doubted
+    if doubted:
+        notes = said(capsys, "fit", "rows.csv", "--target", "age")["notes"]
+        assert "not weighed, which would take long: --weigh does it" in notes
 
 
 def test_fit_of_one_row_has_nothing_to_validate(here, capsys):

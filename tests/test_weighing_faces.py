@@ -153,3 +153,14 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(said("show", model, "--json"))["weighing"]["stale"] is True
     said("estimate", model, "-o", model, warned="are left out of what is estimated anew")
     assert "weighing" not in json.loads(said("show", model, "--json"))
+
+
+def test_a_value_never_seen_is_said_to_be() -> None:
+    rng = np.random.default_rng(3)
+    rows = {"colour": rng.choice(["red", "blue"], 200).tolist(), "size": rng.normal(size=200).tolist()}
+    labels = [colour == "red" for colour in rows["colour"]]
+    model = bb.EvidenceClassifier(weigh=True).fit(rows, labels).model_
+    for colour, seen in (("red", True), ("green", False)):
+        evidence = model.explain({"colour": colour, "size": 0.5}).evidence
+        assert {e.feature: e.seen for e in evidence if " with " not in e.feature} == {"colour": seen, "size": True}
+    assert all(e.seen for e in model.explain({"colour": None, "size": 0.5}).evidence)

@@ -103,6 +103,8 @@ def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: di
         return plain
     if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
         return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
+    if not args.weigh and _doubts(plain.model):
+        return replace(plain, notes=(*plain.notes, "not weighed, which would take long: --weigh does it"))
     rows = selection.weighed_rows(data, args.target, **counting)
     if tally.n_rows >= MANY_ROWS and folds > FEW_FOLDS:
         few = _validated(Namespace(**{**vars(args), "folds": FEW_FOLDS}), data, counting, estimating).validation

@@ -176,7 +176,7 @@ kernel_density{choose}
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights
---missing HOW =skip | a missing word or flag: skip it (the default), or category"""
+--missing HOW =skip | a missing word or flag: skip it (the default), or category; weighed, it is always a category"""
 SETS = """. A column of lists, or A,B,C of flags, are sets of labels
 --target-delimiter C | what divides labels in the target, of which a row may have several"""
 CHOOSE = "; or choose: by how well they tell the classes of rows they have not seen"

@@ -247,6 +247,13 @@ class WeighedParameters(Parameters):
     def axes(self, f: int) -> tuple[str, ...]:
         return ()
 
+    def is_seen(self, f: int, rows: ColumnReader) -> bool:
+        j, other = self.found_by.columns[f]
+        cells, names = self.cells[j], [self.features[f].name]
+        if other >= 0 or cells.stretches or rows.first(names)[0] is None:
+            return True
+        return bool(cells.find(rows, 1)[0] >= 0)
+
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""
         for t, (feature, (j, other)) in enumerate(zip(self.features, self.found_by.columns, strict=True)):
