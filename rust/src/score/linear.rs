@@ -5,7 +5,7 @@ use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Value, each};
 use crate::error::{Error, demand};
 use crate::simd::wide;
-use crate::words::{Layout, Matrix, finite};
+use crate::words::{Layout, Matrix, finite_or_nan};
 use std::ops::Range;
 
 /// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
@@ -131,7 +131,7 @@ fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
 #[inline(always)]
 fn read<T: Value>(matrix: &Matrix, cells: &[T], tile: &mut [f64], at: usize) -> bool {
     wide!(match matrix.is_plain() {
-        true => put(cells.iter().map(|&x| finite(x.real())), tile, at),
+        true => put(cells.iter().map(|&x| finite_or_nan(x.real())), tile, at),
         false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
     })
 }

@@ -13,7 +13,7 @@ from banbury.arrays import Real
 MOST_DENSE = 256  # variables whose curvature is kept whole
 MOST_STEPS = 200
 STEPS_HELD = 40  # of many variables, by which their curvature is guessed
-GAIN = 1e-7  # of the loss, at which steps end
+LEAST_GAIN = 1e-7  # of the loss, at which steps end
 EDGE = 1e-3  # variables so near to zero that would fall below it go there
 DAMPING = 1e-9  # so that the curvature can be divided by, whatever it is
 
@@ -50,7 +50,7 @@ def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real
             curvature += np.outer(bent, bent) / (moved @ bent) - np.outer(push, push) / (moved @ push)
         gained = value - lower
         at, value, slope = there, lower, steeper
-        if gained < GAIN * max(abs(value), 1.0):
+        if gained < LEAST_GAIN * max(abs(value), 1.0):
             break
     return at
 
@@ -72,5 +72,5 @@ def _of_many(loss: Loss, start: Real, bounded: NDArray[np.bool_], flat: float) -
     from scipy.optimize import minimize
 
     bounds = [(0.0, None) if each else (None, None) for each in bounded.tolist()]
-    options: dict[str, Any] = {"maxiter": MOST_STEPS, "maxcor": STEPS_HELD, "ftol": GAIN, "gtol": flat}
+    options: dict[str, Any] = {"maxiter": MOST_STEPS, "maxcor": STEPS_HELD, "ftol": LEAST_GAIN, "gtol": flat}
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)

@@ -27,7 +27,7 @@ impl<'a> Row<'a> {
     /// What the cells count, zeros included; NaN for those that are refused.
     #[inline(always)]
     pub fn values(&self) -> impl Iterator<Item = f64> + 'a {
-        self.values.iter().map(|&x| finite(x))
+        self.values.iter().map(|&x| finite_or_nan(x))
     }
 
     /// The columns and counts of a sparse row.
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
 
 /// x; NaN for what is not finite.
 #[inline(always)]
-pub fn finite(x: f64) -> f64 {
+pub fn finite_or_nan(x: f64) -> f64 {
     // Nothing of infinity, or of NaN, is NaN.
     x + x * 0.0
 }

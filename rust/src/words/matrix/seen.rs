@@ -1,7 +1,7 @@
 //! What the cells of a matrix are: whether all can be counted, whether all are whole, and the largest.
 
 use super::task::{JOB, Task};
-use super::{Layout, finite};
+use super::{Layout, finite_or_nan};
 use crate::simd::wide;
 use crate::threads;
 
@@ -61,7 +61,7 @@ impl Lanes {
     #[inline(always)]
     pub fn note(&mut self, row: &Eight) {
         for (lane, &x) in row.iter().enumerate() {
-            let x = finite(x);
+            let x = finite_or_nan(x);
             self.lowest[lane] = if x >= 0.0 { self.lowest[lane] } else { -1.0 };
             self.parted[lane] = if x == x.trunc() { self.parted[lane] } else { 1.0 };
             self.largest[lane] = if x > self.largest[lane] { x } else { self.largest[lane] };
