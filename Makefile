@@ -40,7 +40,7 @@ test-rust: rust/target/tested.stamp ## Run the tests of the Rust kernels alone, 
 rust/target/tested.stamp: $(rust_files)
 	$(need_cargo)
 	cargo test --manifest-path $(crate) $(locked) --quiet
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
 test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
 	$(bin)/python -m pytest -n 3 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))

@@ -71,6 +71,7 @@ def test_many_variables_need_no_curvature() -> None:
 
 
 def test_a_curvature_far_from_the_truth_is_mended() -> None:
+    """Steps end by what they gain, a ten-millionth of a loss of 270, so that a slow approach may end so much higher."""
     of = Logistic(2, 3, 5)
     right = minimum.least(of.loss, of.start, of.bounded, of.curvature, 1e-6)
     for wrong in (1e-6, 1e2):

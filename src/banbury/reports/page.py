@@ -228,11 +228,10 @@ def _worth(findings: Findings) -> str:
     if not isinstance(weighing, Weighing):
         return ""
     note = "1: as it was counted; less where others say the same; 0: nothing. A pair is worth what it says beyond both columns."
-    text, n, n_pairs = "", len(weighing.columns), len(weighing.weights.pairs)
-    worth = list(weighing.worth().items())
-    pairs = [worth.pop(n) for _ in range(n_pairs)]
-    most = max((weight for _, weight in (*worth, *pairs)), default=0.0) or 1.0
-    for what, some in (("column", worth), ("pair", pairs)):
+    text, worth = "", list(weighing.worth().items())
+    pairs = slice(len(weighing.columns), len(weighing.columns) + len(weighing.weights.pairs))
+    most = max((weight for _, weight in worth), default=0.0) or 1.0
+    for what, some in (("column", worth[: pairs.start] + worth[pairs.stop :]), ("pair", worth[pairs])):
         some.sort(key=lambda each: -each[1])
         rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
         text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
@@ -261,7 +260,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     yield "parameters", f"{tally.n_parameters():,}"
     if isinstance(weighing := model.weighing, Weighing):
         yield "weighed", safe(weighing)
-        if not any([weighing.weights.strength, *(text.strength for text in weighing.weights.texts)]):
+        if not weighing.weights.strengths:
             why = ": rows held out are not better off with them" * bool(weighing.weights.losses)
             yield "corrections", f"none (C = 0){why}"
         temperature = weighing.weights.temperature

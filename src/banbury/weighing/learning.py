@@ -48,6 +48,11 @@ class Weights:
     losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of rows held out
     texts: tuple[LearnedTexts, ...] = ()
 
+    @property
+    def strengths(self) -> list[float]:
+        """C of all that is corrected: cells, and the words of texts."""
+        return [c for c in (self.strength, *(text.strength for text in self.texts)) if c]
+
 
 def learned(
     columns: tuple[Cells, ...],

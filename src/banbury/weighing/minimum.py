@@ -45,8 +45,8 @@ def _by_newton(loss: Loss, at: Real, bounded: NDArray[np.bool_], curvature: Real
             break
         there, lower, steeper = tried
         moved, bent = there - at, steeper - slope
-        if moved @ bent > 0.0:
-            push = curvature @ moved
+        push = curvature @ moved
+        if moved @ bent > 0.0 and moved @ push > 0.0:
             curvature += np.outer(bent, bent) / (moved @ bent) - np.outer(push, push) / (moved @ push)
         gained = value - lower
         at, value, slope = there, lower, steeper

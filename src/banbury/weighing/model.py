@@ -63,8 +63,8 @@ class Weighing:
         said = f" (looked at {looked_at:,} of {every:,} pairs)" if self.paired and looked_at < every else ""
         parts += [errors.many(len(weights.pairs), "pair") + said] * bool(weights.pairs or said)
         parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
-        strengths = [weights.strength, *(text.strength for text in weights.texts)]
-        parts += [f"corrected with C = {', '.join(f'{c:g}' for c in strengths if c)}"] * any(strengths)
+        strengths = ", ".join(f"{c:g}" for c in weights.strengths)
+        parts += [f"corrected with C = {strengths}"] * bool(strengths)
         parts += [] if self.sample is None else [f"learned from a sample of {self.sample:,} rows"]
         return ", ".join(parts)
 

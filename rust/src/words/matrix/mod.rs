@@ -96,15 +96,12 @@ impl<'a> Matrix<'a> {
                 )?;
             }
         }
-        let reals = match &layout {
-            Layout::Dense(Block::F64(view)) | Layout::Sparse { values: Block::F64(view), .. }
-                if threshold.is_none() && !skip =>
-            {
-                view.to_slice()
-            }
-            _ => None,
-        };
-        Ok(Matrix { layout, n_columns, threshold, skip, reals })
+        let mut matrix = Matrix { layout, n_columns, threshold, skip, reals: None };
+        let (Layout::Dense(block) | Layout::Sparse { values: block, .. }) = &matrix.layout;
+        if let (Block::F64(view), true) = (block, matrix.is_plain()) {
+            matrix.reals = view.to_slice();
+        }
+        Ok(matrix)
     }
 
     pub fn len(&self) -> usize {
