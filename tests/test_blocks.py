@@ -597,7 +597,7 @@ def test_pairs_of_one_block_are_not_compared_and_those_with_other_columns_are():
     assert ("a", "b") in figures and apart.n_pairs == 6
     assert {(p.first, p.second): p.bits for p in block.pairs} == {k: v for k, v in figures.items() if k != ("a", "b")}
     assert block.n_pairs == 5 and "a + b" in block.notes[0]
-    assert block.advice.endswith("leave out one of a and c, or take c into the block a + b if its family allows.")
+    assert block.advice.endswith("EvidenceClassifier(), or take c into the block a + b if its family allows.")
     assert block.to_dict()["blocks"] == {"a + b": ["a", "b"]}
     two = bb.diagnose(FLOWERS, SPECIES, features={("a", "b"): FULL, ("c", "d"): TIED})
     assert two.n_pairs == 4 and two.advice.endswith("make one block of a + b and c + d.")

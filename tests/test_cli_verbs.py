@@ -150,6 +150,14 @@ def test_diagnose_says_what_the_library_says(capsys):
     assert "a / b" in capsys.readouterr().out
     assert main(["diagnose", "pairs.csv", "--target", "y", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("a,b,")
+    told = "a,b,y\n" + "0,0,n\n0,1,y\n1,0,y\n1,1,n\n" * 50
+    Path("together.csv").write_text(told)
+    advice = said(capsys, "diagnose", "together.csv", "--target", "y")["advice"]
+    assert all(way in advice for way in ("banbury fit --weigh", "--features a+b=joint", "banbury fit --tan"))
+    assert main(["diagnose", "together.csv", "--target", "y", "--table"]) == 0
+    assert capsys.readouterr().out.endswith(
+        f"given the class, which naive Bayes does not see: {advice.partition(': ')[2]}\n"
+    )
     code, err = refused(capsys, "diagnose", "pairs.csv")
     assert code == 2 and "--target y" in err
 

@@ -716,7 +716,8 @@ def test_a_diagnosis_prints_and_goes_to_json() -> None:
         "  a      p = 1\n"
         "  again  p = 1\n"
         "  id     left out: identifiers: every row has its own\n"
-        "Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of a and again."
+        "Evidence that is counted twice pushes posteriors towards 0 and 1: leave out again, which says little that "
+        "a does not say."
     )  # fmt: skip
     plain = json.loads(json.dumps(diagnosis.to_dict()))
     assert plain["pairs"][0]["first"] == "a" and plain["pairs"][0]["duplicated"] is True
@@ -805,8 +806,8 @@ def test_row_27_noise_is_listed_wine() -> None:
 
 
 @pytest.mark.parametrize("kinds, remedy", [
-    ("words", "model them together with features={('a', 'b'): bb.Joint()}, "),
-    ("numbers", "model them together with features={('a', 'b'): bb.Gaussian(covariance='full')}, "),
+    ("words", "model the two together with features={('a', 'b'): bb.Joint()}, "),
+    ("numbers", "model the two together with features={('a', 'b'): bb.Gaussian(covariance='full')}, "),
     ("both", ""),
 ])  # fmt: skip
 def test_advice_names_a_block_that_the_columns_can_be_in_and_a_tree(kinds: str, remedy: str) -> None:
@@ -818,12 +819,29 @@ def test_advice_names_a_block_that_the_columns_can_be_in_and_a_tree(kinds: str, 
     table = {"words": words, "numbers": {"a": a, "b": b}, "both": {"a": a, "b": words["b"]}}[kinds]
     diagnosis = diagnose(table | {"y": y}, "y")
     assert diagnosis.advice == (
-        "Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of a and b, "
-        f"{remedy}or learn which columns depend on each other with bb.TANClassifier()."
+        "a and b depend on each other given the class, which naive Bayes does not see: weigh the evidence "
+        f"with bb.EvidenceClassifier(), {remedy}or learn which columns depend on each other with bb.TANClassifier()."
     )
     if remedy:  # what it says to do leaves no pair to complain of
         features = eval(remedy.partition("features=")[2].rpartition(", ")[0], {"bb": bb})
         assert not diagnose(table | {"y": y}, "y", features=features).pairs
+
+
+@pytest.mark.parametrize("columns, duplicated", [("ab", False), ("ac", True), ("ad", True)])
+def test_columns_that_tell_more_together_are_no_copies(columns: str, duplicated: bool) -> None:
+    a, b = np.tile([0, 0, 1, 1], 250), np.tile([0, 1, 0, 1], 250)
+    nearly = np.where(np.arange(1000) % 250 == 0, 1 - a, a)
+    table = {name: each for name, each in zip("abcd", (a, b, 1 - a, nearly), strict=True) if name in columns}
+    diagnosis = diagnose(table, a ^ b)
+    assert diagnosis.pairs[0].share > 0.95 and diagnosis.pairs[0].duplicated == duplicated
+    assert ("leave out" in diagnosis.advice) == duplicated
+    assert ("bb.EvidenceClassifier()" in diagnosis.advice) != duplicated
+
+
+def test_the_copy_that_tells_less_is_left_out() -> None:
+    x = np.random.default_rng(5).integers(0, 8, 800)
+    told = diagnose({"coarse": x // 2, "fine": x}, x > 2, features="categorical")
+    assert told.advice.endswith("leave out coarse, which says little that fine does not say.")
 
 
 def test_how_many_was_called_most_before():

@@ -9,6 +9,7 @@ from typing import Any
 import banbury
 from banbury import errors
 from banbury.cli import about, inputs, labels, output, settings
+from banbury.cli.wording import for_the_shell
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
@@ -18,7 +19,8 @@ def diagnose(args: Namespace) -> None:
     """Columns that repeat each other, and columns that tell nothing."""
     with inputs.labelled(args) as data:
         found = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
-    output.result(args, facts := found.to_dict(), str(found), facts["pairs"])
+    facts = {**found.to_dict(), "advice": for_the_shell(found.advice)}
+    output.result(args, facts, str(found).removesuffix(found.advice) + facts["advice"], facts["pairs"])
 
 
 def show(args: Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from argparse import Namespace
@@ -26,6 +27,8 @@ PHRASES = {
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
     " Count the other rows with network.count_more(rows), which keeps this network's structure and bins.": "",
     ", for instance with pandas.cut(...).astype(str)": "",
+    "with bb.EvidenceClassifier()": "with banbury fit --weigh",
+    "with bb.TANClassifier()": "with banbury fit --tan",
 }
 # What only a verb that counts can do about a value.
 OTHER_FAMILY = (
@@ -35,6 +38,7 @@ OTHER_FAMILY = (
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
 _LEFT_OUT = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): None\}")
+_TOGETHER = re.compile(r"features=\{(\(.+\)): bb\.(\w+)\((?:(\w+)='(\w+)')?\)\}")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
@@ -60,6 +64,8 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
     "Leave the column out with --features 'job title=none', or join its rare values first."
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
+    >>> for_the_shell("Model the two together with features={('a', 'b c'): bb.Gaussian(covariance='full')}.")
+    "Model the two together with --features 'a+b c=gaussian,covariance=full'."
     """
     if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
@@ -70,6 +76,7 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
     message = _LEFT_OUT.sub(lambda match: "--features " + shlex.quote((match[1] or "COLUMN") + "=none"), message)
+    message = _TOGETHER.sub(_together, message)
     for phrase, ours in PHRASES.items():
         message = message.replace(phrase, ours)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))
@@ -78,3 +85,8 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
 def _option(match: re.Match[str]) -> str:
     value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
+
+
+def _together(match: re.Match[str]) -> str:
+    setting = f",{match[3]}={match[4]}" if match[3] else ""
+    return "--features " + shlex.quote(f"{'+'.join(ast.literal_eval(match[1]))}={match[2].lower()}{setting}")

@@ -74,7 +74,7 @@ def diagnose(
       warm     p = 1
       celsius  p = 1
       door     p = 1
-    Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of warm and celsius.
+    Evidence that is counted twice pushes posteriors towards 0 and 1: leave out celsius, which says little that warm does not say.
     """
     check_n(n)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}

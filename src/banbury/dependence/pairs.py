@@ -32,6 +32,7 @@ MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
 SAME = 1e-9  # entropies closer than this share are equal
+NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
 
 
 class LabelledRows(NamedTuple):
@@ -134,7 +135,11 @@ class MeasuredPairs(NamedTuple):
 
 
 class PairInformation(NamedTuple):
-    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair."""
+    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair.
+
+    ``repeated`` is I(A; B) as a share of the smaller of H(A) and H(B), the classes together: small where A and B go together in
+    one way in one class and in another way in another, so that the two tell more than each.
+    """
 
     joint: Real
     first: Real
@@ -142,6 +147,7 @@ class PairInformation(NamedTuple):
     freedom: Real  # Σ (values of A − 1)(values of B − 1) over the classes
     excess: Real  # of G over chi-square, times the rows
     rows: Real
+    repeated: Real
 
     def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
         """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
@@ -151,10 +157,11 @@ class PairInformation(NamedTuple):
         smaller = np.minimum(self.first, self.second)
         bits = np.maximum(self.joint - chance, 0.0)
         room = smaller - chance
-        duplicated = (self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0)
         share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
+        share = np.where((self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0), 1.0, share)
+        duplicated = (share >= NEARLY) & (self.repeated >= NEARLY)
         p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
-        return MeasuredPairs(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
+        return MeasuredPairs(names, bits, share, p, rows, duplicated)
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,7 @@ class FeaturePairs:
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
-NOTHING = (np.zeros(0),) * 6
+NOTHING = (np.zeros(0),) * 7
 
 
 def informed(
@@ -247,7 +254,19 @@ def _measured(table: Real, starts: Int, least: float) -> PairInformation:
     rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
     above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
     bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
-    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows)
+    repeated = _repeated(table.sum(axis=1), starts)
+    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
+
+
+def _repeated(table: Real, starts: Int) -> Real:
+    """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
+    of_b = np.add.reduceat(table, starts, axis=0)
+    e_cells, e_a = (
+        np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
+    )
+    e_b, e_rows = entropy_terms(of_b).sum(axis=1), entropy_terms(of_b.sum(axis=1))
+    smaller = np.minimum(e_a, e_b) - e_rows
+    return np.asarray((e_a + e_b - e_cells - e_rows) / np.where(smaller > 0, smaller, np.inf))
 
 
 def count_pairs(

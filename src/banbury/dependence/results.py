@@ -48,7 +48,8 @@ class Pair:
     """Two columns, or words, that depend on each other given the class.
 
     ``bits``: I(first; second | class) without what chance alone would give. ``share``: of the most it could be, the smaller of
-    their entropies given the class, also without that; 1 where one determines the other, and the pair is ``duplicated``.
+    their entropies given the class, also without that; 1 where one determines the other. The pair is ``duplicated`` where that is
+    0.95 at least, and not only within a class: one column says nearly all that the other says.
     ``p``: how often chance alone would come so far, by the likelihood-ratio test. ``rows``: the weight of rows that have both.
     """
 
@@ -108,14 +109,17 @@ class Diagnosis:
     def advice(self) -> str:
         """What to do about it, in a sentence or two."""
         again = "Evidence that is counted twice pushes posteriors towards 0 and 1"
-        columns = {t.feature for t in self.telling} | {name for block in self.blocks.values() for name in block}
-        between = [pair for pair in self.pairs if pair.first in columns and pair.second in columns]
+        bits = {t.feature: t.bits for t in self.telling}
+        bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
+        between = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
         for pair in between:
             if pair.duplicated:
-                return f"{again}: leave out one of {pair.first} and {pair.second}."
+                less, more = sorted((pair.second, pair.first), key=bits.__getitem__)
+                return f"{again}: leave out {less}, which says little that {more} does not say."
         if between:
             first, second = between[0].first, between[0].second
-            return f"{again}: leave out one of {first} and {second}{self._joining(first, second)}."
+            apart = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
+            return f"{apart}: weigh the evidence with bb.EvidenceClassifier(), {self._joining(first, second)}."
         if self.pairs:
             return f"{again}, and words that come together are: trust the order of posteriors more than their size."
         if self.n_pairs:
@@ -126,15 +130,15 @@ class Diagnosis:
         """How two columns become one feature."""
         blocks = {column: name for name, block in self.blocks.items() for column in block}
         if first in blocks and second in blocks:
-            return f", or make one block of {blocks[first]} and {blocks[second]}"
+            return f"or make one block of {blocks[first]} and {blocks[second]}"
         if first in blocks or second in blocks:
             block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
-            return f", or take {other} into the block {block} if its family allows"
+            return f"or take {other} into the block {block} if its family allows"
         tree = "or learn which columns depend on each other with bb.TANClassifier()"
         family = self.joined_by[first]
         if family != self.joined_by[second]:  # no family takes both together
-            return f", {tree}"
-        return f", model them together with features={{({first!r}, {second!r}): {family}}}, {tree}"
+            return tree
+        return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree}"
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as JSON can hold it."""
