@@ -109,7 +109,7 @@ class DecisionBoundaryDisplay(Display):
         ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
         more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
-        self._title("; ".join(filter(None, [what, held_at, more])))
+        ax.set_title("; ".join(filter(None, [what, held_at, more])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])

@@ -113,7 +113,7 @@ class DensityDisplay(Display):
         shares = "contours with so many of the rows inside"
         if self.stepped:
             shares = "the darkest places with so many of the rows"
-        self._title(f"Density; {shares}{broken}{hidden}")
+        ax.set_title(f"Density; {shares}{broken}{hidden}")
 
     def _shade(self, ax: Any) -> None:
         from matplotlib.colors import ListedColormap

@@ -20,7 +20,8 @@ FOR, AGAINST, SUM = COLOURS[0], COLOURS[1], "#444444"
 FAINT = "#BBBBBB"
 FORMATS = (".png", ".svg")
 LONGEST_NAME = 24
-STYLE = {
+LETTERS = 125  # of size 1 in an inch
+STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 10,
@@ -44,6 +45,7 @@ class Display:
         """Draws it, on ``ax`` if given."""
         with library().rc_context(STYLE):
             self._draw(ax)
+            self._wrap()
         return self
 
     def _draw(self, ax: Any) -> None:
@@ -71,10 +73,18 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
-    def _title(self, text: str) -> None:
-        """A title over the axes, in as many lines as it needs."""
-        width = self.figure_.get_figwidth() * (self.ax_.get_position().width or 1.0)
-        self.ax_.set_title(textwrap.fill(text, max(int(12.5 * width), 20)))
+    def _wrap(self) -> None:
+        """Titles and what stands under axes in as many lines as they need: how wide axes are, their labels decide."""
+        self.figure_.draw_without_rendering()
+        for ax in np.atleast_1d(self.ax_):
+            width = self.figure_.get_figwidth() * (ax.get_position().width or 1.0)
+            ax.set_title(_filled(ax.get_title("left"), width / STYLE["axes.titlesize"]))
+            ax.set_xlabel(_filled(ax.get_xlabel(), width / STYLE["axes.labelsize"]))
+
+
+def _filled(text: str, width: float) -> str:
+    """The lines of a text, broken where they are wider than so many inches of letters of size 1."""
+    return "\n".join(textwrap.fill(line, max(int(LETTERS * width), 20)) for line in text.splitlines())
 
 
 def check_type(what: str, thing: Any, kind: type, wanted: str) -> None:

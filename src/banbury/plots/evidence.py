@@ -73,7 +73,7 @@ class EvidenceDisplay(Display):
         winner, other = name(told.winner), name(told.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
-        self._title(f"Weight of evidence: {sides}")
+        ax.set_title(f"Weight of evidence: {sides}")
 
 
 class ComparedEvidenceDisplay(Display):

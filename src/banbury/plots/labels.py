@@ -73,7 +73,7 @@ class LabelsDisplay(Display):
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
         ax.legend(loc="lower right")
         larger = "; a larger mark is several labels" if (many > 1).any() else ""
-        self._title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(found.truth), 'row')}{larger}")
+        ax.set_title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(found.truth), 'row')}{larger}")
 
     def _name(self, ax: Any, owner: Any, many: Any, low: float, high: float) -> None:
         """The names of labels, those of most rows first, wherever there is room."""

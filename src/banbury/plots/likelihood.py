@@ -157,7 +157,7 @@ class LikelihoodDisplay(Display):
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        self._title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
+        ax.set_title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
 
     def _planes(self, ax: Any, plane: contours.Plane) -> None:
@@ -166,7 +166,7 @@ class LikelihoodDisplay(Display):
         ax.set(xlabel=name(plane.columns[0], 40), ylabel=name(plane.columns[1], 40))
         inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
         family = self.feature.family.adjective()
-        self._title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
+        ax.set_title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
 
     def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
@@ -182,7 +182,7 @@ class LikelihoodDisplay(Display):
         what = self.what
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
         more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
-        self._title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
+        ax.set_title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
         ax.legend()
 
 

@@ -82,7 +82,7 @@ class NetworkDisplay(Display):
         unit = ": I(parent; child | the child's other parents) in bits" if self.bits and self.edges else ""
         ax.set_xlabel(f"from parent to child{unit}")
         told = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
-        self._title(f"Belief network of {many(len(self.network.nodes), 'node')}{told}")
+        ax.set_title(f"Belief network of {many(len(self.network.nodes), 'node')}{told}")
 
     def _edge(self, ax: Any, edge: Edge, most: float) -> None:
         from matplotlib.patches import FancyArrowPatch

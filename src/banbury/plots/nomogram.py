@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -205,6 +206,7 @@ class NomogramDisplay(Display):
                     sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
             sheet.sum_mark(total, middles[-1])
             said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
+        said = textwrap.fill(said, 60)
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, said, ha="center", va="top", fontsize=8)
         labels = [s.label(*([values[s.feature]] if values else [])) for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
@@ -212,7 +214,7 @@ class NomogramDisplay(Display):
         what = "features" if all(scale.shown is None for scale in self.scales.values()) else "columns and pairs"
         fewer = f"; {len(shown)} {what} of {len(self.scales)}, those that tell most"
         fewer = fewer if len(shown) < len(self.scales) else ""
-        self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
+        ax.set_title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
         ax.set_yticks(middles, labels)

@@ -133,7 +133,7 @@ class ConfusionMatrixDisplay(Display):
         ax.set(xlabel="class given", ylabel="true class")
         total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
         unit = "; cells in % of the true class" if self.values == "shares" else ""
-        self._title(f"Confusion matrix: {total}{unit}")
+        ax.set_title(f"Confusion matrix: {total}{unit}")
 
 
 class CalibrationDisplay(Display):
@@ -215,7 +215,7 @@ class CalibrationDisplay(Display):
         ax.set_xlabel("confidence: mean posterior of the answer")
         ax.set_ylabel("accuracy: share of answers that are right")
         rows = next(iter(self.curves.values())).rows.sum()
-        self._title(f"Reliability of {rows:,.6g} answers; a mark's area grows with its rows")
+        ax.set_title(f"Reliability of {rows:,.6g} answers; a mark's area grows with its rows")
 
 
 class LearningCurveDisplay(Display):
@@ -245,7 +245,7 @@ class LearningCurveDisplay(Display):
         beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
         repeats = len(self.curve.accuracy)
         bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
-        self._title(f"Learning curve of {self.curve.name}{beside}{bars}")
+        ax.set_title(f"Learning curve of {self.curve.name}{beside}{bars}")
 
 
 class ConvergenceDisplay(Display):
@@ -281,7 +281,7 @@ class ConvergenceDisplay(Display):
         levels_behind(ax)
         ax.set(xlabel="iteration", ylabel="gained since the first, in nats")
         ax.legend(loc="lower right")
-        self._title(f"Expectation maximisation: {len(iterations):,} iterations")
+        ax.set_title(f"Expectation maximisation: {len(iterations):,} iterations")
 
 
 class PosteriorDisplay(Display):
@@ -330,4 +330,4 @@ class PosteriorDisplay(Display):
         ax.legend(handles[::-1], texts[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5))
         before, left = trace.n_possible[[0, -1]].tolist()
         ruled_out = f": {left:,} of {before:,} are left" if left < before else ""
-        self._title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")
+        ax.set_title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")
