@@ -854,6 +854,18 @@ def test_a_text_has_the_words_that_tell_most(settings: Any, weighed: bool) -> No
     assert any("t: words, each alone" in label.get_text() for label in sheet.ax_.get_yticklabels())
 
 
+@pytest.mark.parametrize("n, said", [(3, "a with\nb\n(8 of 9 combinations)"), (2, "a with\nb")])
+def test_a_pair_says_how_many_combinations_of_values_are_drawn(n: int, said: str) -> None:
+    a, b = np.divmod(np.arange(100 * n**2) % n**2, n)
+    data = {"a": [f"v{k}" for k in a], "b": [f"v{k}" for k in b], "y": (a + b) % n == 0}
+    model = bb.weigh(bb.count(data, "y", missing="category"), data)
+    sheet = plots.NomogramDisplay.from_model(model, True)
+    assert said in [label.get_text() for label in sheet.ax_.get_yticklabels()]
+    row = {"a": "v0", "b": "v1"}
+    assert sheet.scales["a with b"].label("v0, v1") == said.replace("a with\nb", "a with\nb\n= v0, v1")
+    assert sheet.decibans(row) == pytest.approx(sheet.prior + sum(sheet.points(row).values()))
+
+
 def test_hashed_words_have_no_names_to_draw() -> None:
     model = bb.estimate(
         bb.count({"t": ["red blue", "old new"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)})

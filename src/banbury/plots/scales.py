@@ -54,14 +54,15 @@ class Scale:
         return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
 
     def label(self, *value: Any) -> str:
-        """What stands beside the lane, with the value of a row, if given; of a pair also how many of its cells are drawn."""
+        """What stands beside the lane, with the value of a row, if given; of a pair also how many of its values are drawn."""
         if self.words:
             return "\n= ".join([f"{name(self.feature)}: words, each alone", *(name(each, 26) for each in value)])
         if self.shown is None:
             return " = ".join([name(self.feature), *(name(each, 18) for each in value)])
         first, _, second = self.feature.partition(" with ")
-        cells = f"{name(first)} with\n{name(second)} ({len(self.shown)} of {len(self.values):,} cells)"
-        return "\n= ".join([cells, *(name(each, 34) for each in value)])
+        label = "\n= ".join([f"{name(first)} with\n{name(second)}", *(name(each, 34) for each in value)])
+        every = np.count_nonzero(self.rows)
+        return label if len(self.shown) >= every else f"{label}\n({len(self.shown)} of {every:,} combinations)"
 
     def drawn(self) -> tuple[Real, list[str], Real]:
         """Decibans, names and rows of what has a tick; of a pair, the cells that tell most."""
