@@ -423,6 +423,19 @@ def test_an_edge_beyond_which_there_is_nothing_is_not_told() -> None:
     assert found.best["text"]["min_count"] == 1 and found.edges == {}
 
 
+def test_weighed_evidence_that_is_best_has_no_edge() -> None:
+    a, b = np.divmod(np.arange(400) % 16, 4)
+    rows = {"a": [f"v{k}" for k in a], "b": [f"v{k}" for k in b]}
+    options: Any = {"alpha": [1.0, 2.0, 3.0], "folds": 3, "weigh": [False, True]}
+    found = bb.tune(rows, (a < 1) | (b < 2) & (a < 3), **options)  # a warning would be an error
+    assert found.best == {"weigh": True} and found.edges == {}
+    assert found.order[1] == 0  # the least α is the best of the others
+    rng = np.random.default_rng(0)
+    with pytest.warns(bb.BanburyWarning, match="the best alpha is 3, the largest"):
+        found = bb.tune({"a": [f"v{k}" for k in rng.integers(0, 9, 60)]}, ["x", "y"] * 30, **options)
+    assert set(found.edges) == {"alpha"} and len(found.settings) == 4
+
+
 def test_a_setting_without_effect_has_no_edge() -> None:
     rng = np.random.default_rng(0)
     assert bb.tune({"x": rng.normal(size=60)}, ["a", "b"] * 30, alpha=[1.0, 2.0, 3.0], features="gaussian").edges == {}

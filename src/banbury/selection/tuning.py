@@ -155,9 +155,10 @@ def tune(
     tally = comparison.totals[_counting(with_text(rows.schema, own_text))]
     tally = replace(tally, schema=with_text(tally.schema, own_text))
     found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, comparison.calibrations.get(best))
+    found = found if weighed_ones is None else weighed_ones.beside(found)
     if not isinstance(data, Dataset):  # who asks from within tells it, or not
         found.warn_of_edges()
-    return found if weighed_ones is None else weighed_ones.beside(found)
+    return found
 
 
 def _tuned_elsewhere(
@@ -252,7 +253,7 @@ class Tuning:
     def warn_of_edges(self) -> None:
         """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
         for name, (value, side) in self.edges.items():
-            if name == "alpha" and {each.get("alpha") for each in self.settings} == set(AUTO):
+            if name == "alpha" and {each["alpha"] for each in self.settings if name in each} == set(AUTO):
                 continue
             further = "smaller" if side == "least" else "larger"
             text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
