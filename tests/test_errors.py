@@ -660,7 +660,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
             bb.estimate(counted(WORDS | {"z": [1.0, 2.0, 3.0]})), ["x", "z"]
         ),
         errors.BadSetting,
-        ["column 'x' is counted as categorical", "'kernel_density'", "features="],
+        ["column 'x' is counted as categorical", "kernel_density, quantile_tree", "features="],
     ),
     (
         "text has no axis",

@@ -213,7 +213,7 @@ def test_what_it_has_not_is_said() -> None:
         model().bandwidths("x")
     with pytest.raises(BadSetting, match="for the linear form of a model"):
         model().linear("w")
-    with pytest.raises(BadSetting, match="'kernel_density' for bandwidths"):
+    with pytest.raises(BadSetting, match="which has no bandwidth"):
         plots.BandwidthDisplay.from_model(model(), "x", "a")
 
 

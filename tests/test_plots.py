@@ -619,7 +619,9 @@ def test_what_cannot_be_drawn_of_a_boundary() -> None:
             draw(model, wrong)
     with pytest.raises(UnknownColumn):
         draw(model, [LENGTH, "height"])
-    with pytest.raises(BadSetting, match="column 'outlook' is counted as categorical"):
+    with pytest.raises(
+        BadSetting, match=r"column 'outlook' is counted as categorical.*kernel_density, quantile_tree, or"
+    ):
         draw(tennis(), ["outlook", "wind"])
     with pytest.raises(BadSetting, match="two classes at least"):
         draw(bb.estimate(bb.count({"a": [1.0, 2.0], "b": [1.0, 2.0]}, ["c", "c"])), ["a", "b"])
@@ -1153,8 +1155,11 @@ def test_three_densities_are_the_models_own_at_their_bandwidths() -> None:
 
 def test_what_cannot_be_drawn_of_bandwidths() -> None:
     draw = plots.BandwidthDisplay.from_model
-    with pytest.raises(BadSetting, match="'kernel_density' for bandwidths"):
-        draw(iris_model(), LENGTH, "setosa")
+    told = (
+        r"column 'outlook' is counted as categorical, which has no bandwidth.*features=\{'outlook': 'kernel_density'\}"
+    )
+    with pytest.raises(BadSetting, match=told):
+        draw(tennis(), "outlook")  # whatever the class
     with pytest.raises(UnknownColumn):
         draw(kernels(), "y")
     two = iris_model(features="kernel_density")

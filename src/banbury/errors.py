@@ -285,11 +285,11 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
         "not 0 or 1": f"{place} is {value:g}, and a Bernoulli column holds 0 and 1. "
         "Say where yes begins with bb.Bernoulli(threshold=...), or count it as another family.",
         "not a count": f"{place} is {value:g}, and a Poisson column holds whole numbers from 0 up. "
-        "Count it as 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "Count it as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
         "missing": f"{place} is missing. Give a number, or have missing ones skipped with missing='skip'.",
         "too many": f"{place} is {value:g}, more occurrences than can be added up. Replace it.",
         "negative": f"{place} is {value:g}, and nothing occurs fewer than no times. "
-        "Count the columns as 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "Count the columns as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead.",
         "too fine": f"{place} is {value:g}, more than 2**53 bins from the start. "
         "Replace it, or give the bins a greater width with bb.Histogram(start=..., width=...).",
     }

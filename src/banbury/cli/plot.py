@@ -170,8 +170,6 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
 def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
     model = _model(args)
     [column] = _columns(args, 1, model)
-    if args.label is None and len(model.classes) > 1:
-        raise errors.bad_setting("--class", None, f"one of the classes ({errors.listed(model.classes)})")
     return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
 
 

@@ -27,6 +27,8 @@ PHRASES = {
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
     " Count the other rows with network.count_more(rows), which keeps this network's structure and bins.": "",
     ", for instance with pandas.cut(...).astype(str)": "",
+    "label must be one of the classes": "--class must be one of the classes",
+    "Got None instead.": "It was not given.",
     "with bb.EvidenceClassifier()": "with banbury fit --weigh",
     "with bb.TANClassifier()": "with banbury fit --tan",
 }
@@ -37,7 +39,7 @@ OTHER_FAMILY = (
 )
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
-_LEFT_OUT = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): None\}")
+_FAMILY = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): (?:None|'(\w+)')\}")
 _TOGETHER = re.compile(r"features=\{(\(.+\)): bb\.(\w+)\((?:(\w+)='(\w+)')?\)\}")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
@@ -75,7 +77,7 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
     if getattr(args, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
-    message = _LEFT_OUT.sub(lambda match: "--features " + shlex.quote((match[1] or "COLUMN") + "=none"), message)
+    message = _FAMILY.sub(_family, message)
     message = _TOGETHER.sub(_together, message)
     for phrase, ours in PHRASES.items():
         message = message.replace(phrase, ours)
@@ -85,6 +87,10 @@ def for_the_shell(message: str, args: Namespace | None = None) -> str:
 def _option(match: re.Match[str]) -> str:
     value = (match[2] or match[3] or match[4]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {shlex.quote(value)}" if value else "")
+
+
+def _family(match: re.Match[str]) -> str:
+    return "--features " + shlex.quote(f"{match[1] or 'COLUMN'}={match[2] or 'none'}")
 
 
 def _together(match: re.Match[str]) -> str:

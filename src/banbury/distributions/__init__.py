@@ -23,8 +23,8 @@ NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, Quant
 EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint)
 FAMILIES = {family.name: family for family in EVERY}
 
-__all__ = ["FAMILIES", "Bernoulli", "Categorical", "Exponential", "Family", "Gamma", "Gaussian", "Histogram", "Joint"]
-__all__ += ["KernelDensity", "NormalInverseGamma", "Occurrences", "Poisson", "QuantileTree", "Text", "family"]
+__all__ = ["FAMILIES", "NUMBERS", "Bernoulli", "Categorical", "Exponential", "Family", "Gamma", "Gaussian", "Histogram"]
+__all__ += ["Joint", "KernelDensity", "NormalInverseGamma", "Occurrences", "Poisson", "QuantileTree", "Text", "family"]
 
 
 def family(given: Any) -> Family:

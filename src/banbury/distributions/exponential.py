@@ -72,7 +72,7 @@ def check_least(rows: Any, names: Sequence[str], least: float, family: str, want
             value = float(columns[row, j])
             place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
             text = f"{place} is {value:g}, and {family} column holds numbers {wanted}. Replace it, or count the column "
-            text += "as 'gaussian', 'histogram' or 'kernel_density' instead."
+            text += "as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
             raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
         at += columns.shape[1]
 

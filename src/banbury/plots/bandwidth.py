@@ -54,14 +54,16 @@ class BandwidthDisplay(Display):
         check_model(model)
         parts = parts_of(model, feature)
         column, family = parts.feature, parts.feature.family
+        c = 0 if label is None else number_of(model, label)
+        tried = family.tried_bandwidths(column, parts.sums, parts.at, c)
+        if tried is None:
+            text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "
+            text += f"kernel_density, or count this one so, if it holds numbers, with features={{{feature!r}: 'kernel_density'}}."
+            raise errors.BadSetting(text, column=feature, family=family.name)
         if label is None and len(model.classes) > 1:
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
-        c = 0 if label is None else number_of(model, label)
-        tried = family.tried_bandwidths(column, parts.sums, parts.at, c)
-        if tried is None:
-            raise errors.bad_setting(f"the family of {feature!r}", family.name, "'kernel_density' for bandwidths")
         bandwidths, scores = tried
         if len(bandwidths) < 2:
             few = f"too few values in class {model.classes[c]!r}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions import NUMBERS
 from banbury.distributions.evidence import NamedValues
 from banbury.distributions.family import Feature, Parameters
 from banbury.naive_bayes import Model
@@ -99,8 +100,9 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
             raise feature.family.no_line(feature)
         if column not in parts_of(model, feature.name).axes:
             text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
-            text += "of them. Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as "
-            raise errors.BadSetting(f"{text}one with features=.", column=column, family=feature.family.name)
+            text += f"of them. Name another, counted as one of {errors.listed(each.name for each in NUMBERS)}, or count this "
+            text += "one so, if it holds numbers, with features=."
+            raise errors.BadSetting(text, column=column, family=feature.family.name)
     return pair
 
 
