@@ -101,6 +101,8 @@ def test_a_report_of_a_weighed_model_is_of_weighed_folds(fitted: bb.EvidenceClas
         f"<dd>{fitted.weighing_}</dd>",
     ):
         assert said in made.html
+    assert np.exp(fitted.model_.log_prior[0]) != pytest.approx(share := (LABELS == "no").mean(), abs=0.001)
+    assert made.html.count(f"</span>{share:.1%}</td>") == 1
     assert "<dt>stale</dt>" not in made.html and "<dt>left out of it</dt>" not in made.html
     assert "What the evidence is worth" not in bb.report(fitted.model_.weighed(None), DATA, LABELS, folds=3).html
 
@@ -134,7 +136,8 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
     facts = json.loads(said("show", model, "--json"))["weighing"]
     assert set(facts["weights"]) >= {"a", "b", "word", "a with b"} and facts["stale"] is False
     assert facts["pairs_looked_at"] == facts["pairs"] == 3
-    assert "a with b" in said("show", model, "--table")
+    shown = said("show", model, "--table")
+    assert "a with b" in shown and f"P('no' ) = {(LABELS == 'no').mean():.4f}" in shown  # the share, not an intercept
     assert json.loads(said("evaluate", model, file, "--json"))["accuracy"] > 0.85
     assert len(said("predict", model, file, "--csv").splitlines()) == N + 1
     assert "a with b" in said("explain", model, file, "--row", "3", "--table")

@@ -351,11 +351,16 @@ class Model:
 
     def between(self, one: Label, other: Label) -> Model:
         """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
-        shares = np.exp(class_log_prior(self.class_prior, self.tally))
+        shares = self.class_shares
         two = [class_number(name, self.classes) for name in (one, other)]
         chosen = np.zeros(len(shares))
         chosen[two] = shares[two] / shares[two].sum()
         return self.with_class_prior(chosen.tolist())
+
+    @property
+    def class_shares(self) -> Real:
+        """P(class) under the class prior; ``log_prior``, with which scores begin, also holds a weighed model's intercepts."""
+        return np.exp(class_log_prior(self.class_prior, self.tally))
 
     @property
     def _stale(self) -> bool:
@@ -558,7 +563,7 @@ class Model:
         head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
         names = [errors.shortened(repr(name)) for name in self.classes[:20]]
         width = max(map(len, names))
-        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, np.exp(self.log_prior), strict=False)]
+        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self.class_shares, strict=False)]
         more = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
         return "\n".join([head, *lines, *more])
 

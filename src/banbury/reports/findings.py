@@ -233,7 +233,7 @@ def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
     if prior is None or isinstance(prior, (str, int, float)):
         return prior
     known = [name for name in model.classes if name in classes]
-    by_name = dict(zip(model.classes, np.exp(model.weighed(None).log_prior).tolist(), strict=True))
+    by_name = dict(zip(model.classes, model.class_shares.tolist(), strict=True))
     unknown = [name for name in classes if name not in by_name]
     if unknown:
         raise errors.unknown_class(unknown[0], model.classes)

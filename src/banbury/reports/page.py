@@ -209,7 +209,7 @@ def _tried(findings: Findings, tried: Alternatives) -> str:
 def _model(findings: Findings) -> str:
     model, tally = findings.model, findings.model.tally
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
-    priors, counts = np.exp(model.log_prior).tolist(), tally.rows.value.tolist()
+    priors, counts = model.class_shares.tolist(), tally.rows.value.tolist()
     each = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
     rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in each]
     classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
