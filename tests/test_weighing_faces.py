@@ -107,13 +107,23 @@ def test_a_report_of_a_weighed_model_is_of_weighed_folds(fitted: bb.EvidenceClas
     assert "What the evidence is worth" not in bb.report(fitted.model_.weighed(None), DATA, LABELS, folds=3).html
 
 
+def test_a_report_says_that_corrections_speak_beside_weights() -> None:
+    scores = np.random.default_rng(0).integers(0, 4, (N, 4))
+    data = {name: [f"v{k}" for k in column] for name, column in zip("abcd", scores.T, strict=True)}
+    passed = scores.sum(axis=1) > 6
+    corrected = bb.weigh(bb.count(data, passed, missing="category"), data, passed, pairs=False)
+    assert corrected.weighing is not None and corrected.weighing.weights.strengths  # type: ignore[attr-defined]
+    html = bb.report(corrected, data, passed, folds=3, alternatives=False).html
+    assert "0: not at all. Corrections speak beside it, where the weight is 0 too." in html
+
+
 def test_a_report_says_what_is_stale_and_what_is_left_out() -> None:
     data = DATA.assign(twin=2.0 * DATA.a)
     clf = bb.EvidenceClassifier(correct=False).fit(data, LABELS).forget(data[:5], LABELS[:5])
     html = bb.report(clf.model_, data, LABELS, folds=3).html
     assert "<dt>stale</dt><dd>rows were learned or forgotten" in html
     assert "<dt>left out of it</dt><dd>twin: another column says the same</dd>" in html
-    assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html
+    assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html and "Corrections speak" not in html
     given = clf.model_.with_class_prior({"no": 0.2, "yes": 0.8})
     assert bb.report(given, data, LABELS, folds=3).findings.cross_validation.log_loss > 0
 

@@ -227,7 +227,9 @@ def _worth(findings: Findings) -> str:
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
-    note = "1: as it was counted; less where others say the same; 0: nothing. A pair is worth what it says beyond both columns."
+    note = "1: as it was counted; less where others say the same; 0: not at all. "
+    note += "Corrections speak beside it, where the weight is 0 too. " * bool(weighing.weights.strengths)
+    note += "A pair is worth what it says beyond both columns."
     text, worth = "", list(weighing.worth().items())
     pairs = slice(len(weighing.columns), len(weighing.columns) + len(weighing.weights.pairs))
     most = max((weight for _, weight in worth), default=0.0) or 1.0
