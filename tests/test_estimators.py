@@ -574,10 +574,25 @@ def test_labels_of_another_type_may_follow(first, then, classes):
 def test_rows_without_a_label_teach_nothing():
     plain = NaiveBayesClassifier().fit([["sun"], ["rain"]], ["a", "b"])
     for labels in (np.array(["a", "b", None], dtype=object), pd.Series(["a", "b", None])):
-        clf = NaiveBayesClassifier().fit([["sun"], ["rain"], ["hail"]], labels)
+        with pytest.warns(bb.BanburyWarning, match=r"^1 row without a label \(None or NaN\) is skipped") as told:
+            clf = NaiveBayesClassifier().fit([["sun"], ["rain"], ["hail"]], labels)
+        assert len(told) == 1 and told[0].filename == __file__
         assert clf.classes_.tolist() == ["a", "b"]
         assert clf.tally_ == plain.tally_
         assert clf.tally_.skipped == 1
+
+
+@pytest.mark.parametrize("made", [
+    NaiveBayesClassifier(), NaiveBayesClassifier(alpha="auto"), NaiveBayesClassifier(calibrate="temperature"),
+    bb.EvidenceClassifier(), bb.TANClassifier(),
+], ids=str)  # fmt: skip
+def test_rows_without_a_label_are_told(made):
+    X, y = np.arange(120.0)[:, None] % 7, np.array([0.0, 1.0, np.nan] * 40)
+    for method in {"fit", "partial_fit"}.intersection(dir(made)):
+        if method == "fit" or made.get_params() == type(made)().get_params():
+            with pytest.warns(bb.BanburyWarning, match=r"^40 rows without a label \(None or NaN\) are skipped") as told:
+                clf = getattr(clone(made), method)(X, y)
+            assert len(told) == 1 and clf.classes_.tolist() == [0.0, 1.0]
 
 
 def test_a_column_vector_of_labels_is_flattened_with_a_warning():
@@ -923,9 +938,12 @@ def test_a_copy_learns_apart() -> None:
 @pytest.mark.parametrize("estimator", [bb.NaiveBayesClassifier, bb.TANClassifier, bb.SemiSupervisedClassifier])
 def test_missing_labels_in_a_list_of_texts_are_missing(estimator):
     X = {"a": ["u", "v"] * 4, "b": ["u", "u", "v", "v"] * 2}
-    for labels in (["p", "q"] * 3 + [float("nan")] * 2, ["p", "q"] * 3 + [None] * 2):
-        assert estimator().fit(X, labels).classes_.tolist() == ["p", "q"]
-    flags = estimator().fit(X, [True, False] * 3 + [float("nan")] * 2)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for labels in (["p", "q"] * 3 + [float("nan")] * 2, ["p", "q"] * 3 + [None] * 2):
+            assert estimator().fit(X, labels).classes_.tolist() == ["p", "q"]
+        flags = estimator().fit(X, [True, False] * 3 + [float("nan")] * 2)
+    assert len(told) == (0 if estimator is bb.SemiSupervisedClassifier else 3)
     assert flags.classes_.tolist() == [False, True]
     assert all(type(answer) is bool for answer in flags.predict(X).tolist())
 

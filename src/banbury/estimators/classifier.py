@@ -21,6 +21,7 @@ from banbury.estimators.rows import (
     part_of,
     sample_weights,
     sorted_classes,
+    tell_unlabelled,
     to_validate,
 )
 from banbury.explain import Explanation, Informative
@@ -103,7 +104,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self.calibrate, self.class_weight = calibrate, class_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
-        """Counts the rows and forgets all that was learned before.
+        """Counts the rows and forgets all that was learned before. Rows without a label are skipped, with a warning.
 
         Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
         """
@@ -138,6 +139,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             alpha, tally, calibration = tuning.best["alpha"], tuning.tally, tuning.calibration
         else:
             tally = count(X, y, **counting, threads=self.threads)
+        tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
         model = self._estimated(tally, float(alpha)).calibrated(calibration)
         self._keep_tally(tally)
@@ -333,6 +335,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if n_rows < 2:
             raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+        tell_unlabelled(rows.skipped)
         folds = min(FOLDS, n_rows)
         settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
         if chosen:
@@ -442,6 +445,7 @@ def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -
     part = part_of(batch, schema, labels, weights)
     if part.tally.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
+    tell_unlabelled(part.tally.skipped)
     return part
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
-from banbury.estimators.rows import sample_weights, to_validate
+from banbury.estimators.rows import sample_weights, tell_unlabelled, to_validate
 from banbury.naive_bayes import LiveModel, Model, check_seed
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
@@ -65,6 +65,8 @@ class EvidenceClassifier(NaiveBayesClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
         """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen.
 
+        Rows without a label are skipped, with a warning.
+
         Of a frame of Dask or Spark all rows are counted where they are, and weights are learned from a ``sample`` of them;
         ``y``, ``sample_weight`` and ``groups`` are names of columns.
         """
@@ -88,6 +90,7 @@ class EvidenceClassifier(NaiveBayesClassifier):
         given = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
         own = {"weights": sample_weight, "threads": self.threads}
         tally = work.count(y, id=groups, **given, **own)
+        tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
         weighing = None
         if self._weighs(tally):

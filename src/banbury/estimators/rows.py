@@ -179,6 +179,15 @@ def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Pa
     return part
 
 
+def tell_unlabelled(skipped: int) -> None:
+    """Warns of rows without a label."""
+    if skipped:
+        text = (
+            f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. "
+        )
+        errors.warn(f"{text}Label them, leave them out, or learn from them too with bb.SemiSupervisedClassifier.")
+
+
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:
     if sample_weight is None:
         return None

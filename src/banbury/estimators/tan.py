@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.class_weights import check_class_weight, weighted_rows
-from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
+from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes, tell_unlabelled
 from banbury.explain import Explanation
 from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
 from banbury.networks.variables import Bins
@@ -66,7 +66,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         self.level, self.root, self.bins = level, root, bins
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
-        """Counts all pairs of columns, and draws the tree that says most of them."""
+        """Counts all pairs of columns, and draws the tree that says most. Rows without a label are skipped, with a warning."""
         choice, bins = checked_choice(self.how, self.alpha, self.seed), checked_bins(self.bins)
         check_level(self.level)
         check_class_weight(self.class_weight)
@@ -77,6 +77,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         given = weighted_rows(self.class_weight, given)
         schema = infer(batch, [], None, self.features, self.missing, trees="none")  # type: ignore[arg-type]
         pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
+        tell_unlabelled(pairs.tally.skipped)
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
         self.classes_, self.network_ = sorted_classes(pairs.target.values, labels.dtype), network
         self._note_columns(schema)
