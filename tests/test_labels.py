@@ -874,3 +874,16 @@ def test_batches_that_come_but_once_may_hold_lists() -> None:
         assert str(tuned) == str(bb.tune(rows, target="topics", folds=2))
         found = bb.cross_validate(data(), target="topics", folds=2)
         assert found.to_dict() == bb.cross_validate(rows, target="topics", folds=2).to_dict()
+
+
+def test_rows_none_of_whose_labels_the_model_has_are_told_with_what_to_do(recwarn):
+    model = bb.LabelModel.of(bb.count({"x": list("aabb")}, [["grain"], ["grain", "oil"], ["oil"], []]))
+    found = bb.evaluate(model, {"x": list("ab")}, [["grian"], []])
+    [warning] = recwarn
+    assert "no label of these rows is a label of the model: they are 'grian', and its labels are" in str(
+        warning.message
+    )
+    assert "every label that it gives is wrong. Did you mean 'grain'?" in str(warning.message)
+    assert found.notes[0].startswith("no label of these rows is a label of the model")
+    assert bb.evaluate(model, {"x": list("ab")}, [["grain", "new"], []]).notes == ("the model has not met 'new'",)
+    assert len(recwarn) == 1

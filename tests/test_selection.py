@@ -1342,7 +1342,9 @@ def test_rows_none_of_whose_labels_is_a_class_of_the_model_are_told_with_what_to
     found = bb.evaluate(model, {"x": list("ab"), "y": ["<=50K.", ">50K."]})
     [warning] = recwarn
     assert "they are '<=50K.', '>50K.', and its classes are '<=50K', '>50K'" in str(warning.message)
-    assert "every answer is wrong. Did you mean '<=50K'? Spell them as the model does" in str(warning.message)
+    assert "every class that it gives is wrong. Did you mean '<=50K'? Spell them as the model does" in str(
+        warning.message
+    )
     assert found.accuracy.value == 0 and found.notes[0].startswith("no label of these rows is a class of the model")
     assert bb.evaluate(model, {"x": list("ab"), "y": ["<=50K", "new"]}).notes == ("the model has not met 'new'",)
     assert len(recwarn) == 1

@@ -23,6 +23,7 @@ from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
+from banbury.sums import in_order
 from banbury.table import aligned, batches
 from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
 from banbury.threads import taken
@@ -741,6 +742,21 @@ def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
         raise errors.bad_setting("costs", costs, wanted) from None
     errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, wanted)
     return matrix
+
+
+def met(known: Sequence[Label], seen: Iterable[Label], what: str = "class") -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The classes, or labels, of a model and those that rows have beside them; and a note of these."""
+    seen = set(seen)
+    new = in_order(seen.difference(known))
+    if new and not seen.intersection(known):
+        here, there = (errors.listed(map(repr, each), 5) for each in (new, known))
+        its = many(2, what).removeprefix("2 ")
+        note = f"no label of these rows is a {what} of the model: they are {here}, and its {its} are {there}"
+        near = f"So every {what} that it gives is wrong.{errors.did_you_mean(new[0], known)}"
+        errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
+        return (*known, *new), (note,)
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return (*known, *new), notes
 
 
 def class_number(name: Any, classes: Sequence[Any]) -> int:

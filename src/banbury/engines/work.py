@@ -26,14 +26,14 @@ from banbury.label_sets import LabelTarget
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels import evaluate as evaluate_labels
 from banbury.labels.validation import HeldRows
-from banbury.naive_bayes import Model, checked_choice, same_rows
+from banbury.naive_bayes import Model, checked_choice, met, same_rows
 from banbury.progress import watched
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
 from banbury.readers.batches import other_columns
 from banbury.selection.dataset import Dataset, held, renumbered
 from banbury.selection.folds import Dealing
 from banbury.selection.groups import Groups
-from banbury.selection.results import OWN_ROWS, Streamed, StreamedEvaluation, met
+from banbury.selection.results import OWN_ROWS, Streamed, StreamedEvaluation
 from banbury.tally import Tally, complete
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST
@@ -187,7 +187,7 @@ class Work:
         if found.outcomes is None:
             lacking = errors.no_target(found.n_rows, target)
             raise lacking if found.n_rows else errors.empty_data(None, "all partitions are empty")
-        classes, notes = met(model, found.classes)
+        classes, notes = met(model.classes, found.classes)
         outcomes = found.outcomes.among(found.classes, classes)
         counting = {"schema": model.schema, "features": "auto", "weights": None, "missing": "skip", "threads": None}
         as_many = model.n_rows == outcomes.n_rows

@@ -21,10 +21,9 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.validation import CountedFolds, HeldOut, HeldRows, enough
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, LabelWeighing, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
-from banbury.naive_bayes import is_auto
+from banbury.naive_bayes import is_auto, met
 from banbury.readers.columns import missing
 from banbury.schema import Schema
-from banbury.sums import in_order
 from banbury.table import MIX, Labels, Table, label_target, mixed, wants_folders
 from banbury.tally import Tally
 
@@ -172,14 +171,14 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if not sets:
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
-    new = in_order({name for own in sets for name in own.names}.difference(model.labels))
-    every: Any = (*model.labels, *new)
+    every: Any
+    every, notes = met(model.labels, {name for own in sets for name in own.names}, "label")
+    n_new = len(every) - len(model.labels)
     known = np.concatenate([own.known for own in sets])
     truth = np.concatenate([own.flags(every) for own in sets])[known]
     posterior = np.concatenate(posteriors)[known]
-    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), len(new)), dtype=np.bool_)])
-    posterior = np.hstack([posterior, np.zeros((len(posterior), len(new)))])
-    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
+    posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
     return LabelEvaluation(every, np.flatnonzero(known), truth, given, posterior, notes=notes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,11 +17,11 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
-from banbury.naive_bayes import same_rows
+from banbury.naive_bayes import met, same_rows
 from banbury.partitioned import elsewhere
 from banbury.readers.batches import as_name
 from banbury.selection.dataset import renumbered, used_names
-from banbury.sums import in_order, total, weighed
+from banbury.sums import total, weighed
 from banbury.tally import Label, Tally
 
 BINS = 15  # of the expected calibration error
@@ -377,20 +377,6 @@ class StreamedEvaluation(Measures):
     notes: tuple[str, ...] = ()
 
 
-def met(model: Any, seen: Iterable[Label]) -> tuple[tuple[Label, ...], tuple[str, ...]]:
-    """The classes of a model and those that rows have beside them; and a note of these."""
-    seen = set(seen)
-    new = in_order(seen.difference(model.classes))
-    if new and not seen.intersection(model.classes):
-        here, there = (errors.listed(map(repr, each), 5) for each in (new, model.classes))
-        note = f"no label of these rows is a class of the model: they are {here}, and its classes are {there}"
-        near = f"So every answer is wrong.{errors.did_you_mean(new[0], model.classes)}"
-        errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
-        return (*model.classes, *new), (note,)
-    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
-    return (*model.classes, *new), notes
-
-
 def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 
@@ -438,7 +424,7 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
     if not seen:
         raise errors.no_target(n_rows, target)
-    classes, notes = met(model, seen)
+    classes, notes = met(model.classes, seen)
     truth = renumbered(parts, classes)
     rows = np.flatnonzero(truth >= 0)
     scores = np.concatenate(posteriors)
