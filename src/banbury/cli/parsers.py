@@ -288,7 +288,7 @@ $ banbury tune adult.csv --target income --features choose --how mean,predictive
 {FOLDS}
 {GROUPS}
 {CALIBRATE}, and judge settings by what is calibrated
---weigh | compare with evidence that is weighed within each fold, too
+--weigh | compare with evidence that is weighed within each fold, too; fit does so unasked, tune only if told
 {TRIED}
 {SEARCHED}"""),
     _verb(f"""
