@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from benchmarks import machine
 from benchmarks.measure import Figure, Setting
 
 HEADINGS = ["benchmark", "task", "data", "ours", "peer", "its time", "ratio", "aim", "of C", "of memory", "answers"]
+
+OURSELVES = {"trees", "threads", "em"}  # benchmarks whose peer is ours
+FURTHEST = 5  # aims that are named in the summary
 
 BUSY = 0.1  # of the machine taken by others: more, and the figures are no longer ours
 
@@ -28,7 +32,8 @@ class Run:
 
     def conditions(self) -> str:
         """How the figures came about, in a sentence or two."""
-        said = f"{self.setting.threads} threads for every engine, least of {self.setting.repeats} turns or more"
+        turns = f"{self.setting.repeats} turn{'s' * (self.setting.repeats > 1)}"
+        said = f"{self.setting.threads} threads for every engine, least of {turns} or more"
         if self.setting.small:
             said += ", small data: no aims"
         if self.others is not None:
@@ -54,7 +59,7 @@ def cells(figure: Figure) -> list[str]:
         amount(figure.ours, figure.unit),
         figure.peer_name,
         "" if figure.peer is None else amount(figure.peer, figure.unit),
-        "" if figure.ratio is None else f"{figure.ratio:.3g}×" if figure.ratio < 100 else f"{figure.ratio:.0f}×",
+        "" if figure.ratio is None else times(figure.ratio),
         aim(figure),
         share(figure.c_loop, figure.ours),
         share(figure.memory, figure.ours),
@@ -62,10 +67,14 @@ def cells(figure: Figure) -> list[str]:
     ]
 
 
+def times(ratio: float) -> str:
+    return f"{ratio:.3g}×" if ratio < 100 else f"{ratio:.0f}×"
+
+
 def aim(figure: Figure) -> str:
     if figure.met is None:
         return ""
-    wanted = f"≥ {figure.at_least:g}×" if figure.at_most is None else f"≤ {amount(figure.at_most, figure.unit)}"
+    wanted = f"≥ {figure.at_least:.3g}×" if figure.at_most is None else f"≤ {amount(figure.at_most, figure.unit)}"
     return f"{wanted} {'met' if figure.met else 'MISSED'}"
 
 
@@ -127,6 +136,7 @@ def write_page(run: Run, path: Path) -> None:
         ),
         "versions": machine.versions(),
         "conditions": run.conditions(),
+        "summary": summary(run.figures),
         "tables": "\n\n".join(tables(run.figures)),
         "missed": "\n".join(map(sentence, missed)) or "Every aim was met in this run.",
     }
@@ -134,6 +144,38 @@ def write_page(run: Run, path: Path) -> None:
     for name, value in filled.items():
         text = text.replace("{{" + name + "}}", value)
     path.write_text(text, encoding="utf-8")
+
+
+def summary(figures: Sequence[Figure]) -> str:
+    """How fast each benchmark is and how many of its aims are met, and what is furthest from its aim.
+
+    Ratios are those of single rows of the tables, of seconds alone, without the loops in C.
+    """
+    lines = ["| benchmark | least | middle | most | aims met |", "| --- | --- | --- | --- | --- |"]
+    for name in dict.fromkeys(figure.benchmark for figure in figures):
+        rows = [figure for figure in figures if figure.benchmark == name]
+        timed = [row for row in rows if row.unit == "s" and not row.peer_name.startswith("C:")]
+        ratios = [row.ratio for row in timed if row.ratio is not None]
+        middle = [statistics.median_low(ratios)] if len(ratios) > 2 else []
+        told = [times(min(ratios)), "".join(map(times, middle)), times(max(ratios))] if ratios else [""] * 3
+        met = [row.met for row in rows if row.met is not None]
+        if ratios or met:
+            said = [name + ", beside ours" * (name in OURSELVES), *told, f"{sum(met)} of {len(met)}" if met else ""]
+            lines.append("| " + " | ".join(said) + " |")
+    aims = [figure for figure in figures if figure.met is not None]
+    missed = sorted((figure for figure in aims if not figure.met), key=reached)
+    lines += ["", f"{len(aims) - len(missed)} of {len(aims)} aims are met."]
+    if missed:
+        lines[-1] += " Furthest from theirs ([all that are missed](#aims-missed)):"
+        lines += ["", *map(sentence, missed[:FURTHEST])]
+    return "\n".join(lines)
+
+
+def reached(figure: Figure) -> float:
+    """Which share of its aim a figure has come to."""
+    if figure.at_most is not None:
+        return figure.at_most / figure.ours
+    return (figure.ratio or 0.0) / (figure.at_least or 1.0)
 
 
 def tables(figures: Sequence[Figure]) -> list[str]:

@@ -121,6 +121,31 @@ def test_figures_are_recorded_and_make_a_page(run, tmp_path):
     assert "### tiny" in page.read_text(encoding="utf-8") and "{{" not in page.read_text(encoding="utf-8")
 
 
+def test_the_page_begins_with_what_its_tables_say(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.measure import Figure
+    from benchmarks.report import summary
+
+    figures = [
+        Figure("text", "fit", "words", 1.0, 40.0, "CountVectorizer", "", at_least=30),
+        Figure("text", "predict", "words", 1.0, 8.0, "CountVectorizer", "", at_least=10),
+        Figure("text", "fit", "words", 1.0, 0.5, "C: words only", ""),
+        Figure("text", "peak", "words", 1.0, 1.5, "CountVectorizer", "", unit="MB"),
+        Figure("start", "import", "", 2.0, None, "", "", at_most=1.0),
+        Figure("trees", "fit", "numbers", 2.0, 1.0, "our bell curves", ""),
+    ]
+    assert summary(figures).splitlines()[2:] == [
+        "| text | 8× |  | 40× | 1 of 2 |",
+        "| start |  |  |  | 0 of 1 |",
+        "| trees, beside ours | 0.5× |  | 0.5× |  |",
+        "",
+        "1 of 3 aims are met. Furthest from theirs ([all that are missed](#aims-missed)):",
+        "",
+        "- start, import (): 2.00 s; aim ≤ 1.00 s MISSED",
+        "- text, predict (words): 8×; aim ≥ 10× MISSED",
+    ]
+
+
 def test_a_share_is_never_rounded_up_to_all(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.measure import WrongAnswer, same_classes
