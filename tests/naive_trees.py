@@ -172,3 +172,17 @@ def _within(cuts: Sequence[float], low: float, high: float, value: float) -> flo
 
 def _inside(far: float, wide: float, k: int, left: bool, low: float, high: float) -> bool:
     return far <= wide * (2.0 ** (k + 1) - 1) if left else far < wide * (2.0 ** (k + 1) - 1)
+
+
+def trend(cells: Cells, places: Sequence[float], leaf: int, own: Any = None) -> dict[Any, float]:
+    """What a leaf says by its column's trend; without one row of class ``own`` in it, or as much of it as there is."""
+    cells = [dict(rows) for rows in cells]
+    if own is not None:
+        cells[leaf][own] = max(cells[leaf][own] - 1.0, 0.0)
+    each = list(zip(cells, places, strict=True))
+    mean = {
+        c: math.fsum(rows[c] * z for rows, z in each) / (math.fsum(rows[c] for rows in cells) + 0.5) for c in cells[0]
+    }
+    apart = math.fsum(rows[c] * (z - mean[c]) ** 2 for rows, z in each for c in mean)
+    variance = max((apart + 1.0) / (math.fsum(n for rows in cells for n in rows.values()) + 1.0), 0.01)
+    return {c: (places[leaf] * mean[c] - mean[c] ** 2 / 2.0) / variance for c in mean}

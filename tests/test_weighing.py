@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def evidence_of(n: int = 300, threads: int = 1) -> EvidenceTables:
     columns = WeighedColumns.of(tally, 1)
     weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
     pairs = (WeighedPair(0, 1, 4.0), WeighedPair(2, 3, 1.0), WeighedPair(0, 2, 16.0))
-    return EvidenceTables(PairedColumns(columns.cells, pairs), weighed, 2, threads)
+    return EvidenceTables(PairedColumns(columns.cells, (0, 1), pairs), weighed, 2, threads)
 
 
 def slow_pair(
@@ -220,7 +221,7 @@ def test_pairs_are_those_of_the_slow_twin() -> None:
 
 def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     evidence = evidence_of()
-    terms, finest = evidence.layout.corrections, evidence.layout.terms
+    terms, finest = evidence.layout.corrections, replace(evidence.layout, trends=()).terms
     table_of_levels = RNG.normal(size=(terms.n_cells, 2))
     each = terms.folded(table_of_levels)
     assert [[len(own)] for own in each] == [sizes for *_, sizes in finest.groups]

@@ -18,6 +18,7 @@ from banbury.distributions.trees import Tree
 from banbury.sums import Keys
 
 FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
+WITHIN, FARTHEST = 3.29, 4.0  # widths within which 90 % of a normal curve lie; and from its middle, at most
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 
 
@@ -83,6 +84,11 @@ class Cells:
         """Whether they are stretches of numbers."""
         return False
 
+    @cached_property
+    def places(self) -> Real:
+        """Where the stretches of numbers lie, which come first among the cells."""
+        return np.zeros(0)
+
     def without(self, keys: Keys) -> tuple[Int, Cells]:
         """The cells whose values are not among these keys any more, and the same cells without their names."""
         return np.zeros(0, dtype=np.int64), self
@@ -140,6 +146,21 @@ class NumberCells(Cells):
     @property
     def stretches(self) -> bool:
         return True
+
+    @cached_property
+    def places(self) -> Real:
+        """Their middles, the outer ones as wide as those beside them; from the middle one, in such units that a normal curve's
+        would have width 1, and none farther than four."""
+        if len(self.cuts) < 2:
+            return np.zeros(len(self.cuts) + 1)
+        cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
+        middles = np.convolve(
+            np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]]), [0.5, 0.5], "valid"
+        )
+        n = len(middles)
+        low, middle, high = middles[[n // 20, n // 2, n - 1 - n // 20]]
+        unit = (high - low) / WITHIN
+        return np.clip((middles - middle) / unit, -FARTHEST, FARTHEST) if unit > 0 else np.zeros(len(middles))
 
 
 def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:

@@ -27,6 +27,7 @@ def about(weighing: Weighing) -> dict[str, Any]:
     weights = weighing.weights
     return {
         "columns": [about_cells(cells) for cells in weights.columns],
+        "trends": list(weights.trends),
         "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
         "classes": list(weighing.classes),
         "digest": weighing.digest,
@@ -90,13 +91,16 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     classes = scalars("classes", about["classes"])
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
-    n, k = len(columns) + len(pairs) + len(of_texts) + len(scored), len(classes)
+    trends = tuple(int(j) for j in about.get("trends", []))
+    check(all(0 <= j < len(columns) and len(columns[j].places) for j in trends), "a trend is of no numbers")
+    n, k = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored), len(classes)
     check(all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)), "a pair is of no columns")
     nodes = [cells.nodes for cells in columns]
     sizes = [cells.n_cells + 1 for cells in columns]
     sizes += [nodes[pair.first].n_fine * nodes[pair.second].n_fine for pair in pairs]
     weights = Weights(
         columns,
+        trends,
         pairs,
         _reals(arrays, "weights", (n,)),
         _reals(arrays, "intercepts", (k,)),

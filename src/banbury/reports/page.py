@@ -231,7 +231,8 @@ def _worth(findings: Findings) -> str:
     note += "Corrections speak beside it, where the weight is 0 too. " * bool(weighing.weights.strengths)
     note += "A pair is worth what it says beyond both columns."
     text, worth = "", list(weighing.worth().items())
-    pairs = slice(len(weighing.columns), len(weighing.columns) + len(weighing.weights.pairs))
+    n = len(weighing.columns) + len(weighing.weights.trends)
+    pairs = slice(n, n + len(weighing.weights.pairs))
     most = max((weight for _, weight in worth), default=0.0) or 1.0
     for what, some in (("column", worth[: pairs.start] + worth[pairs.stop :]), ("pair", worth[pairs])):
         some.sort(key=lambda each: -each[1])

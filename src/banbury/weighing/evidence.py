@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.cells import Cells
 from banbury.distributions.trees import HALF_ROW, SMALLEST, Forest, Tree
 from banbury.weighing.rows import WeighedRows
+from banbury.weighing.trends import Trends
 
 MOST_PAIR_CELLS = 1 << 16  # a pair of more is not looked at
 STRENGTHS: Real = 4.0 ** np.arange(6, dtype=np.float64)  # m of a pair: 1 to 1,024
@@ -41,9 +43,10 @@ def of_column(column: int, cells: Any, sizes: Sequence[int]) -> _core.Group:
 
 @dataclass(frozen=True)
 class PairedColumns:
-    """Columns and pairs of them, as rows find their cells."""
+    """Columns, their trends and pairs of them, as rows find their cells."""
 
     columns: tuple[Cells, ...]
+    trends: tuple[int, ...]  # the columns whose trend is evidence beside their cells
     pairs: tuple[WeighedPair, ...]
 
     @cached_property
@@ -62,10 +65,20 @@ class PairedColumns:
 
     @cached_property
     def terms(self) -> _core.Terms:
-        """A term for each column, by its cells, and for each pair, by its fine ones."""
+        """A term for each column and each trend, by its cells, and for each pair, by its fine ones."""
         sizes = enumerate((self.sizes + 1).tolist())
         terms = [of_column(j, np.arange(size, dtype=np.uint32)[:, None], [size]) for j, size in sizes]
+        terms += [terms[j] for j in self.trends]
         return _core.Terms([*terms, *(self._of_pair(pair, [True]) for pair in self.pairs)])
+
+    @cached_property
+    def stretches(self) -> tuple[Trends, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Those of columns that have a trend; which they are of the cells of all columns; and of their own cells and one each."""
+        which, lengths = list(self.trends), np.zeros(len(self.columns), dtype=np.int64)
+        places = [self.columns[j].places for j in which]
+        lengths[which] = [len(each) for each in places]
+        trends = Trends(np.concatenate([[], *places]), lengths[which])
+        return trends, _first(lengths, self.sizes), _first(lengths[which], self.sizes[which] + 1)
 
     @cached_property
     def corrections(self) -> _core.Terms:
@@ -94,6 +107,12 @@ def _of_levels(column: int, tree: Tree) -> _core.Group:
     return of_column(column, np.concatenate([levels, last[None]]), (last + 1).tolist())
 
 
+def _first(n: Int, sizes: Int) -> NDArray[np.bool_]:
+    """The first n of each, of so many one after the other."""
+    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(place < np.repeat(n, sizes))
+
+
 # Evidence -------------------------------------------------------------------------------------------------------------
 
 
@@ -112,7 +131,7 @@ class EvidenceTables:
         return EvidenceTables(self.layout, rows, self.n_classes, self.threads)
 
     def with_pairs(self, pairs: Sequence[WeighedPair]) -> EvidenceTables:
-        layout = PairedColumns(self.columns, tuple(pairs))
+        layout = replace(self.layout, pairs=tuple(pairs))
         return EvidenceTables(layout, self.rows, self.n_classes, self.threads, self.counts)
 
     @cached_property
@@ -145,9 +164,18 @@ class EvidenceTables:
         return self.layout.forest.gains(self.counts, self.prior, self.threads)
 
     def table(self, own: bool) -> Real:
-        """What all cells say, of columns and then of pairs, as numbers in a line; with a row left out, or plain."""
+        """What all cells say, of columns, trends and pairs, as numbers in a line; with a row left out, or plain."""
         pairs = (each[1 if own else 0] for each in self.pair_tables)
-        return np.concatenate([(self.left_out if own else self.plain).ravel(), *(each.ravel() for each in pairs)])
+        columns = self.left_out if own else self.plain, self.trends(own)
+        return np.concatenate([each.ravel() for each in (*columns, *pairs)])
+
+    def trends(self, left_out: bool) -> Real:
+        """What cells say by the trends of their columns, likewise; what is no number says nothing."""
+        stretches, of_all, own = self.layout.stretches
+        said = np.zeros((len(own), *(self.n_classes,) * (2 if left_out else 1)))
+        if len(own):
+            said[own] = stretches.told(self.counts[of_all], left_out)
+        return said
 
     # Pairs
 

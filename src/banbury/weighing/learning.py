@@ -19,7 +19,8 @@ from banbury.weighing.rows import WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
-PAIR_RIDGE = 10.0  # of a pair's, towards nothing
+PAIR_RIDGE = 10.0  # of a pair's, towards nothing; of a trend's, towards the one that all trends share
+SHARED = np.array([1.0, 0.0])  # what the shared weights of columns and of trends are pulled towards
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
 PASSES, LAST_PASSES = 2, 10
@@ -33,12 +34,13 @@ COOLEST = 0.1  # temperature
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned: weights of columns, of pairs, of texts and of columns that are scored; intercepts; and corrections.
+    """What was learned: weights of columns, trends, pairs, texts and columns that are scored; intercepts; and corrections.
 
     A row scores ``temperature`` · (intercepts + Σ weight · evidence + Σ correction); ``intercepts`` have log P(class).
     """
 
     columns: tuple[Cells, ...]
+    trends: tuple[int, ...]  # the columns whose trend is weighed too
     pairs: tuple[WeighedPair, ...]
     weights: Real
     intercepts: Real
@@ -64,19 +66,20 @@ def learned(
     seed: int = 0,
     threads: int = 1,
 ) -> tuple[Weights, tuple[Real, ...]]:
-    """Weights on leave-one-out evidence; then pairs that say more than both columns; then corrections, chosen by folds.
+    """Weights of columns and their trends; then pairs that say more than both columns; then corrections, chosen by folds.
 
     With what the cells of each pair say beyond both columns, (cells, classes).
     """
     texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
-    evidence = EvidenceTables(PairedColumns(columns, ()), rows, n_classes, threads)
+    trends = tuple(j for j, cells in enumerate(columns) if len(cells.places) > 2)
+    evidence = EvidenceTables(PairedColumns(columns, trends, ()), rows, n_classes, threads)
     weights, intercepts = _fitted(evidence, None)
     if pairs and len(columns) > 1:
         chosen = _chosen_pairs(evidence, weights, intercepts)
         if chosen:
             evidence = evidence.with_pairs(chosen)
-            begun = np.insert(weights, len(columns), np.zeros(len(chosen)))
-            start = np.concatenate([begun, intercepts - np.log(evidence.prior), [1.0]])
+            begun = np.insert(weights, len(columns) + len(trends), np.zeros(len(chosen)))
+            start = np.concatenate([begun, intercepts - np.log(evidence.prior), SHARED])
             weights, intercepts = _fitted(evidence, start)
     terms = evidence.layout.corrections
     strength, temperature, table = 0.0, 1.0, np.zeros((terms.n_cells, n_classes))
@@ -91,8 +94,8 @@ def learned(
             corrections.improve(strength, LAST_PASSES)
             table = corrections.of_levels()
     folded = tuple(terms.folded(table))
-    found = Weights(columns, evidence.pairs, weights, intercepts, folded, strength, temperature, losses, texts)
-    return found, tuple(plain for plain, _ in evidence.pair_tables)
+    learned = weights, intercepts, folded, strength, temperature, losses, texts
+    return Weights(columns, trends, evidence.pairs, *learned), tuple(plain for plain, _ in evidence.pair_tables)
 
 
 def _learned_texts(
@@ -122,32 +125,32 @@ Fitted = tuple[Real, Real]  # weights and intercepts
 
 def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
-    rows, k, n_columns, n_pairs = evidence.rows, evidence.n_classes, len(evidence.columns), len(evidence.pairs)
-    n_given = rows.given.shape[1]
-    n = n_columns + n_pairs + n_given
-    shared = np.concatenate([np.ones(n_columns, bool), np.zeros(n_pairs, bool), np.ones(n_given, bool)])
-    ridge = np.where(shared, RIDGE, PAIR_RIDGE)
+    rows, k = evidence.rows, evidence.n_classes
+    sizes = len(evidence.columns), len(evidence.layout.trends), len(evidence.pairs), rows.given.shape[1]
+    n, ridge = sum(sizes), np.repeat([RIDGE, PAIR_RIDGE, PAIR_RIDGE, RIDGE], sizes)
+    sharing = np.repeat([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]], sizes, axis=0)  # what they are pulled towards
     prior, says = np.log(evidence.prior), _says(evidence)
 
     def loss(z: Real) -> tuple[float, Real]:
-        weights, extra, common = z[:n], z[n : n + k], z[-1]
+        weights, extra, shared = z[:n], z[n : n + k], z[n + k :]
         value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, evidence.threads)
-        off = weights - np.where(shared, common, 0.0)
-        value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * (common - 1.0) ** 2
+        off, apart = weights - sharing @ shared, shared - SHARED
+        value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * float(apart @ apart)
         slope[:n] += ridge * off
         slope[n:] += extra
-        return value, np.append(slope, common - 1.0 - float((ridge * off)[shared].sum()))
+        return value, np.concatenate([slope, apart - (ridge * off) @ sharing])
 
     if start is None:
-        start = np.concatenate([np.full(n, 0.7), np.zeros(k), [0.7]])
+        start = np.concatenate([0.7 * sharing @ SHARED, np.zeros(k), 0.7 * SHARED])
 
     def curvature() -> Real:
-        found = np.diag(np.concatenate([ridge, np.ones(k), [1.0 + ridge[shared].sum()]]))
-        found[:n, -1] = found[-1, :n] = np.where(shared, -ridge, 0.0)
-        found[:-1, :-1] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
+        found: Real = np.diag(np.concatenate([ridge, np.ones(k), 1.0 + ridge @ sharing]))
+        found[:n, n + k :] = -ridge[:, None] * sharing
+        found[n + k :, :n] = found[:n, n + k :].T
+        found[: n + k, : n + k] += _curvature(says, rows.weights, start[:n], prior + start[n : n + k])
         return found
 
-    bounded = np.concatenate([np.ones(n, bool), np.zeros(k, bool), [True]])
+    bounded = np.repeat([True, False, True], [n, k, len(SHARED)])
     flat = FLAT * max(1.0, float(rows.weights.sum()) ** 0.5)
     found = least(loss, start, bounded, curvature, flat)
     return found[:n], found[n : n + k] + prior

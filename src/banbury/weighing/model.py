@@ -71,8 +71,9 @@ class Weighing:
     __repr__ = __str__
 
     def worth(self) -> dict[str, float]:
-        """The weight of each column, and of each pair of columns."""
-        names = [*(cells.feature.name for cells in self.columns), *self._pair_names()]
+        """The weight of each column, of each trend, and of each pair of columns."""
+        names = [cells.feature.name for cells in self.columns]
+        names += [*(f"{names[j]}, by trend" for j in self.weights.trends), *self._pair_names()]
         names += [*(text.column for text in self.texts), *self.scored]
         return dict(zip(names, self.weights.weights.tolist(), strict=True))
 
@@ -127,7 +128,8 @@ class Weighing:
     @property
     def _given(self) -> Real:
         """The weights of texts and of columns that are scored."""
-        return self.weights.weights[len(self.columns) + len(self.weights.pairs) :]
+        own = self.weights
+        return own.weights[len(own.columns) + len(own.trends) + len(own.pairs) :]
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
         """The scores of cells and words, from what the tally counts now."""
@@ -145,11 +147,15 @@ class Weighing:
 
     def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
         weights, evidence, n = self.weights, self._evidence(tally), len(self.columns)
+        of_pairs = n + len(weights.trends)
         sizes = evidence.layout.sizes + 1
         deltas = np.concatenate(weights.corrections[:n])[:, at]
         scores = weights.temperature * (np.repeat(weights.weights[:n], sizes)[:, None] * evidence.plain + deltas)
-        each = zip(weights.weights[n:], self.pair_tables, weights.corrections[n:], strict=False)
+        each = zip(weights.weights[of_pairs:], self.pair_tables, weights.corrections[n:], strict=False)
         tables = np.split(scores, np.cumsum(sizes)[:-1])
+        trends = np.split(evidence.trends(False), np.cumsum(sizes[list(weights.trends)])[:-1])
+        for j, w, says in zip(weights.trends, weights.weights[n:of_pairs], trends, strict=False):
+            tables[j] = tables[j] + weights.temperature * w * says
         tables += [weights.temperature * (w * table[:, at] + delta[:, at]) for w, table, delta in each]
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
         named = zip(weights.pairs, self._pair_names(), strict=True)
@@ -158,13 +164,16 @@ class Weighing:
             for p, name in named
         )
         counts = tuple(np.split(evidence.counts, evidence.layout.starts[1:-1]))
-        return WeighedParameters((*columns, *pairs), self.columns, evidence.layout.terms, tuple(tables), counts)
+        terms = replace(evidence.layout, trends=()).terms
+        return WeighedParameters((*columns, *pairs), self.columns, terms, tuple(tables), counts)
 
     def _evidence(self, tally: Tally) -> EvidenceTables:
         counts, k = np.concatenate(counted(tally, self.columns)), len(tally.classes)
         codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
-        return EvidenceTables(PairedColumns(self.columns, self.weights.pairs), rows, k, n_threads(None), counts)
+        return EvidenceTables(
+            PairedColumns(self.columns, self.weights.trends, self.weights.pairs), rows, k, n_threads(None), counts
+        )
 
     def kept(self, tally: Tally) -> Weighing:
         """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
