@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,9 @@ def beside_cleanlab(
     precision = float(wrong[found.indices].mean())
     place = f"{name:14}  {share:5.0%}  {k:6,}"
     yield f"{place}  {'bb.suspicious':34}  {precision:9.1%}  {'':10}  {ours:9.3f} s"
+    if not find_spec("cleanlab"):
+        yield f"{place}  cleanlab is not installed (pip install --group peers)"
+        return
     for peer in peers:
         seconds, (named, ranked) = least(lambda peer=peer: cleanlab(rows, labels, learners(rows)[peer]), repeats[1])  # type: ignore[misc]
         as_found, all_ranked = wrong[named[:k]].sum() / k, wrong[ranked[:k]].mean()

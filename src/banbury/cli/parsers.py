@@ -170,9 +170,8 @@ COUNTING = """\
 --target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name{sets}
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
 'soil_*=FAMILY' is for all columns named so, COLUMN=none leaves one out, A+B=FAMILY takes several together. \
-Families: bernoulli, categorical, quantile_tree, gaussian, poisson, histogram, kernel_density, text; together: joint, \
-gaussian,covariance=full, tied or shrunk, histogram, \
-kernel_density{choose}
+Families: bernoulli, categorical, quantile_tree, gaussian, exponential, gamma, poisson, histogram, kernel_density, text; \
+together: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_density{choose}
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights
@@ -188,7 +187,8 @@ READING = """\
 --quote C | what quotes texts ("), or none
 --comment C | pass over lines that begin with this character
 --skip-lines N int =0 | pass over the first N lines
---missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, NaN, null, ?)
+--missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, n/a, NaN, \
+nan, null, NULL, ?)
 --format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
 or html: each file is one
 --classes-at LEVEL int | which level of folders names the classes (1)
