@@ -223,18 +223,20 @@ def _model(findings: Findings) -> str:
 
 
 def _worth(findings: Findings) -> str:
-    """What the evidence of each column and pair is worth, where it is weighed."""
+    """What the evidence of each column, trend and pair is worth, where it is weighed."""
     weighing = findings.model.weighing
     if not isinstance(weighing, Weighing):
         return ""
     note = "1: as it was counted; less where others say the same; 0: not at all. "
     note += "Corrections speak beside it, where the weight is 0 too. " * bool(weighing.weights.strengths)
-    note += "A pair is worth what it says beyond both columns."
-    text, worth = "", list(weighing.worth().items())
-    n = len(weighing.columns) + len(weighing.weights.trends)
-    pairs = slice(n, n + len(weighing.weights.pairs))
+    note += "A pair is worth what it says beyond both columns. "
+    note += "A trend is what more or less of a number says all along, beside what each stretch of numbers says."
+    text, worth, own = "", list(weighing.worth().items()), weighing.weights
+    kinds = ["column"] * len(own.columns) + ["trend"] * len(own.trends) + ["pair"] * len(own.pairs)
+    kinds += ["column"] * (len(worth) - len(kinds))
     most = max((weight for _, weight in worth), default=0.0) or 1.0
-    for what, some in (("column", worth[: pairs.start] + worth[pairs.stop :]), ("pair", worth[pairs])):
+    for what in ("column", "trend", "pair"):
+        some = [each for kind, each in zip(kinds, worth, strict=True) if kind == what]
         some.sort(key=lambda each: -each[1])
         rows = [_row(name, _bar_cell(weight / most, f"{weight:.2f}", "meter wide")) for name, weight in some]
         text += _long_table([what, "weight"], rows[:ALL_COLUMNS], what, shown=COLUMNS, n=len(rows)) if rows else ""
