@@ -115,7 +115,7 @@ def test_a_file_without_trends_answers_as_it_did_and_wrong_ones_are_refused(tmp_
 
     loaded: Any = bb.load(file)
     assert np.array_equal(loaded.posterior(X), clf.predict_proba(X))
-    for trends in ([0, 1, 2], [0, 1, 2, 9], [-1, 0, 1, 2], [0, 1, 2, 3, 3]):
+    for trends in ([0, 1, 2], [0, 1, 2, 9], [-1, 0, 1, 2], [0, 1, 2, 3, 3], [1, 0, 2, 3], [0.5, 1, 2, 3], "0123"):
         rewritten(lambda about, trends=trends: about.update(trends=trends))
         with pytest.raises(errors.BadFile):
             bb.load(bad)
@@ -127,3 +127,45 @@ def test_a_file_without_trends_answers_as_it_did_and_wrong_ones_are_refused(tmp_
     former: Any = bb.load(bad)
     assert np.array_equal(former.posterior(X), plain.predict_proba(X))
     assert not np.array_equal(former.posterior(X), clf.predict_proba(X))
+
+
+def test_a_column_called_as_a_trend_keeps_its_weight() -> None:
+    X, y = along(300, 4)
+    rows = {"a": X[:, 0], "a, by trend": X[:, 1] + X[:, 0], "b": X[:, 2]}
+    weighing = bb.EvidenceClassifier(pairs=False, correct=False).fit(rows, y).weighing_
+    assert weighing is not None
+    worth, weights = weighing.worth(), weighing.weights.weights.tolist()
+    assert (
+        list(worth.values()) == weights and worth["a, by trend"] == weights[1] and worth["a, by trend*"] == weights[3]
+    )
+
+
+def test_a_copy_in_other_units_is_left_out_and_one_that_bends_is_not() -> None:
+    X, y = along(300, 5)
+    x, rest = X[:, 0].round(1), X[:, 1:4]
+    one = bb.EvidenceClassifier().fit(np.column_stack([x, rest]), y)
+    other = np.column_stack([x, rest, 1.8 * x + 32.0])
+    twice = bb.EvidenceClassifier().fit(other, y)
+    assert np.array_equal(one.predict_proba(np.column_stack([x, rest])), twice.predict_proba(other))
+    bent = bb.EvidenceClassifier().fit(np.column_stack([x, rest, np.exp(x)]), y).weighing_
+    assert bent is not None and len(bent.columns) == 5
+
+
+def test_numbers_far_beyond_weights_are_kept_and_no_column_is_none(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(240, 1)) * 1e307, np.arange(240) % 3
+    clf = bb.EvidenceClassifier().fit(X, y)
+    bb.save(clf.model_, tmp_path / "far.banbury")
+    loaded: Any = bb.load(tmp_path / "far.banbury")
+    assert np.array_equal(loaded.posterior(X), clf.predict_proba(X))
+    with pytest.warns(errors.BanburyWarning, match="no column is left"):
+        none = bb.EvidenceClassifier(weigh=True).fit(np.full((240, 1), 3.5), y)
+    np.testing.assert_allclose(none.predict_proba([[3.5]]), 1.0 / 3.0)
+
+
+def test_values_are_compared_however_loudly_they_speak() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    X = np.column_stack([rng.normal(size=240) + y, np.round(3.0 * rng.normal(size=240))])
+    clf = bb.EvidenceClassifier().fit(X, y, np.full(240, 1e15))
+    assert "x0" in str(clf.informative(5)) and np.isfinite(clf.predict_proba(X)).all()

@@ -89,6 +89,11 @@ class Cells:
         """Where the stretches of numbers lie, which come first among the cells."""
         return np.zeros(0)
 
+    @property
+    def has_trend(self) -> bool:
+        """Whether there is more to say of where they lie than that one is beside the other."""
+        return len(self.places) > 2
+
     def without(self, keys: Keys) -> tuple[Int, Cells]:
         """The cells whose values are not among these keys any more, and the same cells without their names."""
         return np.zeros(0, dtype=np.int64), self

@@ -91,8 +91,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     classes = scalars("classes", about["classes"])
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
-    trends = tuple(int(j) for j in about.get("trends", []))
-    check(all(0 <= j < len(columns) and len(columns[j].places) for j in trends), "a trend is of no numbers")
+    trends = tuple(about.get("trends", []))
+    check(
+        trends == tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend),
+        "a trend is of no numbers",
+    )
     n, k = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored), len(classes)
     check(all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)), "a pair is of no columns")
     nodes = [cells.nodes for cells in columns]
@@ -119,9 +122,9 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     return weighing
 
 
-def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
+def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = LARGEST) -> Real:
     array = arrays[name]
-    fits = array.dtype == np.float64 and array.shape == shape and (np.abs(array) <= LARGEST).all()
+    fits = array.dtype == np.float64 and array.shape == shape and (np.abs(array) <= largest).all()
     check(fits, f"{name!r} is not {shape} finite numbers")
     return array.copy()
 
@@ -172,8 +175,8 @@ def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> 
         keys = scalars("keys", about["keys"])
         check(len(keys) == trees[0].n_cells, "a cell has no name")
         return NamedCells(*common, keys)
-    cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape)
-    fit = cuts.ndim == 1 and np.all(np.diff(cuts) >= 0) and trees[0].n_cells - len(cuts) in (1, 2)
+    cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape, np.finfo(np.float64).max)
+    fit = cuts.ndim == 1 and np.all(cuts[1:] >= cuts[:-1]) and trees[0].n_cells - len(cuts) in (1, 2)
     check(fit, "cuts are not those of cells")
     return NumberCells(*common, cuts)
 

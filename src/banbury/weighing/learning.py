@@ -71,7 +71,7 @@ def learned(
     With what the cells of each pair say beyond both columns, (cells, classes).
     """
     texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
-    trends = tuple(j for j, cells in enumerate(columns) if len(cells.places) > 2)
+    trends = tuple(j for j, cells in enumerate(columns) if cells.has_trend)
     evidence = EvidenceTables(PairedColumns(columns, trends, ()), rows, n_classes, threads)
     weights, intercepts = _fitted(evidence, None)
     if pairs and len(columns) > 1:
@@ -166,7 +166,7 @@ def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) ->
     p = _softmax(scores)
     mean, each = np.einsum("rc,rcn->rn", p[:, :-1], some), times[:, None] * p
     found = np.zeros((n + k, n + k))
-    flat = some.reshape(-1, n)
+    flat = some.reshape(len(some) * (k - 1), n)
     found[:n, :n] = (flat * each[:, :-1].reshape(-1, 1)).T @ flat - (mean * times[:, None]).T @ mean
     found[:n, n:-1] = np.einsum("rc,rcn->nc", each[:, :-1], some)
     found[:n, n:] -= mean.T @ each

@@ -30,6 +30,7 @@ from banbury.weighing.texts import COMMON, LearnedTexts
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
+FARTHEST = 500.0  # nats that a cell says, at most, where values are compared
 
 
 class CorrectedWords(NamedTuple):
@@ -75,7 +76,12 @@ class Weighing:
         names = [cells.feature.name for cells in self.columns]
         names += [*(f"{names[j]}, by trend" for j in self.weights.trends), *self._pair_names()]
         names += [*(text.column for text in self.texts), *self.scored]
-        return dict(zip(names, self.weights.weights.tolist(), strict=True))
+        found: dict[str, float] = {}
+        for name, weight in zip(names, self.weights.weights.tolist(), strict=True):
+            while name in found:  # a column may be called what a trend or a pair is
+                name += "*"
+            found[name] = weight
+        return found
 
     def pairs_looked_at(self) -> tuple[int, int]:
         """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
@@ -272,7 +278,8 @@ class WeighedParameters(Parameters):
             nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
             first = np.unique(nodes, return_index=True)[1]
             last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
-            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * np.exp(self.tables[t][: len(rows)])
+            said = np.exp(np.clip(self.tables[t][: len(rows)], -FARTHEST, FARTHEST))
+            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * said
             share, had = np.zeros((2, len(first), rows.shape[1]))
             np.add.at(share, nodes, worth)
             np.add.at(had, nodes, rows / np.maximum(rows.sum(axis=0), 1e-300))
@@ -356,7 +363,7 @@ def learn(
         of = f"rows of {tally.classes[there[0]]!r} alone" if there else nothing
         raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
     rows = rows if sample is None else replace(rows, others=OtherRows.of(tally, weighed, rows))
-    rows, at = rows.without_twins()
+    rows, at = rows.without_twins(weighed.cells)
     columns = tuple(weighed.cells[j] for j in at)
     with OneBlasThread():
         k, how = len(tally.classes), {"pairs": pairs, "correct": correct}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags
-from banbury.distributions.cells import codes_of
+from banbury.distributions.cells import Cells, codes_of
 from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.table import MIX, Table, mixed, numbered
@@ -21,6 +21,7 @@ from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.sampling import group_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
+NONE: Real = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,17 @@ class WeighedRows:
         weights = np.add.reduceat(self.weights[order], first) if len(order) else self.weights
         return replace(self.take(order[first]), weights=weights)
 
-    def without_twins(self) -> tuple[WeighedRows, list[int]]:
-        """The rows without columns that say what an earlier one says, cell by cell; and the columns that are left."""
+    def without_twins(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
+        """The rows without columns that say what an earlier one says, cell by cell and by its trend; and the columns left."""
         first: dict[bytes, int] = {}
-        for j, column in enumerate(np.ascontiguousarray(self.codes.T)):
+        for j, (column, cells) in enumerate(zip(np.ascontiguousarray(self.codes.T), columns, strict=True)):
             there = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
             there[column] = 1
-            first.setdefault(np.cumsum(there, dtype=np.uint32)[column].tobytes(), j)
+            ranks, trend = (
+                np.cumsum(there, dtype=np.uint32)[column],
+                cells.places.round(6) + 0.0 if cells.has_trend else NONE,
+            )
+            first.setdefault(ranks.tobytes() + trend.tobytes(), j)
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
