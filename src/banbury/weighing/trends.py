@@ -31,21 +31,22 @@ class Trends:
         row of width 1 to all, so that few rows say little.
         """
         column, firsts = np.repeat(np.arange(len(self.lengths)), self.lengths), np.cumsum(self.lengths) - self.lengths
-        z = self.places[:, None]
-        n, sums = np.add.reduceat(counts, firsts), np.add.reduceat(counts * z, firsts)
+        z, counts = self.places, np.ascontiguousarray(counts.T)
+        n, sums = np.add.reduceat(counts, firsts, axis=1), np.add.reduceat(counts * z, firsts, axis=1)
         mean, told = _curve(n, sums)
-        rows, squares = n.sum(axis=1, keepdims=True), np.add.reduceat(counts.sum(axis=1, keepdims=True) * z**2, firsts)
-        spread = squares - told.sum(axis=1, keepdims=True)
-        says = z * mean[column] - (mean**2 / 2.0)[column]
+        rows, squares = n.sum(axis=0), np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
+        spread = squares - told.sum(axis=0)
+        says = z * mean[:, column] - (mean**2 / 2.0)[:, column]
         if not left_out:
-            return np.asarray(says / _variance(spread, rows)[column])
-        gone = np.minimum(counts, 1.0)
-        own, without = _curve(n[column] - gone, sums[column] - gone * z)
-        variance = _variance(spread[column] - gone * z**2 + told[column] - without, rows[column] - gone)
-        found = says[:, None] / variance[:, :, None]
-        every = np.arange(counts.shape[1])
-        found[:, every, every] = (z * own - own**2 / 2.0) / variance
-        return np.asarray(found)
+            return np.asarray((says / _variance(spread, rows)[column]).T)
+        found, each = np.empty((len(z), len(n), len(n))), np.ascontiguousarray(says.T)
+        for c, gone in enumerate(np.minimum(counts, 1.0)):
+            own, without = _curve(n[c, column] - gone, sums[c, column] - gone * z)
+            less = (spread + told[c])[column] - gone * z**2 - without
+            variance = _variance(less, rows[column] - gone)
+            np.divide(each, variance[:, None], out=found[:, c])
+            found[:, c, c] = (z * own - own**2 / 2.0) / variance
+        return found
 
 
 def _curve(n: Real, sums: Real) -> tuple[Real, Real]:
