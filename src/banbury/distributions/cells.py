@@ -18,7 +18,7 @@ from banbury.distributions.trees import Tree
 from banbury.sums import Keys
 
 FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
-WITHIN, FARTHEST = 3.29, 4.0  # widths within which 90 % of a normal curve lie; and from its middle, at most
+NINE_TENTHS, OUTERMOST = 3.29, 4.0  # widths in which 90 % of a normal curve lie; and places from its middle, at most
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 
 
@@ -159,13 +159,11 @@ class NumberCells(Cells):
         if len(self.cuts) < 2:
             return np.zeros(len(self.cuts) + 1)
         cuts = self.cuts / (np.abs(self.cuts).max() or 1.0)
-        middles = np.convolve(
-            np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]]), [0.5, 0.5], "valid"
-        )
-        n = len(middles)
+        ends = np.concatenate([[2 * cuts[0] - cuts[1]], cuts, [2 * cuts[-1] - cuts[-2]]])
+        middles, n = (ends[1:] + ends[:-1]) / 2.0, len(cuts) + 1
         low, middle, high = middles[[n // 20, n // 2, n - 1 - n // 20]]
-        unit = (high - low) / WITHIN
-        return np.clip((middles - middle) / unit, -FARTHEST, FARTHEST) if unit > 0 else np.zeros(len(middles))
+        unit = (high - low) / NINE_TENTHS
+        return np.clip((middles - middle) / unit, -OUTERMOST, OUTERMOST) if unit > 0 else np.zeros(n)
 
 
 def cells_by_column(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> list[NDArray[Any]]:

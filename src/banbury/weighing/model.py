@@ -30,7 +30,7 @@ from banbury.weighing.texts import COMMON, LearnedTexts
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
-FARTHEST = 500.0  # nats that a cell says, at most, where values are compared
+LOUDEST = 500.0  # nats that a cell says, at most, where values are compared
 
 
 class CorrectedWords(NamedTuple):
@@ -177,9 +177,8 @@ class Weighing:
         counts, k = np.concatenate(counted(tally, self.columns)), len(tally.classes)
         codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
         rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
-        return EvidenceTables(
-            PairedColumns(self.columns, self.weights.trends, self.weights.pairs), rows, k, n_threads(None), counts
-        )
+        layout = PairedColumns(self.columns, self.weights.trends, self.weights.pairs)
+        return EvidenceTables(layout, rows, k, n_threads(None), counts)
 
     def kept(self, tally: Tally) -> Weighing:
         """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
@@ -278,7 +277,7 @@ class WeighedParameters(Parameters):
             nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
             first = np.unique(nodes, return_index=True)[1]
             last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
-            said = np.exp(np.clip(self.tables[t][: len(rows)], -FARTHEST, FARTHEST))
+            said = np.exp(np.clip(self.tables[t][: len(rows)], -LOUDEST, LOUDEST))
             worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * said
             share, had = np.zeros((2, len(first), rows.shape[1]))
             np.add.at(share, nodes, worth)

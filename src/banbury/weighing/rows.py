@@ -21,7 +21,6 @@ from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.sampling import group_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
-NONE: Real = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -108,11 +107,8 @@ class WeighedRows:
         for j, (column, cells) in enumerate(zip(np.ascontiguousarray(self.codes.T), columns, strict=True)):
             there = np.zeros(int(column.max(initial=0)) + 1, dtype=np.uint32)
             there[column] = 1
-            ranks, trend = (
-                np.cumsum(there, dtype=np.uint32)[column],
-                cells.places.round(6) + 0.0 if cells.has_trend else NONE,
-            )
-            first.setdefault(ranks.tobytes() + trend.tobytes(), j)
+            trend = (cells.places.round(6) + 0.0).tobytes() if cells.has_trend else b""
+            first.setdefault(np.cumsum(there, dtype=np.uint32)[column].tobytes() + trend, j)
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept

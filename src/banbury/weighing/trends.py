@@ -13,7 +13,7 @@ import numpy as np
 from banbury.arrays import Int, Real
 from banbury.distributions.trees import HALF_ROW
 
-LEAST_VARIANCE = 0.01  # of places, which lie within some four units of each other
+LEAST_VARIANCE = 0.01  # of places, none of which is more than four from the middle
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Trends:
         column, firsts = np.repeat(np.arange(len(self.lengths)), self.lengths), np.cumsum(self.lengths) - self.lengths
         z, counts = self.places, np.ascontiguousarray(counts.T)
         n, sums = np.add.reduceat(counts, firsts, axis=1), np.add.reduceat(counts * z, firsts, axis=1)
-        mean, told = _curve(n, sums)
+        mean, by_means = _curve(n, sums)
         rows, squares = n.sum(axis=0), np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
-        spread = squares - told.sum(axis=0)
+        spread = squares - by_means.sum(axis=0)
         says = z * mean[:, column] - (mean**2 / 2.0)[:, column]
         if not left_out:
             return np.asarray((says / _variance(spread, rows)[column]).T)
         found, each = np.empty((len(z), len(n), len(n))), np.ascontiguousarray(says.T)
         for c, gone in enumerate(np.minimum(counts, 1.0)):
             own, without = _curve(n[c, column] - gone, sums[c, column] - gone * z)
-            less = (spread + told[c])[column] - gone * z**2 - without
+            less = (spread + by_means[c])[column] - gone * z**2 - without
             variance = _variance(less, rows[column] - gone)
             np.divide(each, variance[:, None], out=found[:, c])
             found[:, c, c] = (z * own - own**2 / 2.0) / variance
