@@ -544,6 +544,7 @@ class Words:
     All occurrences together, and all texts, stay below 2**63: what would be more is a ValueError, and changes nothing.
     """
 
+    version: int  # as of the last change; 0 where nothing was changed in place
     n_classes: int
     n_words: int  # words that some text has
     n_ids: int  # ids given out, 0 .. n_ids - 1, those of forgotten words included
@@ -558,11 +559,12 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
+        version: int = 0,
     ) -> Ids:
         """Adds texts, but those of class -1; the ids of the words they have, each once.
 
         ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them. ``more``:
-        further classes of each text.
+        further classes of each text. ``version``: what ``version`` is from now on.
         """
 
     def forget(
@@ -573,6 +575,7 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
+        version: int = 0,
     ) -> Ids:
         """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
 

@@ -384,11 +384,12 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _keep(self, model: Model) -> None:
-        self.tally_, self.model_ = model.tally, model
-        self.n_features_in_ = len(model.schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
+        names = model.schema.columns
+        learned: dict[str, Any] = {"tally_": model.tally, "model_": model, "n_features_in_": len(names)}
         if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.columns, dtype=object)
+            learned["feature_names_in_"] = np.array(names, dtype=object)
+        settings = {name: value for name, value in self.__dict__.items() if name != "feature_names_in_"}
+        self.__dict__ = settings | learned  # in one step, whenever an interrupt comes
 
     @classmethod
     def from_model(cls, model: Model) -> Density:

@@ -152,11 +152,12 @@ def _counted(table: Table) -> tuple[Tally, list[LabelledRows], Schema]:
         for feature in schema.features:
             feature.family.check_values(batch, feature, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
-            growing.add(part)
+            growing = growing + part
             if k == len(labelled):
                 labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
             labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
+        begun[0] = schema, growing
     [(schema, growing)] = begun
     tally = growing.frozen()
     n_rows = sum(len(rows.classes) for _, rows in labelled[0])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.estimators.guard import Guarded
 from banbury.label_sets import are_sets
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import joined_texts
@@ -20,7 +21,7 @@ from banbury.table import Labels
 from banbury.tally import Growing, Part, parts
 
 
-class TakesTables:
+class TakesTables(Guarded):
     """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
 
     n_features_in_: int

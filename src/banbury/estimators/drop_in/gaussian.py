@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
 from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, State, read_off
+from banbury.estimators.guard import in_one_step
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
@@ -49,14 +50,15 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from rows, and forgets all that was learned before."""
         home = _home(X)
         super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
         self._state.home = home
-        return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come."""
         first, home = not self.__sklearn_is_fitted__(), _home(X)
         if home is not None:
@@ -64,7 +66,6 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         super().partial_fit(X, y, classes, sample_weight)
         if first:
             self._state.home = home
-        return self
 
     def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
