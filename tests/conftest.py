@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
+import durations
 import lectures
 
 # `HYPOTHESIS_PROFILE=thorough make test` looks twenty times harder. Let the profile say how many examples a law is
@@ -53,6 +54,12 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-lectures", action="store_true", help="put the figures found into docs/lectures.md")
+    parser.addoption("--record-durations", action="store_true", help="write processor times into tests/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-durations"):
+        config.pluginmanager.register(durations.Recorder(writes=not hasattr(config, "workerinput")))
 
 
 @pytest.fixture
