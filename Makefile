@@ -42,7 +42,7 @@ rust/target/tested.stamp: $(rust_files)
 	cargo test --manifest-path $(crate) $(locked) --quiet
 	@mkdir -p $(@D) && touch $@
 
-test-engines: .venv/engines.stamp ## Run the tests of Dask, Spark and Ray, which are installed for it
+test-engines: .venv/engines.stamp ## Run the tests of Dask and Spark, which are installed for it
 	$(bin)/python -m pytest -n 3 --dist loadfile $(filter-out %_processes.py,$(wildcard tests/test_engines_*.py))
 
 test-all: export HYPOTHESIS_PROFILE = thorough
@@ -85,7 +85,7 @@ clean: ## Remove everything that was built, .venv included
 	@touch $@
 
 .venv/engines.stamp: .venv/core.stamp
-	$(bin)/python -m pip install --quiet 'banbury[dask,spark,ray]'
+	$(bin)/python -m pip install --quiet 'banbury[dask,spark]'
 	@touch $@
 
 # An editable install of the release build.

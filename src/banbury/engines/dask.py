@@ -116,7 +116,7 @@ class Dask:
     """Partitions that Dask computes where they are."""
 
     name = "Dask"
-    progress, are_numbered = None, True
+    progress = None
 
     def __init__(
         self,

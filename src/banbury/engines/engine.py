@@ -48,7 +48,6 @@ class Engine(Protocol):
     names: Sequence[str] | None  # what the partitions are called, whoever reads them and when; None: nothing
     columns: Sequence[str]  # of the rows, where they are known
     progress: Ask | None  # tasks that are done, and their share, where that is known before what they made comes
-    are_numbered: bool  # whether a partition has the same number when it is read again
     are_files: bool  # whether rows are the names of files, which are read where the work is done
 
     def first(self, take: PartWork) -> Steps[Parcel]:

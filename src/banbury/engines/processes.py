@@ -30,7 +30,7 @@ class Processes:
     """Parts of a table, each worked on by one of several processes."""
 
     name = "processes"
-    progress, are_numbered = None, True
+    progress = None
     columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:

@@ -124,7 +124,6 @@ class Spark:
     """Partitions that Spark computes where they are."""
 
     name = "Spark"
-    are_numbered = True
 
     def __init__(
         self,

@@ -59,8 +59,6 @@ class Work:
 
     def __init__(self, engine: Engine, parts_folder: Any = None) -> None:
         self.engine = engine
-        wanted = f"left out for data of {engine.name}, whose parts cannot be told apart when they are read again"
-        errors.require(parts_folder is None or engine.are_numbered, "parts_folder", parts_folder, wanted)
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
         self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
