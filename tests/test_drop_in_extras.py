@@ -26,7 +26,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.exceptions import SkipTestWarning
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 from sklearn.utils import get_tags
@@ -651,3 +658,41 @@ def test_a_copy_keeps_the_classes_that_lost_their_last_row(copied):
             each.forget(X[2:3], y[2:3])
         assert other.classes_.tolist() == ["a", "b", "c"]
         np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(X))
+
+
+# Cross-validation ----------------------------------------------------------------------------------------------------
+
+COUNTS = np.random.default_rng(5).poisson(0.5, (60, 8))
+ESTIMATORS: dict[str, Any] = {
+    "multinomial": (bb.MultinomialNB(alpha=0.4), COUNTS),
+    "multinomial, sparse": (bb.MultinomialNB(), sp.csr_matrix(COUNTS)),
+    "multinomial, fractions": (bb.MultinomialNB(class_prior=[0.2, 0.2, 0.6]), COUNTS * 0.3),
+    "multinomial, uniform": (bb.MultinomialNB(fit_prior=False), COUNTS),
+    "complement": (bb.ComplementNB(), COUNTS),
+    "complement, norm": (bb.ComplementNB(norm=True), COUNTS),
+    "bernoulli": (bb.BernoulliNB(), COUNTS),
+    "bernoulli, sparse": (bb.BernoulliNB(alpha=0.5), sp.csr_array(COUNTS)),
+    "bernoulli, gaps skipped": (bb.BernoulliNB(missing="skip"), COUNTS.astype(float)),
+    "categorical": (bb.CategoricalNB(), COUNTS),
+    "categorical, at least nine": (bb.CategoricalNB(min_categories=9), COUNTS),
+    "gaussian": (bb.GaussianNB(), np.random.default_rng(6).normal(size=(60, 6))),
+    "gaussian, priors": (bb.GaussianNB(priors=[0.2, 0.2, 0.6]), COUNTS),
+    "any columns": (bb.NaiveBayesClassifier(features="gaussian"), COUNTS),
+}
+
+
+@pytest.mark.parametrize(("estimator", "X"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
+@pytest.mark.parametrize("cv", [StratifiedKFold(5), KFold(4, shuffle=True, random_state=1), LeaveOneOut()], ids=str)
+def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv):
+    y = np.arange(60) % 3 + 5
+    wanted = cross_val_predict(estimator, X, y, cv=cv, method="predict_proba")
+    found = bb.cross_validate(X, y, estimator=estimator, folds="loo" if isinstance(cv, LeaveOneOut) else cv)
+    assert found.posteriors == pytest.approx(wanted, abs=1e-10)
+
+
+def test_an_estimator_says_all_there_is_to_say():
+    y = np.arange(60) % 3
+    with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
+        bb.cross_validate(COUNTS, y, estimator=bb.MultinomialNB(), alpha=0.5)
+    with pytest.raises(errors.BadSetting, match="one of Banbury's"):
+        bb.cross_validate(COUNTS, y, estimator=theirs.MultinomialNB())

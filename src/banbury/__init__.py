@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
-    from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.estimators.evidence import EvidenceClassifier
     from banbury.estimators.multi_label import MultiLabelClassifier
@@ -118,7 +117,6 @@ __all__ = [
     "diagnose",
     "estimate",
     "evaluate",
-    "from_sklearn",
     "independence",
     "learning_curve",
     "load",
@@ -142,7 +140,6 @@ _HOMES = {
     "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
-    "estimators.conversion": "from_sklearn",
     "estimators.evidence": "EvidenceClassifier",
     "estimators.multi_label": "MultiLabelClassifier",
     "estimators.semi_supervised": "Mixture SemiSupervisedClassifier",

@@ -161,7 +161,12 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     @read_off
     def feature_log_prob_(self, model: Model) -> list[Real]:
         """Per column log P(category | class), (classes, categories)."""
-        return log_shares_by_column(model)
+        tables: dict[str, Real] = {}
+        for group in model.parameters:
+            assert isinstance(group, CategoricalParameters)
+            for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
+                tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
+        return [tables[feature.name] for feature in model.tally.schema.features]
 
     @read_off
     def n_categories_(self, model: Model) -> NDArray[np.int64]:
@@ -183,16 +188,6 @@ def _all_codes(array: NDArray[Any]) -> bool:
     except _core.BadValue:
         return False
     return int(high.max(initial=0)) < LARGEST_CODE
-
-
-def log_shares_by_column(model: Model) -> list[Real]:
-    """Per column log P(category | class), (classes, categories)."""
-    tables: dict[str, Real] = {}
-    for group in model.parameters:
-        assert isinstance(group, CategoricalParameters)
-        for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
-            tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
-    return [tables[feature.name] for feature in model.tally.schema.features]
 
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:
