@@ -160,8 +160,8 @@ MIXTURES = {
         },
     ),
     "texts": Mixture(
-        {"plain": TEXT, "damped": TEXT, "hashed": TEXT},
-        {"plain": bb.Text(), "damped": DAMPED, "hashed": bb.Text(buckets=8, damping="log", length=True)},
+        {"plain": TEXT, "damped": TEXT},
+        {"plain": bb.Text(), "damped": DAMPED},
     ),
     "occurrences and others": Mixture(
         {"p": OCCURRENCE, "q": OCCURRENCE, "r": OCCURRENCE, "number": NUMBER, "text": TEXT},
@@ -484,7 +484,7 @@ class Classifier(RuleBasedStateMachine):
         assert_is(self.clf.tally_, fresh)
 
 
-GROWN = {name: Mixture.of(CASES[name]) for name in ("gaussian", "gaussian, full", "text, buckets, damped", "joint")}
+GROWN = {name: Mixture.of(CASES[name]) for name in ("gaussian", "gaussian, full", "text, damped", "joint")}
 
 
 @parametrized(GROWN | MIXTURES)
