@@ -708,8 +708,6 @@ def test_shares_that_are_given_are_no_parameters() -> None:
         likelihood = float(mixture.score_samples(X).sum())
         assert mixture.bic(X) == pytest.approx(n * np.log(90) - 2 * likelihood)
         assert mixture.aic(X) == pytest.approx(n * 2 - 2 * likelihood)
-        compared = bb.compare_densities(X, {"mixture": bb.Mixture(3, class_prior=prior, starts=1)})
-        assert compared.n_parameters == (n,)
     chosen = bb.Mixture([2, 3], class_prior="uniform", starts=2).fit(X)
     assert chosen.scores_[3] == pytest.approx(chosen.bic(X))
 

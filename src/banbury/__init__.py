@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from banbury import datasets, plots
     from banbury.calibration import Calibration, calibrate
-    from banbury.density import Density, compare_densities, independence
+    from banbury.density import Density, independence
     from banbury.dependence import Diagnosis, diagnose, mutual_information
     from banbury.distributions import (
         Bernoulli,
@@ -109,7 +109,6 @@ __all__ = [
     "Tuning",
     "Weighing",
     "calibrate",
-    "compare_densities",
     "conjunctions",
     "count",
     "cross_validate",
@@ -134,7 +133,7 @@ __all__ = [
 # Where each name lives. A module is imported when one of its names is first asked for, so that a short command starts at once.
 _HOMES = {
     "calibration": "Calibration calibrate",
-    "density": "Density compare_densities independence",
+    "density": "Density independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
     "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
