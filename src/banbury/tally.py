@@ -756,7 +756,6 @@ def count(
     target_delimiter: str | None = None,
     engine: Any = None,
     partitions: int | None = None,
-    parts_folder: Any = None,
     **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
@@ -784,8 +783,7 @@ def count(
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. ``parts_folder`` keeps the tally of each part in a file, so that a count that was cut off goes on with the parts that
-    are missing. docs/engines.md has more.
+    cut. docs/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -795,7 +793,7 @@ def count(
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
-    if (work := elsewhere(data, engine, partitions, parts_folder)) is not None:
+    if (work := elsewhere(data, engine, partitions)) is not None:
         return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
     return counted(Table.of(data, target, **given, threads=threads, **reading))
 

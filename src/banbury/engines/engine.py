@@ -14,7 +14,7 @@ results in a worker's memory until they are sent asks for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from banbury.progress import Ask
@@ -54,8 +54,8 @@ class Engine(Protocol):
         """What the work makes of the first partition, the second and so on, for as long as it is asked."""
         ...
 
-    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
-        """What the work makes of each partition but some, as it is done. When the iterator is closed, what runs is cancelled."""
+    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
+        """What the work makes of each partition, as it is done. When the iterator is closed, what runs is cancelled."""
         ...
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
