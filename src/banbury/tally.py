@@ -573,10 +573,6 @@ class Growing:
                 begun[g] = growing
         return begun
 
-    def declare(self, classes: tuple[Label, ...]) -> None:
-        """From now on these classes stay."""
-        self._declared = classes
-
     @property
     def schema(self) -> Schema:
         return self._schema if self._rest is None else self._rest.schema

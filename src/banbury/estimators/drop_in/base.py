@@ -36,7 +36,6 @@ LabelArray = NDArray[Any]
 T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
-GROW = "grow"
 UNLABELLED = ()  # labels of rows that are asked about
 NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
@@ -80,9 +79,8 @@ class State:
         """Raises where parameters were changed to some that need other sums than those there are."""
         then, now = self.counted_under.family, settings.family
         first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
-        coded = [getattr(family, "codes", None) is not None for family in (first, second)]
-        if type(first) is not type(second) or coded[0] != coded[1]:
-            text = "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+        if type(first) is not type(second):
+            text = "missing was changed since the first rows were learned, and needs other sums. "
             raise ValueError(text + "Call fit with all rows.")
 
     def current(self) -> Model:
@@ -206,7 +204,7 @@ class DropIn(Guarded):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
+        """Learns from more rows. The first call names all ``classes``.
 
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
@@ -216,32 +214,20 @@ class DropIn(Guarded):
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not self.__sklearn_is_fitted__()
-        grow = isinstance(classes, str) and classes == GROW
-        known = None if first else self.classes_
-        if not grow:
-            known = self._named_classes(classes, known)
+        known = self._named_classes(classes, None if first else self.classes_)
         batch = self._rows(X, y, reset=first)
         codes, own = self._labels(y, batch.n_rows)
-        merged = own if known is None else np.union1d(known, own) if grow else known
-        if not grow:
-            self._refuse_unknown(own, merged)
+        self._refuse_unknown(own, known)
         weights = self._weights(sample_weight, batch)
         if first:
-            self._state = self._begun(X, batch, codes, merged, weights)
-            self.classes_ = merged
+            self._state = self._begun(X, batch, codes, known, weights)
+            self.classes_ = known
             return
-        state, growing, settings = self._state, self._state.growing, self._settings(len(merged))
+        state, growing, settings = self._state, self._state.growing, self._settings(len(known))
         state.refuse_other_sums(settings)
         before = growing.classes
-        if len(merged) != len(before):
-            growing.declare(tuple(merged.tolist()))
-        try:
-            touched = self._add(growing, growing.add, X, batch, codes, weights)
-        except BaseException:
-            growing.declare(before)
-            raise
+        touched = self._add(growing, growing.add, X, batch, codes, weights)
         state.changed(touched, before, settings)
-        self.classes_ = merged
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
@@ -298,11 +284,7 @@ class DropIn(Guarded):
     def _dtype(self) -> Any:
         return "numeric"
 
-    @property
-    def _sparse(self) -> bool:
-        """Whether sparse matrices are taken."""
-        return getattr(self, "accept_sparse", True)
-
+    _sparse = True  # whether sparse matrices are taken
     _adds_up = False  # whether a column that a sparse row has twice is scored like the sum of both
 
     def _plain(self, X: Any) -> bool:
@@ -397,7 +379,7 @@ class DropIn(Guarded):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = bool(self._sparse)
+        tags.input_tags.sparse = self._sparse
         tags.input_tags.allow_nan = self.missing == "skip"
         return tags
 
