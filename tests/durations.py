@@ -1,7 +1,7 @@
 """How much processor time each test takes: recorded in durations.json, and listed where a test is slow and not marked so.
 
-    make test PYTEST_FLAGS="-n auto --record-durations"     records the tests that ran
-    python tests/durations.py                               lists unmarked tests above 3 seconds; it never fails
+make test PYTEST_FLAGS="-n auto --record-durations"     records the tests that ran
+python tests/durations.py                               lists unmarked tests above 3 seconds; it never fails
 """
 
 from __future__ import annotations
@@ -71,5 +71,8 @@ def slow_and_unmarked() -> list[str]:
 
 if __name__ == "__main__":
     listed = slow_and_unmarked()
-    print(f"{len(listed)} tests take more than {MOST:g} s of processor time and are not marked as slow" + ":" * bool(listed))
+    print(
+        f"{len(listed)} tests take more than {MOST:g} s of processor time and are not marked as slow"
+        + ":" * bool(listed)
+    )
     print(*listed, sep="\n")

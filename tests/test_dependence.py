@@ -526,7 +526,7 @@ def test_words_that_come_together_are_named() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"tokens": r"(\w+)"}, {"buckets": 1024}, {"damping": "log"}, {"vocabulary": ["donald", "trump", "never"]}],
+    [{}, {"tokens": r"(\w+)"}, {"damping": "log"}, {"vocabulary": ["donald", "trump", "never"]}],
 )
 def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) -> None:
     texts, kinds = corpus()
@@ -539,17 +539,10 @@ def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) 
         columns = []
         for name in (pair.first, pair.second):
             word = name.removeprefix("text:").strip("'")
-            if "buckets" in settings:
-                word = next(w for text in texts if text for w in text.split() if _bucket(w) == word)
             columns.append([None if text is None else word in text.split() for text in texts])
         bits, freedom, rows = information_given_class(*columns, kinds, weights)
         assert pair.bits == pytest.approx(beyond_chance(bits, freedom, rows), abs=1e-9)
         assert pair.rows == pytest.approx(rows)
-
-
-def _bucket(word: str) -> str:
-    """The bucket that a word is hashed into."""
-    return bb.count([word], ["y"], features=bb.Text(buckets=1024)).sums[0].most_frequent(1)[0]
 
 
 def test_words_of_two_columns_are_compared_where_both_have_a_text() -> None:

@@ -569,7 +569,6 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.EmptyData,
         ["Found array with 0 feature(s) (shape=(3, 0))"],
     ),
-    ("cannot_convert", lambda _: bb.from_sklearn(7), TypeError, ["this int", "CountVectorizer"]),
     (
         "impossible condition",
         lambda _: (

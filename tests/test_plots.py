@@ -868,14 +868,6 @@ def test_a_pair_says_how_many_combinations_of_values_are_drawn(n: int, said: str
     assert sheet.decibans(row) == pytest.approx(sheet.prior + sum(sheet.points(row).values()))
 
 
-def test_hashed_words_have_no_names_to_draw() -> None:
-    model = bb.estimate(
-        bb.count({"t": ["red blue", "old new"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)})
-    )
-    sheet = plots.NomogramDisplay.from_model(model, 1, row={"t": "old new"})
-    assert sheet.decibans({"t": "old new"}) > 0
-
-
 def test_among_more_classes_the_sum_speaks_of_two() -> None:
     model = iris_model()
     row = {name: iris()[name][70] for name in model.schema.columns}

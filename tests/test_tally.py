@@ -459,7 +459,7 @@ def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(
 ) -> None:
     monkeypatch.setattr("banbury.tally.MANY_BYTES", 1 << 15)
     tables = [pa.table(spoken(seed)) for seed in range(4)]
-    features = {"said": bb.Text(buckets=16)}
+    features = {"said": bb.Text()}
     alone = bb.count(pa.concat_tables(tables), "who", features=features, threads=1)
     assert not any(elsewhere)
     elsewhere.clear()

@@ -582,10 +582,6 @@ class Growing:
     def _with(self, rest: Tally, words: Mapping[int, GrowingWords], touched: Touched) -> Growing:
         return Growing(self._schema, self.declared, rest, words, touched)
 
-    def declaring(self, classes: tuple[Label, ...]) -> Growing:
-        """The same sums; from now on these classes stay."""
-        return Growing(self._schema, classes, self._rest, self._words, self.touched)
-
     def keep(self) -> None:
         """Makes the last change final, and lets go of rows that were needed to undo it."""
         for words in self._words.values():
@@ -771,7 +767,6 @@ def count(
     target_delimiter: str | None = None,
     engine: Any = None,
     partitions: int | None = None,
-    parts_folder: Any = None,
     **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
@@ -799,8 +794,7 @@ def count(
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. ``parts_folder`` keeps the tally of each part in a file, so that a count that was cut off goes on with the parts that
-    are missing. docs/engines.md has more.
+    cut. docs/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -810,7 +804,7 @@ def count(
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
-    if (work := elsewhere(data, engine, partitions, parts_folder)) is not None:
+    if (work := elsewhere(data, engine, partitions)) is not None:
         return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
     return counted(Table.of(data, target, **given, threads=threads, **reading))
 

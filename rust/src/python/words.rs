@@ -386,9 +386,9 @@ impl Words {
 #[pymethods]
 impl Words {
     #[new]
-    fn new(n_classes: i64, buckets: i64) -> PyResult<Self> {
-        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
-        Ok(Words::of(words::Words::new(n_classes, buckets)?))
+    fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
+        let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
+        Ok(Words::of(words::Words::new(n_classes, n_columns)?))
     }
 
     #[getter]
@@ -412,8 +412,8 @@ impl Words {
     }
 
     #[getter]
-    fn buckets(&self, py: Python<'_>) -> usize {
-        self.get(py).buckets()
+    fn n_columns(&self, py: Python<'_>) -> usize {
+        self.get(py).n_columns()
     }
 
     #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None, version=0))]
@@ -651,15 +651,15 @@ impl Words {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (n_classes, buckets, state, threads=1))]
+    #[pyo3(signature = (n_classes, n_columns, state, threads=1))]
     fn from_state(
         py: Python<'_>,
         n_classes: i64,
-        buckets: i64,
+        n_columns: i64,
         state: &Bound<'_, PyMapping>,
         threads: i64,
     ) -> PyResult<Words> {
-        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
+        let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
         let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
@@ -675,7 +675,8 @@ impl Words {
             texts: texts.slice(),
             slots: slots.as_ref().map(Held::slice),
         };
-        let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state, threads))?;
+        let words =
+            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
         Ok(Words::of(words))
     }
 }

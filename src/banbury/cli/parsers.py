@@ -304,7 +304,6 @@ $ banbury count 'parts/*.parquet' --target churn --engine processes -o churn.ban
 # where it is counted
 --engine ENGINE | on processes of this machine, or on a cluster: processes, dask://HOST:PORT, spark://HOST:PORT, sc://HOST:PORT \
 (Spark Connect). Each file is a part, and the tally is the same
---parts FOLDER | keep the tally of each part there; a count that was cut off goes on with those that are missing
 {READING.format(before="")}"""),
     _verb(f"""
 learn | merge | Add tallies up: the same as counting all their rows at once.

@@ -266,7 +266,7 @@ class WordCounter(Counter):
         names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
         often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total, real = float(sums.occurrences.value.sum()), sums.occurrences.digits > 0
-        what = "column" if feature.columns else "bucket" if sums.table.buckets else "word"
+        what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Words) -> list[int | None]:
@@ -274,8 +274,8 @@ class WordCounter(Counter):
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
-        buckets = _family(feature).empty_table(feature, n_classes).buckets
-        table = _core.Words.from_state(n_classes, buckets, stored.arrays, n_threads(None))
+        n_columns = _family(feature).empty_table(feature, n_classes).n_columns
+        table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))
         if feature.columns and table.n_ids > len(feature.columns):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
         return Words(table)

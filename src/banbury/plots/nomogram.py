@@ -271,8 +271,6 @@ class Sheet:
 
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
-        if not len(decibans):  # of hashed words no name is known
-            return
         places = np.clip(decibans, self.low, self.high)
         self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
         self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)

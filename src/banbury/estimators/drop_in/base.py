@@ -36,7 +36,6 @@ LabelArray = NDArray[Any]
 T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
-GROW = "grow"
 UNLABELLED = ()  # labels of rows that are asked about
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
@@ -78,9 +77,8 @@ class State:
         """Raises where parameters were changed to some that need other sums than those there are."""
         then, now = self.counted_under.family, settings.family
         first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
-        coded = [getattr(family, "codes", None) is not None for family in (first, second)]
-        if type(first) is not type(second) or coded[0] != coded[1]:
-            text = "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+        if type(first) is not type(second):
+            text = "missing was changed since the first rows were learned, and needs other sums. "
             raise ValueError(text + "Call fit with all rows.")
 
     def current(self) -> Model:
@@ -197,32 +195,24 @@ class DropIn(Guarded):
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
-        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
+        """Learns from more rows. The first call names all ``classes``.
 
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
         first = not self.__sklearn_is_fitted__()
-        grow = isinstance(classes, str) and classes == GROW
-        known = None if first else self.classes_
-        if not grow:
-            known = self._named_classes(classes, known)
+        known = self._named_classes(classes, None if first else self.classes_)
         batch = self._rows(X, y, reset=first)
         codes, own = self._labels(y, batch.n_rows)
-        merged = own if known is None else np.union1d(known, own) if grow else known
-        if not grow:
-            self._refuse_unknown(own, merged)
+        self._refuse_unknown(own, known)
         weights = self._weights(sample_weight, batch)
         if first:
-            self._state = self._begun(X, batch, codes, merged, weights)
-            self.classes_ = merged
+            self._state = self._begun(X, batch, codes, known, weights)
+            self.classes_ = known
             return
-        state, settings = self._state, self._settings(len(merged))
-        state.refuse_other_sums(settings)
-        growing = state.growing
-        if len(merged) != len(growing.classes):
-            growing = growing.declaring(tuple(merged.tolist()))
-        self._state = state.grown(self._changed(growing, operator.add, X, batch, codes, weights), settings)
-        self.classes_ = merged
+        settings = self._settings(len(known))
+        self._state.refuse_other_sums(settings)
+        growing = self._changed(self._state.growing, operator.add, X, batch, codes, weights)
+        self._state = self._state.grown(growing, settings)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -284,11 +274,7 @@ class DropIn(Guarded):
     def _dtype(self) -> Any:
         return "numeric"
 
-    @property
-    def _sparse(self) -> bool:
-        """Whether sparse matrices are taken."""
-        return getattr(self, "accept_sparse", True)
-
+    _sparse = True  # whether sparse matrices are taken
     _adds_up = False  # whether a column that a sparse row has twice is scored like the sum of both
 
     def _plain(self, X: Any) -> bool:
@@ -383,7 +369,7 @@ class DropIn(Guarded):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = bool(self._sparse)
+        tags.input_tags.sparse = self._sparse
         tags.input_tags.allow_nan = self.missing == "skip"
         return tags
 
