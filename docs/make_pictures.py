@@ -192,12 +192,6 @@ def calibration() -> Display:
         return bb.plots.CalibrationDisplay.from_model(model, test, **reading)
 
 
-def bandwidth() -> Display:
-    wines = {"proline": bb.datasets.wine()["proline"], "drink": ["wine"] * 178}
-    model = bb.estimate(bb.count(wines, target="drink", features=bb.KernelDensity()))
-    return bb.plots.BandwidthDisplay.from_model(model, "proline")
-
-
 def posterior() -> Display:
     flowers = {name.removesuffix(", cm"): values for name, values in iris().items()}
     space = bb.thresholds(
@@ -258,7 +252,6 @@ ALWAYS = (
     boundary,
     difference,
     nomogram,
-    bandwidth,
     posterior,
     network,
 )
