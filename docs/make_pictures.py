@@ -40,13 +40,6 @@ def densities() -> Display:
     return bb.plots.LikelihoodDisplay.from_model(model, "petal length, cm", flowers)
 
 
-def block() -> Display:
-    flowers = iris()
-    pair = ("petal length, cm", "petal width, cm")
-    model = bb.estimate(bb.count(flowers, target="species", features={pair: bb.Gaussian(covariance="full")}))
-    return bb.plots.LikelihoodDisplay.from_model(model, pair, flowers)
-
-
 def kernel_densities() -> Display:
     wines = bb.datasets.wine()
     model = bb.estimate(bb.count(wines, target="cultivar", features=bb.KernelDensity()))
@@ -247,7 +240,6 @@ ALWAYS = (
     density,
     mixture,
     densities,
-    block,
     kernel_densities,
     boundary,
     difference,

@@ -24,7 +24,7 @@ import banbury as bb
 from banbury import plots
 from banbury.calibration import Temperature, calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
-from banbury.plots.contours import levels
+from banbury.plots.density import level_inside
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
 from banbury.plots.nomogram import Scale
@@ -409,59 +409,18 @@ def test_some_classes_alone() -> None:
     assert shown.values[np.argmax(shown.likelihood[:, 0])] > shown.values[np.argmax(shown.likelihood[:, 1])]
 
 
-@pytest.mark.parametrize(
-    "family", [bb.Gaussian(covariance="full"), bb.Gaussian(covariance="tied"), bb.KernelDensity()], ids=str
-)
-def test_contours_of_a_block_are_the_models_densities_and_hold_their_shares(family: Any) -> None:
-    model = iris_model(features={tuple(PAIR): family})
-    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris())
-    assert shown.plane is not None and shown.likelihood.shape == (200, 200, 3)
-    across, up = shown.values
-    at = (across[70], up[40])
-    assert shown.likelihood[40, 70] == pytest.approx(list(model.likelihood(tuple(PAIR), at).values()))
-    cell = (across[1] - across[0]) * (up[1] - up[0])
-    assert shown.likelihood.sum(axis=(0, 1)) * cell == pytest.approx(1.0, abs=0.03)
-    low, high = levels(shown.likelihood[:, :, 2])
-    drawn = model.sample(20_000, seed=1)
-    virginica = drawn["species"] == "virginica"
-    rows = {name: np.asarray(drawn[name])[virginica] for name in PAIR}
-    table = {**rows, **dict.fromkeys(SEPALS, rows[LENGTH])}
-    own = np.exp(model.log_likelihood(table, model.schema.features[-1].name))[:, 2]
-    assert (own > low).mean() == pytest.approx(0.9, abs=0.03) and (own > high).mean() == pytest.approx(0.5, abs=0.03)
-    points = shown.plane.points
-    assert points is not None and len(points[0]) == 150
-
-
-def test_of_a_large_block_two_columns_are_drawn_or_one() -> None:
+def test_of_a_block_one_column_is_drawn() -> None:
     everything = tuple(name for name in iris() if name != "species")
     model = iris_model(features={everything: bb.Gaussian(covariance="full")})
-    pair = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
-    shown = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=PAIR)
-    other = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), iris())
-    assert shown.likelihood == pytest.approx(other.likelihood, rel=1e-6, abs=1e-9)
-    line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=[LENGTH])
-    assert line.likelihood == pytest.approx(
-        plots.LikelihoodDisplay.from_model(iris_model(features="gaussian"), LENGTH, iris()).likelihood,
-        rel=1e-6,
-        abs=1e-9,
-    )
+    line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
+    alone = plots.LikelihoodDisplay.from_model(iris_model(features="gaussian"), LENGTH, iris())
+    assert line.likelihood == pytest.approx(alone.likelihood, rel=1e-6, abs=1e-9)
     assert line.ax_.get_xlabel() == LENGTH
-    alone = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
-    assert alone.likelihood.tolist() == line.likelihood.tolist()
-    for wrong in (None, [LENGTH, LENGTH], [LENGTH, "height"], everything, "height"):
-        with pytest.raises(BadSetting, match=r"has 4 columns .* Name two of them"):
-            plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)
+    for wrong in (None, PAIR, "height"):
+        with pytest.raises(BadSetting, match=r"has 4 columns .* Name one of them"):
+            plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="no block of numbers"):
-        plots.LikelihoodDisplay.from_model(tennis(), "wind", columns=["wind"])
-
-
-def test_some_classes_of_a_block_keep_their_own_rows() -> None:
-    model = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
-    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris(), classes=["virginica", "setosa"], prior=True)
-    assert shown.plane is not None and shown.plane.points is not None
-    numbers = shown.plane.points[2]
-    assert np.bincount(numbers[numbers >= 0]).tolist() == [50, 50]
-    assert np.median(shown.plane.points[0][numbers == 0]) > 5 > 2 > np.median(shown.plane.points[0][numbers == 1])
+        plots.LikelihoodDisplay.from_model(tennis(), "wind", columns="wind")
 
 
 @pytest.mark.parametrize("columns", [("outlook", "wind"), ("wind",)])
@@ -1167,16 +1126,13 @@ def test_the_model_of_a_density_is_drawn_over_rows_that_have_no_label() -> None:
     assert shown.classes == ("all",) and shown.histogram is not None
     areas = np.diff(shown.histogram.edges) @ shown.histogram.density
     np.testing.assert_allclose(areas, [1.0])
-    pair = bb.Density({tuple(PAIR): bb.Gaussian(covariance="full")}).fit(table).model_
-    drawn = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), table).plane
-    assert drawn is not None and drawn.points is not None and len(drawn.points[0]) == len(table[LENGTH])
 
 
 def test_a_broken_line_holds_half_of_its_component() -> None:
     values = {"x": np.tile([-2.0, 2.0], 20), "y": np.repeat([-2.0, 2.0], 20)}
     mixture = bb.Mixture(1).fit(values)
     part = plots.DensityDisplay.from_density(mixture, ["x", "y"], {"x": [-12, 12], "y": [-12, 12]}).log_density
-    level = float(np.log(levels(np.exp(part), [0.5])[0]))
+    level = float(np.log(level_inside(np.exp(part), 0.5)))  # type: ignore[arg-type]
     assert np.exp(part[part >= level]).sum() / np.exp(part).sum() == pytest.approx(0.5, abs=0.01)
     height = float(mixture.model_.log_joint({"x": [0.0], "y": [0.0]})[0, 0])
     assert height - level == pytest.approx(
