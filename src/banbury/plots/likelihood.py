@@ -24,7 +24,6 @@ from banbury.plots.features import (
     parts_of,
     table,
 )
-from banbury.renamed import takes_old
 
 MOST_BINS = 50
 
@@ -67,7 +66,6 @@ class LikelihoodDisplay(Display):
     chosen: str = field(default="frequent", kw_only=True)
 
     @classmethod
-    @takes_old(most="n")
     def from_model(
         cls,
         model: Model,
