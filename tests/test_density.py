@@ -988,13 +988,3 @@ def test_query_asks_for_columns_whose_values_are_listed():
         density.query("c", {"c": "a"})
     with pytest.raises(errors.BadSetting, match="given must be a mapping"):
         density.query("c", "a")
-
-
-def test_old_names_of_densities_arguments_work_and_say_the_new_ones():
-    density = bb.Density().fit({"c": ["a", "b", "a"]})
-    with pytest.warns(DeprecationWarning, match="query= is now called event="):
-        assert density.probability(query={"c": "a"}) == density.probability({"c": "a"})
-    with pytest.warns(DeprecationWarning, match="query= is now called event="):
-        assert density.log_probability(query={"c": "a"}) == density.log_probability(event={"c": "a"})
-    with pytest.warns(DeprecationWarning, match="n_samples= is now called n="):
-        assert density.sample(n_samples=3)["c"].tolist() == density.sample(n=3)["c"].tolist()

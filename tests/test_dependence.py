@@ -835,12 +835,3 @@ def test_the_copy_that_tells_less_is_left_out() -> None:
     x = np.random.default_rng(5).integers(0, 8, 800)
     told = diagnose({"coarse": x // 2, "fine": x}, x > 2, features="categorical")
     assert told.advice.endswith("leave out coarse, which says little that fine does not say.")
-
-
-def test_how_many_was_called_most_before():
-    tally = bb.count(["cheap pills", "pills at lunch", "lunch at noon"], ["spam", "spam", "ham"])
-    for ask in (lambda **k: diagnose(WEATHER, "play", **k), lambda **k: telling_words(tally, **k)):
-        with pytest.warns(DeprecationWarning, match="most= is now called n="):
-            assert str(ask(most=1)) == str(ask(n=1))
-    with pytest.warns(DeprecationWarning, match="most= is now called n="):
-        assert mutual_information(tally, most=1).words == mutual_information(tally, n=1).words

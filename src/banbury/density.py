@@ -25,7 +25,6 @@ from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
-from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
 from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
@@ -58,7 +57,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """−log P(row): the higher, the more unusual a row is."""
         return -self.score_samples(X)
 
-    @takes_old(n_samples="n")
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
         model = self._model()
@@ -100,7 +98,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 evidence.append(Evidence(name, value, decibans, seen))
         return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
 
-    @takes_old(query="event")
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(event | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
 
@@ -114,7 +111,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         log = float(log_sum(self._conditional(values, given or {})[None])[0])
         return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
 
-    @takes_old(query="event")
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """P(event | given), or a density; of a list or set of values the probability that it is one of them.
 

@@ -29,7 +29,6 @@ from banbury.partitioned import elsewhere
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
-from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import MOST_ROWS, UNCOUNTED, WholeKeys, Words, in_order, in_parts, rows_of, some, total, weighed
 from banbury.table import Labels, Table, doubt, refuse_continuous
@@ -748,7 +747,6 @@ def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
 # Counting -------------------------------------------------------------------------------------------------------------
 
 
-@takes_old(names="columns")
 def count(
     data: Any,
     target: Any = None,
@@ -1000,7 +998,3 @@ def _sorted_classes(tally: Tally) -> Tally:
     if classes == tally.classes:
         return tally
     return tally._of(_places(classes, tally.classes), classes)
-
-
-old_module("banbury.tally.tally", "Tally")
-old_module("banbury.tally.growing", "Growing")

@@ -17,7 +17,6 @@ from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
 from banbury.readers import Batch
 from banbury.readers.columns import Numbers
-from banbury.renamed import takes_old
 from banbury.schema import Features, Missing, Schema
 from banbury.sums import in_rows
 from banbury.table import Labels, Table
@@ -26,7 +25,6 @@ from banbury.tally import Growing, Label, Part, Tally, parts
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
 
-@takes_old(most="n")
 def diagnose(
     data: Any,
     target: Any = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -43,12 +42,6 @@ class TakesTables(Guarded):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """A pickle may be older than a setting, which then is what it was before."""
-        settings = signature(type(self).__init__).parameters.values()
-        given = {each.name: each.default for each in settings if each.default is not Parameter.empty}
-        super().__setstate__({**given, **state})  # type: ignore[misc]
 
     def _batch(self, X: Any) -> Batch:
         return one_batch(X)
