@@ -231,7 +231,7 @@ def guarded(tmp_path: Path) -> Iterator[httpx.Client]:
 
 def asked(client: httpx.Client, method: str, path: str, token: str | None) -> httpx.Response:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    return client.request(method, path.replace("{id:path}", "1").replace("{name}", "model"), headers=headers)
+    return client.request(method, path.replace("{id:path}", "1"), headers=headers)
 
 
 def test_tokens_say_who_may_ask_and_who_may_teach(guarded: httpx.Client) -> None:
@@ -293,58 +293,7 @@ def test_metrics(client: httpx.Client) -> None:
     assert json.loads(client.get("/health").text)["status"] == "ok"
 
 
-# The Open Inference Protocol, and OpenAPI -----------------------------------------------------------------------------
-
-
-def test_open_inference_protocol(tmp_path: Path) -> None:
-    model = serving.plain_table()
-    with serving_at(ServedState.of(model), name="flu") as client:
-        assert client.get("/v2/health/live").json()["live"]
-        assert client.get("/v2/health/ready").json()["ready"]
-        assert client.get("/v2").json()["name"] == "banbury"
-        about = client.get("/v2/models/flu").json()
-        assert [each["name"] for each in about["inputs"]] == list(model.schema.columns)
-        assert client.get("/v2/models/flu/ready").json() == {"name": "flu", "ready": True}
-        assert client.get("/v2/models/other").status_code == 404
-        rows = {name: values[:4] for name, values in serving.table().items()}
-        kinds = {"age": "FP64", "ward": "BYTES", "beds": "INT64", "fever": "BOOL", "note": "BYTES"}
-        inputs = [{"name": n, "shape": [4, 1], "datatype": kinds[n], "data": rows[n]} for n in model.schema.columns]
-        told = client.post("/v2/models/flu/infer", json={"id": "7", "inputs": inputs}).json()
-        assert (told["id"], told["model_name"]) == ("7", "flu")
-        said, posteriors = told["outputs"]
-        assert said == {"name": "class", "datatype": "BYTES", "shape": [4, 1], "data": model.predict(rows).tolist()}
-        np.testing.assert_allclose(
-            np.reshape(posteriors["data"], posteriors["shape"]), model.posterior(rows), rtol=1e-12
-        )
-        only = client.post("/v2/models/flu/infer", json={"inputs": inputs, "outputs": [{"name": "class"}]}).json()
-        assert [each["name"] for each in only["outputs"]] == ["class"]
-    with serving_at(ServedState.of(serving.numbers()), name="x") as client:
-        inputs = [{"name": "rows", "shape": [2, 3], "datatype": "FP64", "data": [[1, 2, 3], [-1, 2, 0]]}]
-        assert client.post("/v2/models/x/infer", json={"inputs": inputs}).json()["outputs"][0]["shape"] == [2, 1]
-    with serving_at(ServedState.of(serving.labels_model()), name="l") as client:
-        inputs = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["free money"]}]
-        told = client.post("/v2/models/l/infer", json={"inputs": inputs}).json()
-        assert json.loads(told["outputs"][0]["data"][0]) == list(serving.labels_model().predict(["free money"])[0])
-
-
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        None,
-        [],
-        [3],
-        [{"name": "text"}],
-        [{"name": "text", "shape": [2], "datatype": "BYTES", "data": ["a"]}],
-        [{"name": "text", "shape": [1], "datatype": "TEXT", "data": ["a"]}],
-        [{"name": "text", "shape": [-1], "datatype": "BYTES", "data": ["a"]}],
-        [{"name": "text", "shape": [1], "datatype": "BYTES", "data": "a"}],
-        [{"name": "text", "shape": [1], "datatype": "BYTES", "data": [3]}],
-        [{"name": "text", "shape": [1, 10**18], "datatype": "BYTES", "data": ["a"]}],
-    ],
-)
-def test_tensors_that_are_none_are_refused(shared: httpx.Client, inputs: Any) -> None:
-    answer = shared.post("/v2/models/model/infer", json={"inputs": inputs})
-    assert answer.status_code == 422, answer.text
+# OpenAPI --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", serving.KINDS)

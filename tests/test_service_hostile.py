@@ -26,8 +26,8 @@ SCALARS: list[Any] = [
     "../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "cos\nsystem\n(S'true'\ntR.", "'; DROP TABLE rows; --", "NaN",
     "1e999", "\u2028", "a" * 5_000, "grain", "ham", "yes", 41,
 ]  # fmt: skip
-NAMES = ["row", "rows", "label", "id", "note", "posteriors", "unsure", "top", "against", "inputs", "outputs", "text", "age",
-         "ward", "beds", "fever", "flu", "x0", "", "__class__", "\0", "name", "shape", "datatype", "data"]  # fmt: skip
+NAMES = ["row", "rows", "label", "id", "note", "posteriors", "unsure", "top", "against", "text", "age",
+         "ward", "beds", "fever", "flu", "x0", "", "__class__", "\0", "name"]  # fmt: skip
 RAW = [
     b"", b"{", b"[]", b"null", b'"', b"{}" * 10, b"\xff\xfe\x00", b"[" * 50_000, b'{"row":' * 20_000, b'{"row": NaN}',
     b'{"row": 1e9999}', b'{"row": ' + b"1" * 10_000 + b"}", b'{"row": "\\ud800"}', b'{"row": "\\udc00\\ud800"}', b"\0" * 100,
@@ -58,18 +58,15 @@ def body(rng: random.Random, kind: str, path: str) -> bytes:
         row[rng.randrange(len(row))] = value(rng)
     elif rng.random() < 0.5:
         row = value(rng)
-    tensor = {"name": rng.choice(NAMES), "shape": value(rng), "datatype": rng.choice(["FP64", "BYTES"]), "data": [row]}
     known = {
         "row": row,
         "rows": [row, value(rng)],
         "label": rng.choice([value(rng), "ham", ["grain"], 0]),
-        "inputs": [tensor],
     }
     wanted = {
         "/predict": ["row"] if rng.random() < 0.7 else ["rows"],
         "/explain": ["row"],
         "/rows/{id:path}": ["row", "label"],
-        "/v2/models/{name}/infer": ["inputs"],
     }.get(path, [])
     given = {name: known[name] for name in wanted}
     if path == "/rows":
@@ -86,7 +83,7 @@ def place(rng: random.Random, path: str) -> str:
     query = rng.choice(
         ["", "", f"?n={rng.choice(['-1', '1e9', '%00', '5', '9' * 400])}", "?after=%00", "?before=x", "?id=%ff", "?x"]
     )
-    return path.replace("{id:path}", id).replace("{name}", rng.choice(["model", "..", "%00"])) + query
+    return path.replace("{id:path}", id) + query
 
 
 @pytest.mark.parametrize("kind", ["texts", "table", "numbers", "labels", "weighed table"])

@@ -29,7 +29,7 @@ try:
 except ImportError as lacking:
     raise errors.MissingLibrary(f"banbury serve needs {lacking.name}: pip install 'banbury[serve]'.") from None
 
-from banbury.service import answers, metrics, openapi, page, protocol
+from banbury.service import answers, metrics, openapi, page
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import limited
 from banbury.service.log import DiskFull
@@ -301,36 +301,6 @@ async def get_metrics(service: Service, request: Request) -> Any:
     return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
 
 
-async def v2_server(service: Service, request: Request) -> Any:
-    return {"name": "banbury", "version": __version__, "extensions": []}
-
-
-async def v2_health(service: Service, request: Request) -> Any:
-    return {"live": True, "ready": True}
-
-
-async def v2_model(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    return protocol.metadata(service.name, service.state.learner)
-
-
-async def v2_ready(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    return {"name": service.name, "ready": bool(service.state.learner.classes)}
-
-
-async def v2_infer(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    given, size = await service.json(request, protocol.KNOWN)
-    return await _answered(size, protocol.infer, service.name, service.state.learner, given, service.limits.rows)
-
-
-def _check_name(service: Service, request: Request) -> None:
-    name, version = request.path_params["name"], request.path_params.get("version", protocol.VERSION)
-    if (name, version) != (service.name, protocol.VERSION):
-        raise Problem(404, f"there is no such model here; {service.name!r} is, in version {protocol.VERSION}.")
-
-
 def get_openapi(service: Service, request: Request) -> Any:
     return openapi.described(ENDPOINTS, service.state.learner, service.name)
 
@@ -372,12 +342,6 @@ ENDPOINTS = (
     Endpoint("POST", "/refit", "learn", refit, "Learn weights again from all rows, beside the answers."),
     Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
     Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
-    Endpoint("GET", "/v2", "read", v2_server, "Open Inference Protocol: the server."),
-    Endpoint("GET", "/v2/health/live", None, v2_health, "Open Inference Protocol: whether the server runs."),
-    Endpoint("GET", "/v2/health/ready", None, v2_health, "Open Inference Protocol: whether it answers."),
-    Endpoint("GET", "/v2/models/{name}", "read", v2_model, "Open Inference Protocol: what the model takes and gives."),
-    Endpoint("GET", "/v2/models/{name}/ready", None, v2_ready, "Open Inference Protocol: whether the model answers."),
-    Endpoint("POST", "/v2/models/{name}/infer", "read", v2_infer, "Open Inference Protocol: the class of each row."),
     Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
     Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
