@@ -242,8 +242,6 @@ def test_another_model_or_none_is_refused(tmp_path: Path) -> None:
     ServedState.of(serving.texts_model(), tmp_path / "state").close()
     with pytest.raises(errors.BadSetting, match="begun with another model"):
         ServedState.of(serving.plain_table(), tmp_path / "state")
-    with pytest.raises(errors.BadSetting, match="keeps rows"):
-        ServedState.of(None, tmp_path / "state", keep_rows=False)
     with ServedState.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
         state.change(Put("1", "a", "ham"))
 
@@ -267,31 +265,29 @@ def bytes_of(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["texts", "weighed texts", "labels", "weighed table"])
-@pytest.mark.parametrize("keep_rows", [True, False])
-def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: Path) -> None:
+def test_no_byte_of_a_deleted_row_is_left(kind: str, tmp_path: Path) -> None:
     """Moved, replaced, undone, snapshotted and long: once the answer is there, no file of the state has a word of it."""
     folder, secret = tmp_path / "state", "xyzzyplugh"
     label: Any = ["grain"] if kind == "labels" else "yes" if kind == "weighed table" else "ham"
     other: Any = ["fuel"] if kind == "labels" else "no" if kind == "weighed table" else "spam"
     long = f"{secret} " + " ".join(f"{secret}{n}" for n in range(2_000))
     row = {"note": long, "ward": f"{secret}-ward"} if kind == "weighed table" else long
-    with ServedState.of(model_of(kind), folder, keep_rows=keep_rows) as state:
+    with ServedState.of(model_of(kind), folder) as state:
         before = state.digest()[0]
         state.change(Put("1", row, label, note=f"{secret} note"))
         assert secret.encode() in bytes_of(folder)
         state.change(Put("1", row, other))
         state.snapshot()
-        if keep_rows:
-            state.change(Put("1", {"note": f"{secret} again"} if kind == "weighed table" else f"{secret} again", other))
-            state.change(Undo())
+        state.change(Put("1", {"note": f"{secret} again"} if kind == "weighed table" else f"{secret} again", other))
+        state.change(Undo())
         state.change(Put("2", serving.KINDS[kind][1](random.Random(0)), label))
-        state.change(Delete("1", row))
+        state.change(Delete("1"))
         assert secret.encode() not in bytes_of(folder)
         assert {frozenset(each) for each in state.history("1")} == {frozenset(["change", "time", "id", "action"])}
-        state.change(Delete("2", serving.KINDS[kind][1](random.Random(0))))
+        state.change(Delete("2"))
         assert state.digest()[0] == before
     assert secret.encode() not in bytes_of(folder)
-    with ServedState.of(None, folder, keep_rows=keep_rows) as state:
+    with ServedState.of(None, folder) as state:
         assert state.digest()[0] == before
 
 
@@ -322,34 +318,6 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
             assert state.verified()["equal"]
             assert state.snapshot_at > 0
     state.close()
-
-
-def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
-    """What is learned never comes into the log, and a crash loses none of it; forgetting takes the row again, and is as exact."""
-    folder, crashed = tmp_path / "state", tmp_path / "crashed"
-    with ServedState.of(serving.texts_model(), folder, keep_rows=False) as state:
-        for n, (text, label) in enumerate([("xyzzy free", None), ("xyzzy cheap", "spam"), ("xyzzy lunch", "ham")]):
-            state.change(Put(str(n), text, label))
-            kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
-            assert b"xyzzy" not in kept
-            shutil.copytree(folder, crashed)
-            with ServedState.of(None, crashed, keep_rows=False) as again:
-                assert again.digest() == state.digest()
-            shutil.rmtree(crashed)
-        digest = state.digest()
-    with ServedState.of(None, folder, keep_rows=False) as state:
-        assert state.digest() == digest
-        assert state.row("1") == {"id": "1", "label": "spam", "change": 2}
-        for wanted in (Delete("1"), Delete("1", "other words"), Undo("1"), Put("1", "other words", "ham")):
-            with pytest.raises(NotKept, match="not kept"):
-                state.change(wanted)
-        with pytest.raises(NotKept, match="counted again"):
-            state.verified()
-        assert state.digest() == digest
-        state.change(Put("1", "xyzzy cheap", "ham"))
-        state.change(Delete("1", "xyzzy cheap"))
-        state.change(Delete("2", "xyzzy lunch"))
-        assert state.digest()[0] == serving.texts_model().tally.digest()
 
 
 def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:

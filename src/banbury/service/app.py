@@ -251,8 +251,8 @@ async def put_rows(service: Service, request: Request) -> Any:
 
 
 async def delete_row(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("row",), empty=True)
-    return await service.changed(Delete(request.path_params["id"], given.get("row")))
+    await service.json(request, (), empty=True)
+    return await service.changed(Delete(request.path_params["id"]))
 
 
 def get_rows(service: Service, request: Request) -> Any:

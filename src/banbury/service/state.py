@@ -11,7 +11,6 @@ import json
 import os
 import queue
 import re
-import secrets
 import shutil
 import threading
 import time
@@ -54,7 +53,7 @@ class UnknownRow(errors.BanburyError):
 
 
 class NotKept(errors.BanburyError):
-    """What was asked for needs what a row holds, and that is not kept, or is another."""
+    """The request needs rows that the service does not have."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,9 @@ class Put:
 
 @dataclass(frozen=True)
 class Delete:
-    """Forget a row, and purge what it held. ``row`` is needed where contents are not kept."""
+    """Forget a row, and purge what it held."""
 
     id: str
-    row: Any = None
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,6 @@ class ServedState:
     def __init__(self, learner: Learner, folder: Path | None = None, log: Log | None = None, lock: Any = None) -> None:
         self.learner, self.folder, self._log, self._lock_file = learner, folder, log, lock
         about = {} if log is None else log.about
-        self.keeps_rows = bool(about.get("keeps_rows", True))
-        self._salt = bytes.fromhex(about.get("salt", ""))
         learner.weighed_at = about.get("weighed_at")
         self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
         self.commits = 0
@@ -138,7 +134,6 @@ class ServedState:
         served: Served | Path | None,
         folder: str | os.PathLike[str] | None = None,
         *,
-        keep_rows: bool = True,
         learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
     ) -> ServedState:
@@ -162,9 +157,9 @@ class ServedState:
             if "begun" not in log.about:
                 if served is None:
                     raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
-                learner = _begun(place, log, served, keep_rows, learned, threads)
+                learner = _begun(place, log, served, learned, threads)
             else:
-                learner = _restarted(place, log, served, keep_rows, threads)
+                learner = _restarted(place, log, served, threads)
             return cls(learner, place, log, lock)
         except BaseException:
             if log is not None:
@@ -243,8 +238,6 @@ class ServedState:
 
     def verified(self) -> Answer:
         """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
-        if not self.keeps_rows:
-            raise NotKept("the state keeps no rows, so that they cannot be counted again.")
         tally, rows, change = self.standing()
         assert self.folder is not None
         again = _recounted(_tally(load(self.folder / BASE)), rows)
@@ -344,7 +337,7 @@ class ServedState:
                     each()
             if None in taken:
                 return
-            if self.keeps_rows and self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
+            if self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
                 self._snapshot_beside()
 
     def _commit(self, group: Sequence[tuple[Wanted, Future[Answer]]]) -> None:
@@ -355,7 +348,7 @@ class ServedState:
             with self.log.transaction():
                 for wanted, future in group:
                     done.append((future, self._tried(wanted)))
-                if self._renew or (not self.keeps_rows and self.learner.change > before):
+                if self._renew:
                     written = self._written_snapshot()
         except BaseException as problem:
             self._take_back(0)
@@ -410,16 +403,13 @@ class ServedState:
     def _put(self, put: Put) -> Answer:
         id, kept = checked_id(put.id), self.log.row(put.id, within=True)
         text = key(put.row)
-        hash, same = _hashed(text, self._salt), False
+        same = kept is not None and kept.row == text
         label = None if put.label is None else self.learner.rows.label(put.label, self.learner.classes)
         told = None if label is None else key(label)
-        if kept is not None:
-            same = kept.hash == hash
-            if same and kept.label == told:
-                return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
-        self._relearn(kept, put.row if same else None, put.row, label)
-        held = text if self.keeps_rows else None
-        content = kept.content if same and kept is not None else self.log.keep(id, held, hash)
+        if kept is not None and same and kept.label == told:
+            return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
+        self._relearn(kept, put.row, label)
+        content = kept.content if same and kept is not None else self.log.keep(id, text)
         action = _action(kept, same, label)
         change = self.learner.change = self.log.put(id, action, kept, told, content, note=put.note)
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
@@ -428,8 +418,7 @@ class ServedState:
         id, kept = checked_id(delete.id), self.log.row(delete.id, within=True)
         if kept is None:
             raise _unknown(id)
-        known = delete.row is not None and _hashed(key(delete.row), self._salt) == kept.hash
-        self._relearn(kept, delete.row if known else None, None, None)
+        self._relearn(kept, None, None)
         if self.log.first_change(id) <= max(self.snapshot_at, self._beside_at):
             self._renew = True
         self._scrub = True
@@ -443,24 +432,19 @@ class ServedState:
             text = "there is no change left" if undo.id is None else f"no change of {undo.id!r} is left"
             raise UnknownRow(f"{text} to undo.")
         content = kept.content if last.content_before is None else last.content_before
-        row, label = self.log.content(content, within=True), _label(last.label_before)
-        if row is None and (label is not None or kept.label is not None):
-            raise _not_kept(kept.id)
-        self._relearn(kept, None, None if row is None else json.loads(row), label)
+        label = _label(last.label_before)
+        self._relearn(kept, json.loads(self.log.content(content, within=True)), label)
         change = self.log.put(kept.id, "undone", kept, last.label_before, content, undoes=last.change)
         self.learner.change = change
         return {"action": "undone", "id": kept.id, "label": label, "undoes": last.change, "change": change}
 
-    def _relearn(self, kept: Kept | None, given: Any, row: Any, label: Any) -> None:
-        """Takes a row out as it was learned, and adds it as it is to be; ``given`` is what it held, where that is not kept."""
+    def _relearn(self, kept: Kept | None, row: Any, label: Any) -> None:
+        """Takes a row out as it was learned, and adds it as it is to be."""
         old, new = None, None if label is None else self.learner.part(row, label)
         if label is None and row is not None:
             self.learner.rows.batch([row])  # so that it can be learned later
         if kept is not None and kept.label is not None:
-            held = json.loads(kept.row) if kept.row is not None else given
-            if held is None:
-                raise _not_kept(kept.id)
-            old = self.learner.part(held, json.loads(kept.label))
+            old = self.learner.part(json.loads(kept.row), json.loads(kept.label))
         if old is not None:
             self.learner.forget(old)
             self._undo.append(lambda: self.learner.add(old))
@@ -548,8 +532,7 @@ def _action(kept: Kept | None, same: bool, label: Any) -> str:
 
 
 def _told(kept: Kept) -> Answer:
-    row = {} if kept.row is None else {"row": json.loads(kept.row)}
-    return {"id": kept.id, "label": _label(kept.label), **row, "change": kept.change}
+    return {"id": kept.id, "label": _label(kept.label), "row": json.loads(kept.row), "change": kept.change}
 
 
 def _label(text: str | None) -> Any:
@@ -570,11 +553,6 @@ def _unknown(id: str) -> UnknownRow:
     return UnknownRow(f"there is no row {id!r}. Learn it first: PUT /rows/{{id}}.", id=id)
 
 
-def _not_kept(id: str) -> NotKept:
-    text = f"what row {id!r} holds is not kept, and is needed to forget it exactly. Give the same row again with the request."
-    return NotKept(text, id=id)
-
-
 # Beginning and restarting ---------------------------------------------------------------------------------------------
 
 
@@ -588,17 +566,16 @@ def _begun(
     place: Path,
     log: Log,
     served: Served | Path,
-    keep_rows: bool,
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
 ) -> Learner:
     base = _loaded(served)
-    salt, tally, settings = secrets.token_bytes(16), _tally(base), ModelSettings.of(base, threads)
+    tally, settings = _tally(base), ModelSettings.of(base, threads)
     learner, choice = Learner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)
     with log.transaction():
-        log.tell(format=FORMAT, salt=salt.hex(), keeps_rows=keep_rows, settings=about, begun=time.time())
+        log.tell(format=FORMAT, settings=about, begun=time.time())
         log.tell(model=_identity(served) if isinstance(served, Path) else None)
         if learned is None:
             _keep_base(served, place)
@@ -606,9 +583,8 @@ def _begun(
         again = Learner(tally - tally, ModelSettings())
         for number, (row, label) in enumerate(learned(tally), 1):
             again.count(row, label)
-            id, text = f"{number:07}", key(row)
-            content = log.keep(id, text if keep_rows else None, _hashed(text, salt))
-            learner.change = log.put(id, "learned", None, key(label), content)
+            id = f"{number:07}"
+            learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
         if again.tally() != tally:
             text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
             raise errors.SchemaMismatch(f"{text} Give the very rows, read as they were then.")
@@ -630,22 +606,15 @@ def _keep_base(served: Served | Path, place: Path) -> None:
         save(served, place / BASE)
 
 
-def _hashed(text: str, salt: bytes) -> bytes:
-    return blake2b(text.encode(), key=salt, digest_size=32).digest()
-
-
 def _loaded(served: Served | Path) -> Served:
     thing: Any = load(served) if isinstance(served, Path) else served
     _tally(thing)  # which refuses what is not served
     return thing  # type: ignore[no-any-return]
 
 
-def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: bool, threads: int | None) -> Learner:
+def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> Learner:
     """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
     about, last = log.about, log.last
-    if about["keeps_rows"] != keep_rows:
-        begun = "keeps rows" if about["keeps_rows"] else "keeps no rows"
-        raise errors.bad_setting("keep_rows", keep_rows, f"as the state was begun, which {begun}")
     if served is not None and not _is_base(served, place, about):
         text = f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
         raise errors.BadSetting(text)
@@ -653,8 +622,6 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: b
     if not fit:
         _remove_snapshots(place)
         base = load(place / BASE)
-        if not keep_rows and last:
-            raise errors.bad_file(place, "its snapshot is gone, and it keeps no rows to make it again")
         tally = _recounted(_tally(base), log.rows(labelled=True))
         return Learner(tally, ModelSettings.of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(place, but=max(fit))
@@ -669,9 +636,8 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: b
             (change.content_before, change.label_before, learner.forget),
             (change.content, change.label, learner.add),
         ):
-            row = None if label is None else log.content(number)
-            if row is not None and label is not None:
-                act(learner.part(json.loads(row), json.loads(label)))
+            if number is not None and label is not None:
+                act(learner.part(json.loads(log.content(number)), json.loads(label)))
         learner.change = change.change
     return learner
 
@@ -697,7 +663,7 @@ def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
     """The sums of the base and of all these rows."""
     learner = Learner(base, ModelSettings())
     for kept in rows:
-        assert kept.row is not None and kept.label is not None
+        assert kept.label is not None
         learner.count(json.loads(kept.row), json.loads(kept.label))
     return learner.tally()
 
