@@ -34,6 +34,7 @@ from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import limited
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
+from banbury.service.parsing import Problem, parse_json, parse_whole_number
 from banbury.service.refitting import Refitting
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
@@ -62,14 +63,6 @@ class Limits:
     seconds: float = 10.0  # for a request to arrive, and for the next part of an answer to be taken
     requests: int = 64  # at a time
     listed: int = 1_000  # rows or changes in one answer
-
-
-class Problem(Exception):
-    """A request that gets no answer, and why."""
-
-    def __init__(self, status: int, detail: str, **headers: str) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
 
 
 class Json(Response):
@@ -110,10 +103,9 @@ class Service:
     async def body(self, request: Request) -> bytes:
         """What was sent: not too much of it, and not too slowly."""
         limit = self.limits.body
-        length = request.headers.get("content-length", "0")
         text = f"the request is larger than {limit:,} bytes. Send fewer rows at a time."
         too_large = Problem(413, text, connection="close")
-        if not length.isdecimal() or int(length) > limit:
+        if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
         parts, size = [], 0
         try:
@@ -131,27 +123,22 @@ class Service:
         return b"".join(parts)
 
     async def json(self, request: Request, known: tuple[str, ...], empty: bool = False) -> tuple[dict[str, Any], int]:
-        """The JSON object that was sent, which has no other names than these; and how many bytes it took."""
+        """The JSON object that was sent, which has no other names than these; and its size in bytes."""
         body = await self.body(request)
         if empty and not body:
             return {}, 0
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Problem(415, "JSON is wanted: send it with the header Content-Type: application/json.")
-        try:
-            given = json.loads(body, parse_constant=_no_number)
-            if b"\\ud" in body or b"\\uD" in body:  # half a character cannot be kept
-                json.dumps(given, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as wrong:
-            said = "it is nested too deeply" if isinstance(wrong, RecursionError) else errors.shortened(wrong, 120)
-            raise Problem(400, f"the request is no JSON: {said}.") from None
-        if type(given) is not dict:
-            raise Problem(400, f"a JSON object is wanted, with {errors.listed(known)}.")
-        for name in given:
+        content = parse_json(body)
+        expected = f"The request body must be a JSON object with {errors.listed(known) or 'nothing in it'}."
+        if type(content) is not dict:
+            raise Problem(400, expected)
+        for name in content:
             if name not in known:
                 text = f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)}"
-                raise Problem(422, f"{text} It may have {errors.listed(known)}.")
-        return given, len(body)
+                raise Problem(422, f"{text} {expected}")
+        return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
         """Rows that are not too many, nor too long."""
@@ -189,11 +176,13 @@ class Service:
             self.refit_every, self.refitting.problem = None, str(problem)
 
     def number(self, request: Request, name: str, default: int, most: int) -> int:
-        given = request.query_params.get(name, str(default))
-        if not (given.isascii() and given.isdecimal() and int(given[:20]) <= most):
-            wanted = f"{name} must be a whole number from 0 to {most:,}."
-            raise Problem(422, f"{wanted} Got {errors.shortened(repr(given))} instead.")
-        return int(given)
+        """A whole number of the query."""
+        text = request.query_params.get(name, str(default))
+        number = parse_whole_number(text, most)
+        if number is None:
+            detail = f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(text))} instead."
+            raise Problem(422, detail)
+        return number
 
 
 # What can be asked ----------------------------------------------------------------------------------------------------
@@ -426,10 +415,6 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         raise Problem(401, text, **{"www-authenticate": "Bearer"})
     if endpoint.scope not in own:
         raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number that JSON has")
 
 
 def server(service: Service) -> uvicorn.Server:
