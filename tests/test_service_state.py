@@ -9,6 +9,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 from banbury.table import Table
 
+INFINITY = float("inf")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 MODELS: dict[str, Any] = {}
 
@@ -200,6 +203,11 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         ("table", [1], "yes", "5 features"),
         ("labels", "a b", "grain", "a list of labels"),
         ("labels", "a b", [["grain"]], "label must be"),
+        ("numbers", [1, 2, 3], INFINITY, "finite"),
+        ("numbers", [1, 2, INFINITY], None, "finite"),
+        ("table", {"age": float("nan")}, None, "finite"),
+        ("texts", "a \ud800", "ham", "valid Unicode"),
+        ("texts", "a b", "\ud800", "valid Unicode"),
     ],
 )
 def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any, words: str, tmp_path: Path) -> None:
@@ -212,6 +220,108 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
             state.change(Together((Put("0", good, serving.KINDS[kind][2](random.Random(0))), Put("1", row, label))))
         assert state.digest() == digest
         assert state.rows() == []
+
+
+def test_a_model_that_json_cannot_name_is_not_served(tmp_path: Path) -> None:
+    for data, target in (({"x": [1.0, 2.0]}, [0.0, INFINITY]), ({"\ud800": [1.0, 2.0]}, ["a", "b"])):
+        with pytest.raises(errors.BadValue, match="written as JSON"):
+            ServedState.of(bb.estimate(bb.count(data, target)), tmp_path / "state")
+
+
+def test_a_change_without_a_response_is_not_made(tmp_path: Path) -> None:
+    """Whatever fails in one change, nothing of it is stored, and those committed with it are."""
+
+    def fail(answer: Any) -> Any:
+        raise RecursionError(answer["action"])
+
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        state.change(Put("0", "cheap", "spam"))
+        wanted = [
+            Put("0", "cheap", "ham"),
+            Put("1", "lunch", "ham"),
+            Delete("0"),
+            Undo(),
+            Together((Delete("0"), Put("2", "a", "ham"))),
+        ]
+        futures = [
+            state.submit(each, fail) if n % 2 else state.submit(Put(f"ok{n}", "noon", "ham"))
+            for n, each in enumerate(wanted * 2)
+        ]
+        problems = [type(future.exception()) for future in futures]
+        assert problems == [type(None), RecursionError] * 5
+        rows = {row["id"]: row["label"] for row in state.rows()}
+        assert rows == {"0": "spam"} | {f"ok{n}": "ham" for n in range(0, 10, 2)}
+        assert state.verified()["equal"]
+        digest = state.digest()
+    with ServedState.of(None, tmp_path / "state") as state:
+        assert state.digest() == digest
+
+
+def test_nobody_sees_a_change_that_is_not_made(tmp_path: Path) -> None:
+    """A digest that was asked for meanwhile would be remembered for the next change, which gets the same number."""
+    digests: list[Any] = []
+
+    def ask_and_fail(answer: Any) -> Any:
+        reader.start()
+        reader.join(0.1)
+        raise ValueError("no response")
+
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        reader = threading.Thread(target=lambda: digests.append(state.digest()))
+        with pytest.raises(ValueError, match="no response"):
+            state.submit(Put("1", "cheap", "spam"), ask_and_fail).result()
+        reader.join()
+        assert digests == [(serving.texts_model().tally.digest(), 0)]
+        state.change(Put("2", "lunch", "ham"))
+        assert state.digest() == (state.learner.tally().digest(), 1)
+
+
+@pytest.mark.parametrize("kind", ["texts", "weighed texts", "labels"])
+def test_what_was_derived_from_sums_that_were_taken_back_is_forgotten(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ServedState.of(model_of(kind), tmp_path / "state") as state:
+        learner = state.learner
+        digest = state.digest()
+        posterior = learner.answering()[0].posterior(["cheap lunch"])
+        learn = learner.add
+        seen: list[Any] = []
+
+        def learn_one(part: Any) -> None:
+            if learner.change == 0:
+                return learn(part)
+            seen.append(state.digest())
+            learner.answering()
+            raise errors.BadValue("the second row cannot be learned")
+
+        label: Any = ["grain"] if kind == "labels" else "ham"
+        with monkeypatch.context() as patched:
+            patched.setattr(learner, "add", learn_one)
+            with pytest.raises(errors.BadValue, match="second row"):
+                state.change(Together((Put("1", "cheap lunch", label), Put("2", "cheap", label))))
+        assert seen[0][1] == 1
+        assert state.digest() == digest
+        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), posterior, rtol=1e-12)
+        state.change(Put("3", "noon", label))
+        assert state.digest() == (learner.tally().digest(), 1)
+        fresh = learner.settings.model(learner.tally()).posterior(["cheap lunch"])
+        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), fresh, rtol=1e-12)
+
+
+def test_a_change_that_nobody_waits_for_any_more_is_not_made(tmp_path: Path) -> None:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        begin = threading.Event()
+        busy = threading.Thread(target=state._in_turn, args=(begin.wait,))
+        busy.start()
+        while state.waiting:
+            time.sleep(0.001)
+        cancelled = state.submit(Put("1", "cheap", "spam"))
+        other = state.submit(Put("2", "cheap", "spam"))
+        assert cancelled.cancel()
+        begin.set()
+        assert other.result()["action"] == "learned"
+        assert [row["id"] for row in state.rows()] == ["2"]
+        busy.join()
 
 
 @pytest.mark.parametrize("id", ["", "a\0b", "a\nb", "x" * 600, "\ufffd", 3, None])

@@ -35,7 +35,7 @@ from banbury.service.connection import limited
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
 from banbury.service.parsing import Problem, parse_json, parse_whole_number
-from banbury.service.refitting import Refitting
+from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
@@ -158,22 +158,29 @@ class Service:
             raise Problem(413, f"a text is longer than {most:,} characters. Cut it off.")
         return row
 
-    async def changed(self, wanted: Put | Delete | Undo | Together) -> dict[str, Any]:
-        """Has a change made, and waits until it is durable."""
-        answer = await asyncio.wrap_future(self.state.submit(wanted))
-        for each in answer.get("rows", [answer]):
-            self.metrics.rows[each["action"]] += 1
+    async def change(
+        self, change: Put | Delete | Undo | Together, respond: Callable[[dict[str, Any]], Response] = Json
+    ) -> Response:
+        """Makes a change and waits until it is durable; a change whose response cannot be built is not made."""
+
+        def respond_and_count(answer: dict[str, Any]) -> tuple[Response, list[str]]:
+            return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
+
+        response: Response
+        response, actions = await asyncio.wrap_future(self.state.submit(change, respond_and_count))
+        self.metrics.rows.update(actions)
         if self.refit_every is not None and not self.refitting.under_way:
             learner = self.state.learner
             if learner.settings.weighing is not None and learner.change - (learner.weighed_at or 0) >= self.refit_every:
                 await asyncio.to_thread(self._try_refit)
-        return answer
+        return response
 
     def _try_refit(self) -> None:
         try:
             self.refitting.begin()
-        except errors.BanburyError as problem:
-            self.refit_every, self.refitting.problem = None, str(problem)
+        except Exception as problem:  # the change is made, whatever becomes of the weights
+            self.refit_every = None
+            self.refitting.problem = describe_problem(problem)
 
     def number(self, request: Request, name: str, default: int, most: int) -> int:
         """A whole number of the query."""
@@ -212,8 +219,12 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     given, _ = await service.json(request, ("row", "label", "note"))
-    answer = await service.changed(_put(service, request.path_params["id"], given))
-    return Json(answer, 201 if answer.pop("new", False) else 200)
+    return await service.change(_put(service, request.path_params["id"], given), _answer_put)
+
+
+def _answer_put(answer: dict[str, Any]) -> Response:
+    is_new = answer.pop("new", False)
+    return Json(answer, 201 if is_new else 200)
 
 
 def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
@@ -233,15 +244,16 @@ async def put_rows(service: Service, request: Request) -> Any:
         if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note"}:
             raise Problem(422, "each of rows must be an object with id, row and label, and no other names.")
         puts.append(_put(service, each["id"], each))
-    answer = await service.changed(Together(tuple(puts)))
-    for each in answer["rows"]:
-        each.pop("new", None)
-    return {"rows": answer["rows"]}
+    return await service.change(Together(tuple(puts)), _answer_puts)
+
+
+def _answer_puts(answer: dict[str, Any]) -> Response:
+    return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
 async def delete_row(service: Service, request: Request) -> Any:
     await service.json(request, (), empty=True)
-    return await service.changed(Delete(request.path_params["id"]))
+    return await service.change(Delete(request.path_params["id"]))
 
 
 def get_rows(service: Service, request: Request) -> Any:
@@ -254,7 +266,7 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     given, _ = await service.json(request, ("id",), empty=True)
-    return await service.changed(Undo(given.get("id")))
+    return await service.change(Undo(given.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:

@@ -163,21 +163,22 @@ class Log:
             if self._writing.in_transaction:
                 self._writing.execute("ROLLBACK")
             if isinstance(problem, sqlite3.Error):
-                raise DiskFull(f"the change could not be written to the log, and was not made: {problem}.") from None
+                raise _not_written(problem) from None
             raise
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Several changes within a transaction: all of them, or none."""
-        self._writing.execute("SAVEPOINT several")
+        """A part of a transaction: all of it or nothing; DiskFull where it cannot be written."""
         try:
+            self._writing.execute("SAVEPOINT part")
             yield
+            self._writing.execute("RELEASE part")
+        except sqlite3.Error as problem:
+            raise _not_written(problem) from None
         except BaseException:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK TO several")
-                self._writing.execute("RELEASE several")
+            self._writing.execute("ROLLBACK TO part")
+            self._writing.execute("RELEASE part")
             raise
-        self._writing.execute("RELEASE several")
 
     def tell(self, **about: Any) -> None:
         """Notes what the state was begun with."""
@@ -250,6 +251,10 @@ class Log:
             raise DiskFull(f"deleted rows could not be purged from the log yet: {problem}. Delete again.") from None
         if busy:
             raise DiskFull("deleted rows could not be purged yet: another program reads the log. Delete again.")
+
+
+def _not_written(problem: sqlite3.Error) -> DiskFull:
+    return DiskFull(f"the change could not be written to the log, and was not made: {problem}.")
 
 
 _ROWS = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"

@@ -57,7 +57,12 @@ class Refitting:
             self.state.weigh(learned, change)
             self.problem = None
         except Exception as problem:  # the old weights go on; what went wrong is told
-            self.problem = str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
+            self.problem = describe_problem(problem)
+
+
+def describe_problem(problem: Exception) -> str:
+    """The message of our own errors; of any other its type alone, since its message may hold what a row holds."""
+    return str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
 
 
 def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:

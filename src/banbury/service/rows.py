@@ -98,8 +98,15 @@ class JsonRows:
 
 
 def key(value: Any) -> str:
-    """Equal values of JSON as the same text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    """Equal values of JSON as the same text; raises BadValue where JSON in UTF-8 cannot hold a value."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        text.encode()
+    except (TypeError, ValueError):
+        shown = errors.shortened(ascii(value))
+        why = f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode."
+        raise errors.BadValue(f"{why} Replace the value, or leave it out.") from None
+    return text
 
 
 def _one(label: Any, classes: Sequence[Any]) -> Any:
