@@ -87,6 +87,10 @@ class JsonRows:
             return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
         return count_rows(batch, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
 
+    def check(self, row: Any) -> None:
+        """Raises where a row could not be learned, whichever label it got."""
+        self.part(row, [] if self.schema.labels is not None else "")
+
     def label(self, label: Any, classes: Sequence[Any]) -> Any:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:

@@ -517,7 +517,7 @@ class ServedState:
         if kept is not None and kept.label is not None:
             old = self.learner.part(json.loads(kept.row), json.loads(kept.label))
         if row is not None and label is None:
-            self.learner.rows.batch([row])  # so that it can be learned later
+            self.learner.rows.check(row)
         return old, None if label is None else self.learner.part(row, label)
 
     # Snapshots
