@@ -370,8 +370,6 @@ $ banbury serve mail.banbury --state mail-state
 $ banbury serve --state mail-state --verify
 model MODEL ? | what `banbury fit`, `count` or `estimate` wrote; it may be left out where the state was begun with it
 --state DIR | the folder of what is learned: a log, snapshots and the model it was begun with. Without it nothing is learned
---no-rows | keep no more of rows than hashes: deleting or moving one then takes the row again, and nothing can be undone, \
-verified, refitted or searched for wrong labels
 --learned INPUT | the rows that MODEL counted, to begin a state with: they get the ids 0000001, 0000002 and so on, and can then \
 be moved, forgotten and refitted as all others
 --refit N int | of a weighed model: learn weights again, beside the answers, after every N changes
