@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -932,8 +933,69 @@ def test_a_column_without_a_name_is_named_by_its_place(tmp_path):
     assert read_text(tmp_path, ",a\n0,1\n").names == ("x0", "a")
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path):
-    assert read_text(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n").names == ("a", "b")
+ARFF = "@relation r\n@attribute x string\n@attribute y {a, b}\n@data\n\ufeffu,a\n'\ufeff v',b\n"
+MAIL = "Received: by b\nSubject: \ufeffhello\n\n\ufeffbody\n"
+MAILBOX = f"From a@b.org Mon Jan  1 00:00:00 2024\n{MAIL}\n\nFrom c@d.org Mon Jan  1 00:00:00 2024\n{MAIL}"
+JSON = '{"x": "\ufeffu", "y": "a"}\n{"x": "v", "y": "\ufeff"}\n'
+
+# A file's name, what it holds and how it is read. Each holds U+FEFF as a character, too, at the start of lines and cells.
+TEXT_FORMATS = {
+    "comma": ("t.csv", "x,y\n\ufeffu,a\nv,\ufeff\n", {}),
+    "quoted header": ("t.csv", '"x","y"\n"\ufeff,u",a\n', {}),
+    "comment first": ("t.csv", "# note\nx,y\n\ufeffu,a\n", {"comment": "#"}),
+    "no header": ("t.csv", "1,a\n2,\ufeff\n", {"header": False}),
+    "line to skip": ("t.csv", "title\nx,y\n\ufeffu,a\n", {"skip_lines": 1}),
+    "tab": ("t.tsv", "x\ty\n\ufeffu\ta\n", {}),
+    "no ending": ("table", "x,y\n\ufeffu,a\n", {}),
+    "gzip": ("t.csv.gz", "x,y\n\ufeffu,a\n", {}),
+    "zip": ("t.zip", "x,y\n\ufeffu,a\n", {}),
+    "json": ("t.ndjson", JSON, {}),
+    "json, no ending": ("table", JSON, {}),
+    "json, gzip": ("t.jsonl.gz", JSON, {}),
+    "arff": ("t.arff", ARFF, {}),
+    "arff, no ending": ("table", ARFF, {}),
+    "text": ("t.txt", "space \ufeff\n\ufeff", {"format": "text"}),
+    "text, gzip": ("t.txt.gz", "space \ufeff\n\ufeff", {"format": "text"}),
+    "lines": ("t.txt", "one\n\ufefftwo\n", {"format": "lines"}),
+    "lines, gzip": ("t.txt.gz", "one\n\ufefftwo\n", {"format": "lines"}),
+    "folder": ("spam/1", "free \ufeffpills", {}),
+    "page": ("t.html", "<p>\ufeffpills", {}),
+    "page, no ending": ("page", "<html><p>\ufeffpills", {}),
+    "mail": ("t.eml", MAIL, {}),
+    "mail, no ending": ("mail", MAIL, {}),
+    "mailbox": ("t.mbox", MAILBOX, {}),
+    "mailbox, no ending": ("mail", MAILBOX, {}),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_a_byte_order_mark_is_skipped_where_a_file_begins_and_nowhere_else(tmp_path, name):
+    file, text, options = TEXT_FORMATS[name]
+
+    def table(content):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("t.csv", content)
+        else:
+            path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        batches = list(read(tmp_path if path.parent != tmp_path else path, **options))
+        return [(name, [cell for batch in batches for cell in batch.column(name).cells()]) for name in batches[0].names]
+
+    cells = table(text.encode())
+    assert str(cells).count("\\ufeff") == text.count("\ufeff")
+    assert table(text.encode("utf-8-sig")) == cells
+
+
+def test_a_second_byte_order_mark_is_a_character(tmp_path):
+    assert read_text(tmp_path, "\ufeff\ufeffa,b\n1,2\n").names == ("\ufeffa", "b")
+
+
+def test_a_message_in_memory_may_begin_with_a_byte_order_mark():
+    messages = ["Subject: a\n\nb", "\ufeffSubject: a\n\nb", "Subject: a\n\nb".encode("utf-8-sig")]
+    [batch] = read(messages, format="mail")
+    assert len(set(batch.texts("text"))) == 1
 
 
 def test_old_macintosh_lines_are_lines(tmp_path):

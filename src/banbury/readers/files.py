@@ -36,8 +36,8 @@ LIBSVM = (".libsvm", ".svmlight", ".svm")
 TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *LIBSVM)
 ENDINGS = ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON"), (ARFF, "ARFF"), (LIBSVM, "LIBSVM"))
 MARKUP = (".sgm", ".sgml", ".xml")
-_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
-_RELATION = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*(?:%.*)?\n)*\s*@relation\b", re.IGNORECASE)
+_MARKUP = re.compile(rb"\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
+_RELATION = re.compile(rb"(?:\s*(?:%.*)?\n)*\s*@relation\b", re.IGNORECASE)
 
 CONTENTS = (
     (b"PAR1", "Parquet", "Rename it to end in .parquet; take it out of an archive, if it is in one."),
