@@ -1308,6 +1308,8 @@ def test_a_file_without_permission_is_refused(tmp_path):
         ("t.csv", b"PK\x03\x04xx", "a zip archive or a spreadsheet"),
         ("t.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16 text"),
         ("t.csv", b"a,b\n1,\0\n", "it is not text \\(byte 6 is zero\\)"),
+        ("t.csv", b"a,b\n" + b"1,2\n" * 300_000 + b"1,\0\n", "it is not text \\(byte 1,200,006 is zero\\)"),
+        ("t.ndjson", b'{"a": 1}\n' * 300_000 + b'{"a":\0 1}\n', "it is not text \\(byte 2,700,005 is zero\\)"),
         ("t.csv.gz", b"a,b\n1,2\n", "not compressed as its name says"),
         ("t.csv.gz", gzip.compress(np.random.default_rng(0).bytes(9999), mtime=0)[:5000], "damaged"),
         ("t.parquet", b"a,b\n1,2\n", "it is no Parquet file"),

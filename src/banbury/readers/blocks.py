@@ -223,6 +223,7 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
         fetched(stream, start, path)
         rest, offset = b"", start
         while piece := fetched(stream, BLOCK, path):
+            refuse_zero_bytes(path, piece, offset + len(rest))
             data = rest + piece if rest else piece
             end = line_end(data, layout)
             if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
@@ -235,6 +236,13 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
                 offset += end
         if rest:
             yield Block(memoryview(rest), offset)
+
+
+def refuse_zero_bytes(path: str, data: bytes, offset: int = 0) -> None:
+    """Raises where some bytes of a text file, which begin at ``offset``, are no text."""
+    if b"\0" in data:
+        place = f"byte {offset + data.index(0):,} is zero"
+        raise errors.bad_file(path, f"it is not text ({place}). Save it as UTF-8 text without NUL characters.")
 
 
 def no_lines(path: str) -> errors.BadFile:

@@ -17,7 +17,7 @@ from banbury.readers.archives import ZIP, table_in
 from banbury.readers.arff import from_arff
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Source
-from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
+from banbury.readers.blocks import COMPRESSED, ending, head_of, reason, refuse_zero_bytes
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
 from banbury.readers.libsvm import BEGIN, from_libsvm
@@ -114,8 +114,7 @@ def from_table(path: str, options: Options) -> Source:
     for begin, content, advice in CONTENTS:
         if head.startswith(begin):
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
-    if b"\0" in head:
-        raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
+    refuse_zero_bytes(path, head)
     readers = {"JSON": from_lines, "ARFF": from_arff, "LIBSVM": from_libsvm, "CSV": from_delimited}
     return readers[kind](path, options)
 
