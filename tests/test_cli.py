@@ -654,6 +654,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(here, capsys):
     assert json.loads(*lines_of(capsys, "predict", "mail.banbury", "marked.txt"))["class"] == "spam"
 
 
+def test_a_libsvm_file_on_stdin_is_called_so(here, capsys, monkeypatch):
+    stdin(monkeypatch, b"+1 1:2 4:1\n-1 2:3\n")
+    code, message = refused(capsys, "fit", "-", "-o", "m.banbury")
+    assert code == 1 and "cannot read standard input: it is a LIBSVM or SVMlight file" in message
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_json_on_stdin_is_no_line_of_text(named, here, capsys, monkeypatch):
     if not named:

@@ -1325,6 +1325,25 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, conten
         list(read(written(tmp_path, name, content)))
 
 
+@pytest.mark.parametrize("content", ["1 2147483647:1\n-1 1:1\n", "# a note\n\n+1 qid:3 1:.5 # 1\n"])
+@pytest.mark.parametrize("name", ["t.libsvm", "t.SVM", "t.svmlight.gz", "t.zip", "a9a", "a9a.t", "a9a.scale.gz"])
+def test_libsvm_files_are_left_to_scikit_learn(tmp_path, name, content):
+    path = written(tmp_path, name, gzip.compress(content.encode()) if name.endswith(".gz") else content)
+    if name == "t.zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("README", "Rows.")
+            archive.writestr("t.libsvm", content)
+    for data in (path, [path], [str(path)]):
+        with pytest.raises(
+            errors.BadFile, match=r"SVMlight.*scikit-learn: X, y = sklearn\.datasets\.load_svmlight_file"
+        ):
+            list(read(data))
+
+
+def test_times_of_day_are_no_libsvm_file(tmp_path):
+    assert read(written(tmp_path, "t.txt", "1 10:30\n2 11:15\n"), header=False).name.endswith("t.txt")
+
+
 def test_a_damaged_parquet_file_is_refused(tmp_path):
     content = bytearray(saved_parquet(tmp_path).read_bytes())
     content[4:200] = os.urandom(196)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 Answering: TypeAlias = "Model | NetworkClassifier"
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff", "libsvm": ".libsvm"}
+ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
 CHUNK = 1 << 16
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
@@ -52,7 +52,8 @@ def opened(args: Namespace) -> Iterator[Any]:
         if len(args.input) > 1:
             raise errors.bad_setting("INPUT", " ".join(args.input), "- alone, or files")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
-            args.spool = _spooled(args, os.path.join(folder, "stdin"))
+            args.spool = os.path.join(folder, "stdin")
+            args.spool = _spooled(args, args.spool)
             yield args.spool
         return
     for path in args.input:
