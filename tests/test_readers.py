@@ -1351,6 +1351,14 @@ def test_a_damaged_parquet_file_is_refused(tmp_path):
         list(read(written(tmp_path, "t.parquet", bytes(content))))
 
 
+@pytest.mark.parametrize("lines", ["\n", " \t\r\n", "# note\n", "%\n"])
+def test_many_blank_lines_before_a_table_take_no_time(tmp_path, lines):
+    assert next(iter(read(written(tmp_path, "table", lines * 10_000 + "a,b\n1,2\n"), skip_lines=10_000))).names == (
+        "a",
+        "b",
+    )
+
+
 def test_a_file_without_a_known_ending_is_known_by_its_content(tmp_path):
     assert read_text(tmp_path, CSV, "table").names == tuple(TABLE)
     assert read_text(tmp_path, '{"a": 1}', "lines").names == ("a",)

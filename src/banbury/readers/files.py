@@ -36,7 +36,7 @@ TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *SVMLIGHT)
 ENDINGS = ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON"), (ARFF, "ARFF"))
 MARKUP = (".sgm", ".sgml", ".xml")
 _MARKUP = re.compile(rb"\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
-_RELATION = re.compile(rb"(?:\s*(?:%.*)?\n)*\s*@relation\b", re.IGNORECASE)
+_RELATION = re.compile(rb"(?:[ \t\r]*(?:%.*)?\n)*+[ \t]*@relation\b", re.IGNORECASE)
 _NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _SVMLIGHT = re.compile(
     rb"(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*" + _NUMBER + rb"(?:[ \t]+qid:\d+)?[ \t]+\d+:" + _NUMBER + rb"(?:\s|\Z)"
