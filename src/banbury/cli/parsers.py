@@ -160,7 +160,7 @@ GENERAL = """\
 # Options that several verbs share ------------------------------------------------------------------------------------
 
 INPUT = """\
-input INPUT {} | a CSV, Parquet, NDJSON, ARFF or LIBSVM file or a zip of one, a folder with a sub-folder per class, a \
+input INPUT {} | a CSV, Parquet, NDJSON or ARFF file or a zip of one, a folder with a sub-folder per class, a \
 pattern in quotes, several files, or - for stdin"""
 FILE = "{} {} | what `banbury fit`, `count`, `merge`, `subtract` or `estimate` wrote"
 INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
