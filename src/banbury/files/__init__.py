@@ -127,5 +127,7 @@ def _put_together(
         if about["format"] == 1:
             format_1.checked(thing.tally if isinstance(thing, Model) else thing)
         return thing
+    except errors.BanburyWarning:  # of a user who takes warnings for errors: the file is sound
+        raise
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None

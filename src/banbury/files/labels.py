@@ -10,7 +10,7 @@ import numpy as np
 from banbury.distributions.keys import scalars
 from banbury.files import contents, weighing
 from banbury.files.checking import Arrays, check, real, under
-from banbury.label_calibration import FLATTEST, LabelCalibration
+from banbury.label_calibration import LabelCalibration
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.cells import CellWords
 from banbury.naive_bayes import checked_choice
@@ -83,13 +83,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))
-    finite = bool(np.isfinite([slope, shift]).all())
-    check(0 <= common <= 1 and slope >= FLATTEST and finite, "labels have no such numbers")
+    check(0 <= common <= 1, "the threshold of new labels is no probability")
     calibration = LabelCalibration.shared(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:
         slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))
-        check(bool((slopes >= FLATTEST).all()), "a slope is not above zero")
         calibration = LabelCalibration(slopes, shifts, slope, shift)
     thresholds = Thresholds(labels, numbers.copy(), calibration, common)
     learned = None if own["weighing"] is None else _put_weighing(own["weighing"], beside, model)
