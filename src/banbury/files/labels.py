@@ -99,23 +99,17 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     check(about.keys() | {"cells"} == WEIGHING, "the weights of labels have other settings")
     labels = scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
-    check(len(set(columns)) == len(columns), "a column is weighed twice")
     for name in columns:
-        feature = model.schema[name]
-        check(feature.family.used_words(feature, model.tally.of(name)) is not None, f"{name!r} has no words")
+        check(weighing.is_text(model.tally, name), f"{name!r} has no words")
     words = tuple(weighing.words_of(t, arrays) for t in range(len(columns)))
-    cells = _put_cells(about.get("cells", []), under(CELLS, arrays), model)
+    beside = under(CELLS, arrays)
+    cells = CellWords(
+        tuple(weighing.cells_of(each, j, beside, model.tally) for j, each in enumerate(about.get("cells", [])))
+    )
+    weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
     corrections = arrays["corrections"]
     shape = sum(map(len, words)) + len(cells) + 1, len(labels)
     check(corrections.dtype == np.float32 and corrections.shape == shape, "there is not a correction for each word")
     learned = weighing.how_learned(about, corrections)
-    return LabelWeighing(labels, columns, words, *learned, str(about["digest"]), weighing.losses_of(about), cells)
-
-
-def _put_cells(about: list[Any], arrays: Arrays, model: LabelModel) -> CellWords:
-    found = CellWords(tuple(weighing.cells_of(each, j, arrays, model.tally) for j, each in enumerate(about)))
-    kinds = {cells.feature.name: type(cells) for cells in CellWords.of(model.tally).cells} if about else {}
-    check(len(set(found.names)) == len(about), "a column is weighed twice")
-    check(all(kinds.get(cells.feature.name) is type(cells) for cells in found.cells), "a column has other cells")
-    return found
+    return LabelWeighing(labels, columns, words, *learned, weighing.digest_of(about), weighing.losses_of(about), cells)

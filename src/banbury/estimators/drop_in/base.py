@@ -63,6 +63,7 @@ class State:
     settings: Settings
     counted_under: Settings  # the settings that the schema was made with
     float_dtype: Any
+    named: frozenset[Any] = frozenset()  # classes that the user named, which stay without rows
     home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
     live: LiveModel | None = None
     touched: list[Touched] = field(default_factory=list)
@@ -109,7 +110,7 @@ class State:
         return replace(tally, schema=replace(schema, features=features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
+        kept = ("growing", "settings", "counted_under", "float_dtype", "named", "home")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -226,9 +227,10 @@ class DropIn(Guarded):
         if not grow:
             self._refuse_unknown(own, merged)
         weights = self._weights(sample_weight, batch)
+        named = frozenset() if grow or classes is None else frozenset(merged.tolist())
         if first:
-            self._state = self._begun(X, batch, codes, merged, weights)
-            self.classes_ = merged
+            state = self._begun(X, batch, codes, merged, weights)
+            self.classes_, self._state = merged, replace(state, named=named)
             return
         state, growing, settings = self._state, self._state.growing, self._settings(len(merged))
         state.refuse_other_sums(settings)
@@ -241,23 +243,39 @@ class DropIn(Guarded):
             growing.declare(before)
             raise
         state.changed(touched, before, settings)
+        state.named |= named
         self.classes_ = merged
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
 
-        Rows that were never learned raise, and change nothing, wherever it shows. A class that loses its last row stays, since it
-        was named.
+        Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
+        named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
         """
         with self._lock:
             state = self._fitted()
             batch = self._rows(X, y, reset=False)
             codes, own = self._labels(y, batch.n_rows)
             self._refuse_unknown(own, self.classes_)
-            weights, before = self._weights(sample_weight, batch), state.growing.classes
-            touched = self._add(state.growing, state.growing.forget, X, batch, codes, weights)
-            state.changed(touched, before, state.settings)
+            weights, growing = self._weights(sample_weight, batch), state.growing
+            before = growing.classes
+            may_go = set() if self._has_class_prior else set(own.tolist()) - state.named
+            growing.declare(tuple(name for name in before if name not in may_go))
+            try:
+                touched = self._add(growing, growing.forget, X, batch, codes, weights)
+            finally:
+                growing.declare(growing.classes)
+            settings, still = state.settings, set(growing.classes)
+            if len(still) < len(before):
+                settings = replace(settings, log_prior=self._settings(len(still)).log_prior)
+                self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
+            state.changed(touched, before, settings)
         return self
+
+    @property
+    def _has_class_prior(self) -> bool:
+        """Whether the user gave a share for each class."""
+        return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
     def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this class does."""
