@@ -172,16 +172,24 @@ def timed(work: Callable[..., Any], *arguments: Any) -> Timed:
     return done, time.perf_counter() - start, peak()
 
 
-def lines(words: int, seed: int, family: bb.Text, path: Path) -> Iterator[Line]:
+def lines(words: int, seed: int, path: Path) -> Iterator[Line]:
     """Line by line what is done; raises WrongAnswer where it went wrong."""
+    few = Stream(seed, max(words // 100, 100_000))
+    first, *cost = timed(lambda: bb.count(few, "class", features={"text": bb.Text()}))
+    if (found := float(first.of("text").occurrences.value.sum())) != few.words:
+        raise WrongAnswer(f"{found:,.0f} words were counted of {few.words:,}")
+    test = Stream(seed + 1, max(words // 100, 100_000))
+    yield Line("counting all words of a hundredth", few.words, few.size, *cost, quality(first, test))
+    often = bb.estimate(first, features={"text": bb.Text(min_count=OFTEN)}).linear().words
+    family = bb.Text(only=often)
+    del first
 
-    def count(tables: Any, threads: int | None = None, family: bb.Text = family) -> bb.Tally:
+    def count(tables: Any, threads: int | None = None) -> bb.Tally:
         return bb.count(tables, "class", features={"text": family}, threads=threads)
 
+    say(f"the stream is counted by the {len(often):,} words that the hundredth has {OFTEN} times")
     whole = Stream(seed, words)
     tally, *cost = timed(count, whole)
-    if (found := float(tally.of("text").occurrences.value.sum())) != whole.words:
-        raise WrongAnswer(f"{found:,.0f} words were counted of {whole.words:,}")
     what = f"{whole.words:,} words, {whole.size / 1e9:.2f} GB, {tally.n_rows:,} documents"
     yield Line("**counting the stream while it is made**", whole.words, whole.size, *cost, what)
     _, *cost = timed(bb.save, tally, str(path))
@@ -192,7 +200,6 @@ def lines(words: int, seed: int, family: bb.Text, path: Path) -> Iterator[Line]:
     yield Line("loading it", 0, 0, *cost, "equal")
     model, *cost = timed(bb.estimate, loaded)
     yield Line("estimating", 0, 0, *cost)
-    test = Stream(seed + 1, max(words // 100, 100_000))
     found, *cost = timed(bb.evaluate, model, test)
     best = [best_classes(made) == made.classes for made in test.blocks()]
     what = f"{found.accuracy.value:.2%} right of {len(found.rows):,} documents, by the law {np.concatenate(best).mean():.2%}"
@@ -203,37 +210,22 @@ def lines(words: int, seed: int, family: bb.Text, path: Path) -> Iterator[Line]:
     for threads in (1, n_threads(None)):
         _, *cost = min((timed(count, held, threads) for _ in range(3)), key=lambda found: found[1])
         yield Line(f"counting it, threads: {threads}, least of three", part.words, part.size, *cost)
-    held.clear()
-    few = Stream(seed, max(words // 100, 100_000))
-    for name, own in (("hashed", family), ("by name", bb.Text())):
-        tally, *cost = timed(count, few, None, own)
-        yield Line(f"counting a hundredth, {name}", few.words, few.size, *cost, quality(tally, test))
-    often = bb.estimate(tally, features={"text": bb.Text(min_count=OFTEN)}).linear().words
-    tally, *cost = timed(count, whole, None, bb.Text(only=often))
-    yield Line(
-        f"counting all, only words that the hundredth has {OFTEN} times",
-        whole.words,
-        whole.size,
-        *cost,
-        quality(tally, test),
-    )
 
 
 def quality(tally: bb.Tally, test: Stream) -> str:
     """How many words a tally has, and how good its model is."""
     right, table = bb.evaluate(bb.estimate(tally), test).accuracy.value, tally.of("text").table
-    return f"{table.n_words:,} {'buckets' if table.buckets else 'words'}, {right:.2%} right"
+    return f"{table.n_words:,} words, {right:.2%} right"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     head(), draws()
     neighbours = machine.Neighbours()
-    print(f"{machine.description()}; {machine.versions()}; {options.threads} threads, {options.buckets:,} buckets")
+    print(f"{machine.description()}; {machine.versions()}; {options.threads} threads")
     print(f"before anything is counted the process holds {peak() / 1e6:,.0f} MB\n\n{HEADER}", flush=True)
     with limited(options.threads), tempfile.TemporaryDirectory() as folder:
-        family, path = bb.Text(buckets=options.buckets), Path(folder) / "billion.banbury"
-        for line in lines(int(options.words), options.seed, family, path):
+        for line in lines(int(options.words), options.seed, Path(folder) / "billion.banbury"):
             print(line, flush=True)
     if (share := neighbours.share()) is not None:
         print(f"\nOther processes took {share:.0%} of the machine.")
@@ -243,7 +235,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
     made.add_argument("--words", type=float, default=1e9, help="how many (1e9); 1e7 takes seconds")
-    made.add_argument("--buckets", type=int, default=1 << 20, help="that words are hashed into, a power of two (2**20)")
     made.add_argument("--threads", type=int, default=2, help="of counting (2)")
     made.add_argument("--seed", type=int, default=0)
     return made

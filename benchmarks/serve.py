@@ -1,12 +1,10 @@
 """The service under load, over loopback: how fast it answers and learns, how long it takes to start, and what memory it takes.
 
-    python -m benchmarks.serve [--seconds 5] [--small] [--mlserver bin/mlserver]
+    python -m benchmarks.serve [--seconds 5] [--small]
 
 The clients are plain sockets in a process of their own, so that what is measured is the server: one process, one text of
 100 words in each request, a model of 20 classes. Rates are those of as many clients as named; the times at 500 requests a
 second are from when a request was due, so that a wait in a queue counts; those of nothing are what the machine itself takes.
-MLServer with mlserver-sklearn, where it is installed, or in an environment of its own that --mlserver names, answers the same
-requests of the Open Inference Protocol with scikit-learn's CountVectorizer and MultinomialNB, of the same texts, in one process.
 """
 
 from __future__ import annotations
@@ -16,15 +14,10 @@ import asyncio
 import json
 import multiprocessing
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -128,55 +121,10 @@ def started(model: Path, state: Path) -> tuple[subprocess.Popen[str], int, float
     return process, int(json.loads(told)["url"].rpartition(":")[2]), time.perf_counter() - start
 
 
-@contextmanager
-def mlserver(program: str, folder: Path, texts: list[str], labels: list[str]) -> Iterator[int]:
-    """MLServer with a pipeline of scikit-learn; its port."""
-    import joblib
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-
-    folder.mkdir()
-    joblib.dump(make_pipeline(CountVectorizer(), MultinomialNB()).fit(texts, labels), folder / "model.joblib")
-    ports = []
-    for _ in range(3):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            ports.append(free.getsockname()[1])
-    names = ("http_port", "grpc_port", "metrics_port")
-    settings = {"debug": False, "parallel_workers": 0, "host": "127.0.0.1", **dict(zip(names, ports, strict=True))}
-    (folder / "settings.json").write_text(json.dumps(settings))
-    model = {
-        "name": "model",
-        "implementation": "mlserver_sklearn.SKLearnModel",
-        "parameters": {"uri": "./model.joblib"},
-    }
-    (folder / "model-settings.json").write_text(json.dumps(model))
-    process = subprocess.Popen([program, "start", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        ready = f"http://127.0.0.1:{ports[0]}/v2/models/model/ready"
-        for _ in range(600):
-            time.sleep(0.1)
-            with suppress(OSError), urllib.request.urlopen(ready) as answer:
-                if answer.status == 200:
-                    break
-        yield ports[0]
-        print(json.dumps({"MLServer, memory MB": round(memory(process.pid))}))
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def inference(texts: list[str]) -> bytes:
-    """A request of the Open Inference Protocol."""
-    tensor = {"name": "text", "shape": [len(texts)], "datatype": "BYTES", "data": texts}
-    return json.dumps({"parameters": {"content_type": "str"}, "inputs": [tensor]}).encode()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each load")
     parser.add_argument("--small", action="store_true", help="a small model, to see whether it runs")
-    parser.add_argument("--mlserver", default=shutil.which("mlserver"), help="the program, with mlserver-sklearn")
     options = parser.parse_args()
     texts, classes = zipf.texts(1_000 if options.small else zipf.DOCUMENTS)
     texts, labels = [" ".join(text.split()[:TOKENS]) for text in texts], classes.tolist()
@@ -194,30 +142,17 @@ def main() -> None:
             Load("learn, durably", "PUT", "/rows/{id}", learn, clients=32),
             Load("explain", "POST", "/explain", one),
         ]
-        singles = [inference([text]) for text in texts[:500]]
-        hundreds = [inference(texts[n : n + 100]) for n in range(0, 1_000, 100)]
-        protocol = [
-            Load("infer, one at a time", "POST", "/v2/models/model/infer", singles),
-            Load("infer, 100 at a time", "POST", "/v2/models/model/infer", hundreds, rows=100, clients=4),
-        ]
         process, port, _ = started(model, state)
         try:
             print(
                 f"{os.cpu_count()} processors; a model of {zipf.CLASSES} classes, {model.stat().st_size / 1e6:.0f} MB"
             )
-            for load in loads + protocol:
+            for load in loads:
                 print(json.dumps(measured(port, load, options.seconds)), flush=True)
             print(json.dumps({"memory MB": round(memory(process.pid))}))
         finally:
             process.terminate()
             process.wait()
-        if options.mlserver is None:
-            print("MLServer is not installed: name it by --mlserver")
-        else:
-            with mlserver(options.mlserver, Path(folder) / "mlserver", texts, labels) as port:
-                for load in protocol:
-                    told = measured(port, load, options.seconds)
-                    print(json.dumps({**told, "load": f"MLServer: {load.name}"}), flush=True)
         process, _, seconds = started(model, state)
         print(json.dumps({"start, with a snapshot": round(seconds, 2), "memory MB": round(memory(process.pid))}))
         process.terminate()

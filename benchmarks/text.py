@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
@@ -33,7 +33,6 @@ HELD = 20_000  # documents to be predicted
 FIT_AT_LEAST = {1: 26.0, 2: 45.0}  # by threads
 PREDICT_AT_LEAST = {1: 25.0, 2: 45.0}
 NGRAMS_AT_LEAST = 20.0
-BUCKETS = 2**18
 
 VECTORISER = "CountVectorizer, MultinomialNB"
 
@@ -80,7 +79,6 @@ def every_figure(setting: Setting) -> Iterator[Figure]:
     made = generated(setting)
     yield from learned_and_predicted(made, setting, yardsticks=True)
     yield from word_pairs(made.first(len(made.texts) // 8), setting)
-    yield from hashed(made.first(len(made.texts) // 4), setting)
     yield from weighted(made.first(len(made.texts) // 4), setting)
     yield from damped(made.first(len(made.texts) // 4), setting)
     yield from other_letters(made.first(len(made.texts) // 8), setting)
@@ -178,15 +176,6 @@ def word_pairs(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
     peer = lambda: make_pipeline(*pair).fit(corpus.texts, corpus.labels)  # noqa: E731
     aims = dict.fromkeys((1, 2), NGRAMS_AT_LEAST)
     yield from beside("fit, words and pairs", corpus, fit, peer, VECTORISER, setting, aims, exactly=True)
-
-
-def hashed(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
-    """Words in a fixed number of buckets. Hashes differ, so that the answers are compared by how often they are right."""
-    vectoriser = HashingVectorizer(n_features=BUCKETS, alternate_sign=False, norm=None)
-    fit = lambda: bb.NaiveBayesClassifier(features=bb.Text(buckets=BUCKETS)).fit(corpus.texts, corpus.labels)  # noqa: E731
-    peer = lambda: make_pipeline(vectoriser, MultinomialNB()).fit(corpus.texts, corpus.labels)  # noqa: E731
-    name = "HashingVectorizer, MultinomialNB"
-    yield from beside(f"fit, {BUCKETS:,} buckets", corpus, fit, peer, name, setting, {}, exactly=False)
 
 
 def weighted(corpus: Corpus, setting: Setting) -> Iterator[Figure]:

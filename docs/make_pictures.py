@@ -40,13 +40,6 @@ def densities() -> Display:
     return bb.plots.LikelihoodDisplay.from_model(model, "petal length, cm", flowers)
 
 
-def block() -> Display:
-    flowers = iris()
-    pair = ("petal length, cm", "petal width, cm")
-    model = bb.estimate(bb.count(flowers, target="species", features={pair: bb.Gaussian(covariance="full")}))
-    return bb.plots.LikelihoodDisplay.from_model(model, pair, flowers)
-
-
 def kernel_densities() -> Display:
     wines = bb.datasets.wine()
     model = bb.estimate(bb.count(wines, target="cultivar", features=bb.KernelDensity()))
@@ -192,12 +185,6 @@ def calibration() -> Display:
         return bb.plots.CalibrationDisplay.from_model(model, test, **reading)
 
 
-def bandwidth() -> Display:
-    wines = {"proline": bb.datasets.wine()["proline"], "drink": ["wine"] * 178}
-    model = bb.estimate(bb.count(wines, target="drink", features=bb.KernelDensity()))
-    return bb.plots.BandwidthDisplay.from_model(model, "proline")
-
-
 def posterior() -> Display:
     flowers = {name.removesuffix(", cm"): values for name, values in iris().items()}
     space = bb.thresholds(
@@ -253,12 +240,10 @@ ALWAYS = (
     density,
     mixture,
     densities,
-    block,
     kernel_densities,
     boundary,
     difference,
     nomogram,
-    bandwidth,
     posterior,
     network,
 )

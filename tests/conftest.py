@@ -22,16 +22,22 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
+import durations
 import lectures
 
-# `HYPOTHESIS_PROFILE=thorough make test` looks twenty times harder. Let the profile say how many examples a law is
-# tried on: a number given to one test's @settings would not grow with it.
-settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples everywhere and every time; `make test-all` draws others, and twenty times as many. Let the profile say how
+# many examples a law is tried on: a number given to one test's @settings would not grow with it.
 settings.register_profile(
-    "ci", settings.get_profile("quick"), max_examples=60, derandomize=True, database=None, print_blob=True
+    "same",
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
+settings.register_profile("thorough", settings.get_profile("same"), max_examples=2_000, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # Threads of scikit-learn that spin until others are done take minutes on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -51,8 +57,37 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# What was skipped, and which command would run it.
+WOULD_RUN = {
+    "BANBURY_DATA": "BANBURY_DATA=FOLDER make test (public data sets: see CONTRIBUTING.md)",
+    "chromium": "apt-get install chromium, then make test-slow",
+    "is not installed": "make test-engines, or pip install the package",
+}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+        skipped[reason] = skipped.get(reason, 0) + 1
+    if skipped:
+        terminalreporter.section("skipped")
+    for reason, n in sorted(skipped.items()):
+        command = next((f" → {command}" for part, command in WOULD_RUN.items() if part in reason), "")
+        terminalreporter.write_line(f"{n:5}  {reason.removeprefix('Skipped: ')}{command}")
+    deselected = len(terminalreporter.stats.get("deselected", []))
+    if deselected:
+        terminalreporter.write_line(f"{deselected:5}  slow tests → make test-slow")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-lectures", action="store_true", help="put the figures found into docs/lectures.md")
+    parser.addoption("--record-durations", action="store_true", help="write processor times into tests/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-durations"):
+        config.pluginmanager.register(durations.Recorder(writes=not hasattr(config, "workerinput")))
 
 
 @pytest.fixture

@@ -500,7 +500,6 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "setting-of-pairs": ("BadFile", feature(1, settings={"alpha": {"pairs": [[[], 1]]}})),
     "tokens-of-a-broken-expression": ("BadFile", feature(0, settings={"tokens": "(((("})),
     "vocabulary-in-another-file": ("BadFile", feature(0, settings={"vocabulary": "hostile/empty.banbury"})),
-    "buckets-for-words": ("BadFile", feature(0, settings={"buckets": 16})),
     "feature-without-name": ("BadFile", feature(1, name=None)),
     "feature-of-a-name-twice": ("BadFile", feature(1, name="t")),
     "feature-of-unit-0": ("BadFile", feature(2, unit=0.0)),

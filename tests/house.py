@@ -21,7 +21,6 @@ MAY_NAME = (  # modules, with what is in them
     "banbury.distributions",
     "banbury.schema",
     "banbury.estimators.drop_in",
-    "banbury.estimators.conversion",
 )
 STILL_NAME: dict[str, set[str]] = {}  # known exceptions, each with all that it names; none may be added
 FLAGS = ("shape", "name", "__name__")  # attributes that have told families apart, or could

@@ -627,25 +627,7 @@ def tokens(family: Any, text: str) -> list[str]:
     if family.tokens not in naive_text.PATTERNS:
         given = [word for word in re.findall(family.tokens, text.lower() if family.lowercase else text) if word]
     settings = family.tokens, family.lowercase, family.unit == "characters", *family.ngrams, family.stop_words or ()
-    found = naive_text.tokens(given, *settings, family.only or ())
-    return found if family.buckets is None else [f"#{bucket(word, family.buckets)}" for word in found]
-
-
-def bucket(word: str, n: int) -> int:
-    """The one of n buckets that a word is hashed into: fixed for good, since files of tallies hold them."""
-    seed, step, content = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, word.encode("utf-8", "surrogatepass")
-    numbers = [int.from_bytes(content[at : at + 8], "little") for at in range(0, -len(content) // 16 * -16, 8)]
-    first, second = numbers[:2]
-    if len(content) > 16:
-        first, second = seed ^ len(content), 0
-        for low, high in zip(numbers[::2], numbers[1::2], strict=True):
-            first = folded(low ^ step, high ^ first)
-    return folded(first ^ seed, second ^ step ^ len(content)) % n
-
-
-def folded(a: int, b: int) -> int:
-    """The product of two 64-bit numbers, its upper half folded onto its lower one."""
-    return a * b % 2**64 ^ a * b >> 64
+    return naive_text.tokens(given, *settings, family.only or ())
 
 
 def weighed(family: Any, text: str) -> dict[str, float]:

@@ -92,6 +92,30 @@ def numbers() -> bb.Model:
     return bb.estimate(bb.count(x, (x[:, 0] > 0).astype(int).tolist(), features={"x0": "gaussian", **families}))
 
 
+def families_row(rng: random.Random) -> dict[str, Any]:
+    """A number of every family of numbers, with a category, a truth value and a list of numbers."""
+    return {
+        "gaussian": rng.gauss(0, 1),
+        "poisson": rng.randint(0, 9),
+        "exponential": rng.expovariate(1),
+        "gamma": rng.gammavariate(2, 1),
+        "histogram": rng.gauss(0, 1),
+        "kernel_density": rng.gauss(0, 1),
+        "quantile_tree": rng.gauss(0, 1),
+        "categorical": rng.randint(1, 3),
+        "bernoulli": rng.random() < 0.5,
+        "list": [rng.gauss(0, 1), rng.gauss(0, 1)],
+    }
+
+
+def families_model() -> bb.Model:
+    rng = random.Random(4)
+    rows = [families_row(rng) for _ in range(60)]
+    families = {name: name for name in rows[0] if name != "list"}
+    labels = [rng.choice([0.5, 2.0]) for _ in rows]
+    return bb.estimate(bb.count(rows, labels, features=families))
+
+
 def one_of(*names: Any) -> Callable[[random.Random], Any]:
     return lambda rng: rng.choice(names)
 
@@ -103,6 +127,7 @@ KINDS: dict[str, tuple[Callable[[], Any], Callable[[random.Random], Any], Callab
     "table": (plain_table, table_row, one_of("yes", "no", "perhaps")),
     "weighed table": (weighed_table, table_row, one_of("yes", "no")),
     "numbers": (numbers, lambda rng: [round(rng.gauss(0, 3), 3), rng.gauss(0, 40), rng.gauss(0, 1)], one_of(0, 1)),
+    "families": (families_model, families_row, one_of(0.5, 2.0, 3)),
     "labels": (labels_model, text, one_of([], ["grain"], ["fuel", "grain"], ["new"])),
     "weighed labels": (lambda: labels_model(True), text, one_of([], ["grain"], ["trade", "fuel"])),
 }

@@ -638,6 +638,28 @@ def test_each_line_of_stdin_is_a_text_to_a_model_of_text(here, capsys, monkeypat
     assert [row["class"] for row in rows] == ["spam", "ham"]
 
 
+@pytest.mark.parametrize("options", [[], ["--format", "lines"]])
+def test_a_byte_order_mark_on_stdin_is_no_part_of_the_first_line(options, here, capsys, monkeypatch):
+    features = bb.Text(tokens=r"\S+")
+    bb.save(bb.estimate(bb.count(["pills", "lunch"], ["spam", "ham"], features=features)), "marks.banbury")
+    stdin(monkeypatch, "\ufeffpills\n\ufeffpills\npills\n".encode())
+    first, marked, last = (
+        json.loads(line)["probability"] for line in lines_of(capsys, "predict", "marks.banbury", "-", *options)
+    )
+    assert first == last > marked
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(here, capsys):
+    Path("marked.txt").write_text("text,class\nfree pills,spam\n", encoding="utf-8-sig")
+    assert json.loads(*lines_of(capsys, "predict", "mail.banbury", "marked.txt"))["class"] == "spam"
+
+
+def test_a_libsvm_file_on_stdin_is_called_so(here, capsys, monkeypatch):
+    stdin(monkeypatch, b"+1 1:2 4:1\n-1 2:3\n")
+    code, message = refused(capsys, "fit", "-", "-o", "m.banbury")
+    assert code == 1 and "cannot read standard input: it is a LIBSVM or SVMlight file" in message
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_json_on_stdin_is_no_line_of_text(named, here, capsys, monkeypatch):
     if not named:
@@ -647,6 +669,8 @@ def test_json_on_stdin_is_no_line_of_text(named, here, capsys, monkeypatch):
     expected = bb.load("mail.banbury").posterior({"text": ["free pills", "lunch"]}).max(axis=1)
     assert [row["class"] for row in rows] == ["spam", "ham"]
     np.testing.assert_allclose([row["probability"] for row in rows], expected)
+    stdin(monkeypatch, '\ufeff{"text": "free pills"}\n{"text": "lunch"}\n'.encode())
+    assert list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "-"))) == rows
     for line in (b"{free pills", b'{"other": "free pills"}', b"{}"):  # a text, however it begins
         stdin(monkeypatch, line)
         [row] = lines_of(capsys, "predict", "mail.banbury", "-")

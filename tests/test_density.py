@@ -186,29 +186,26 @@ def test_a_joint_table_overfits_and_the_naive_one_less(cars, figure):
 def test_densities_of_iris_are_compared_on_held_out_rows(figure):
     names = ("sepal length", "sepal width", "petal length", "petal width")
     frame = dict(zip(names, load_iris().data.T, strict=True))
-    table = bb.compare_densities(
-        frame,
-        {
-            "histogram": bb.Histogram(bins=10),
-            "gaussian": "gaussian",
-            "kernel density": "kernel_density",
-            "histogram of the block": {names: bb.Histogram()},
-            "kernel density of the block": {names: bb.KernelDensity()},
-            "gaussian, full covariance": {names: bb.Gaussian(covariance="full")},
-        },
-        held_out=0.5,
-        seed=1,
-    )
-    best = dict(zip(table.names, table.held_out, strict=True))
-    assert table.best == "gaussian, full covariance"
-    assert best["kernel density of the block"] > best["kernel density"] > best["gaussian"]
-    assert best["histogram of the block"] < best["histogram"], "most of its cells are empty"
+    order = np.random.default_rng(1).permutation(150)
+    held_out, learned = ({name: column[rows] for name, column in frame.items()} for rows in (order[:75], order[75:]))
+    features = {
+        "histogram": bb.Histogram(bins=10),
+        "gaussian": "gaussian",
+        "kernel density": "kernel_density",
+        "histogram of the block": {names: bb.Histogram()},
+        "kernel density of the block": {names: bb.KernelDensity()},
+        "gaussian, full covariance": {names: bb.Gaussian(covariance="full")},
+    }
+    scores = {name: bb.Density(family).fit(learned).score(held_out) / 75 for name, family in features.items()}
+    assert max(scores, key=scores.__getitem__) == "gaussian, full covariance"
+    assert scores["kernel density of the block"] > scores["kernel density"] > scores["gaussian"]
+    assert scores["histogram of the block"] < scores["histogram"], "most of its cells are empty"
     figure(
         21,
         "iris: held-out log-likelihood per row of histogram, Gaussian and kernel density, per column and of one block",
         "none",
-        ", ".join(f"{name} {score:.2f}" for name, score in best.items()),
-        "bb.compare_densities(iris, {...})",
+        ", ".join(f"{name} {score:.2f}" for name, score in scores.items()),
+        "bb.Density(features).fit(learned).score(held_out)",
     )
 
 
@@ -222,9 +219,7 @@ def on_adult(data_dir: Path) -> Iterator[Any]:
 
 def test_densities_of_adult_are_compared_on_held_out_rows(on_adult, figure):
     table = on_adult.compared(on_adult.adult())
-    (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = table.held_out
-    assert (table.n_rows, table.n_held_out, sum(table.impossible)) == (30_162, 10_054, 0)
-    assert table.best == "mixture of 10 naive products, histograms"
+    (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = (score for *_, score in table)
     assert many > few + 0.5 > naive + 1.5  # nats per row
     assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"
     assert cells < naive
@@ -235,8 +230,8 @@ def test_densities_of_adult_are_compared_on_held_out_rows(on_adult, figure):
         21,
         "Adult: held-out log-likelihood per row of bell curves, kernels, histograms, joint tables and mixtures",
         "none",
-        "; ".join(f"{name} {score:.2f}" for name, score in zip(table.names, table.held_out, strict=True)),
-        "bb.compare_densities(adult, {...})",
+        "; ".join(f"{name} {score:.2f}" for name, *_, score in table),
+        "bb.Density(features).fit(learned).score(held_out)",
     )
 
 
@@ -703,25 +698,10 @@ def test_samples_of_a_mixture_are_rows_of_its_table():
     assert mixture.score(drawn) == pytest.approx(mixture.score(frame), abs=0.1)
 
 
-def test_mixtures_stand_in_the_table_beside_features():
-    rng = np.random.default_rng(0)
-    kinds = rng.integers(2, size=300)
-    frame = {"x": rng.normal(6.0 * kinds), "y": rng.normal(6.0 * kinds), "flag": (rng.random(300) < 0.9) == kinds}
-    mixture, exact = bb.Mixture([1, 2, 3], starts=2), bb.Density(how="mle")
-    table = bb.compare_densities(frame, {"naive": "auto", "by likelihood": exact, "mixture": mixture}, seed=2)
-    assert table.best == "mixture"
-    assert table.n_parameters == (5, 5, 2 * 5 + 1)
-    assert not hasattr(mixture, "model_") and not hasattr(exact, "model_"), "copies are fitted"
-    rows = [i for i in range(300) if i % 3]
-    alone = bb.compare_densities(frame, {"mixture": bb.Mixture(2, starts=2)}, held_out=rows)
-    fitted = bb.Mixture(2, starts=2).fit({name: column[::3] for name, column in frame.items()})
-    assert alone.held_out[0] == pytest.approx(fitted.score({name: column[rows] for name, column in frame.items()}))
-
-
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "auto", None])
 def test_a_number_of_components_that_cannot_be_is_refused(n):
     with pytest.raises(errors.BadSetting, match="n_components must be a whole number from 1 up"):
-        bb.compare_densities({"x": np.arange(9.0)}, {"mixture": bb.Mixture(n)})
+        bb.Mixture(n).fit({"x": np.arange(9.0)})
 
 
 def test_questions_to_a_mixture_that_cannot_be_answered_say_why():
@@ -732,9 +712,6 @@ def test_questions_to_a_mixture_that_cannot_be_answered_say_why():
         bb.Mixture(10).fit({"x": np.arange(9.0)})
     with pytest.raises(NotFittedError):
         bb.Mixture(2).probability({"x": 1.0})
-    for nothing in ({}, "auto", [bb.Density()]):
-        with pytest.raises(errors.BadSetting, match="densities must be a mapping from name"):
-            bb.compare_densities({"x": np.arange(9.0)}, nothing)
 
 
 # Independence --------------------------------------------------------------------------------------------------------
@@ -928,19 +905,6 @@ def test_nothing_is_given_where_given_is_none_and_what_names_no_column_is_refuse
             bb.independence(weather, a, b)
 
 
-@pytest.mark.parametrize("seed", [-1, "x", 1.5, None])
-def test_a_seed_that_cannot_be_is_refused_wherever_densities_are_compared(seed):
-    for held_out in (0.5, [0, 1]):
-        with pytest.raises(errors.BadSetting, match="seed must be a whole number"):
-            bb.compare_densities({"x": np.arange(9.0)}, {"naive": "auto"}, held_out=held_out, seed=seed)
-
-
-def test_densities_may_be_named_by_numbers():
-    table = bb.compare_densities({"x": np.arange(9.0)}, {1: "gaussian", (2, 3): "histogram"})
-    assert table.best in (1, (2, 3)) and set(table.to_dict()) == {1, (2, 3)}
-    assert [line.split("  ")[0] for line in repr(table).splitlines()[2:]] == ["1", "(2, 3)"]
-
-
 # Rows far from every class -------------------------------------------------------------------------------------------
 
 
@@ -1024,13 +988,3 @@ def test_query_asks_for_columns_whose_values_are_listed():
         density.query("c", {"c": "a"})
     with pytest.raises(errors.BadSetting, match="given must be a mapping"):
         density.query("c", "a")
-
-
-def test_old_names_of_densities_arguments_work_and_say_the_new_ones():
-    density = bb.Density().fit({"c": ["a", "b", "a"]})
-    with pytest.warns(DeprecationWarning, match="query= is now called event="):
-        assert density.probability(query={"c": "a"}) == density.probability({"c": "a"})
-    with pytest.warns(DeprecationWarning, match="query= is now called event="):
-        assert density.log_probability(query={"c": "a"}) == density.log_probability(event={"c": "a"})
-    with pytest.warns(DeprecationWarning, match="n_samples= is now called n="):
-        assert density.sample(n_samples=3)["c"].tolist() == density.sample(n=3)["c"].tolist()

@@ -526,7 +526,7 @@ def test_words_that_come_together_are_named() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"tokens": r"(\w+)"}, {"buckets": 1024}, {"damping": "log"}, {"vocabulary": ["donald", "trump", "never"]}],
+    [{}, {"tokens": r"(\w+)"}, {"damping": "log"}, {"vocabulary": ["donald", "trump", "never"]}],
 )
 def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) -> None:
     texts, kinds = corpus()
@@ -539,17 +539,10 @@ def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) 
         columns = []
         for name in (pair.first, pair.second):
             word = name.removeprefix("text:").strip("'")
-            if "buckets" in settings:
-                word = next(w for text in texts if text for w in text.split() if _bucket(w) == word)
             columns.append([None if text is None else word in text.split() for text in texts])
         bits, freedom, rows = information_given_class(*columns, kinds, weights)
         assert pair.bits == pytest.approx(beyond_chance(bits, freedom, rows), abs=1e-9)
         assert pair.rows == pytest.approx(rows)
-
-
-def _bucket(word: str) -> str:
-    """The bucket that a word is hashed into."""
-    return bb.count([word], ["y"], features=bb.Text(buckets=1024)).sums[0].most_frequent(1)[0]
 
 
 def test_words_of_two_columns_are_compared_where_both_have_a_text() -> None:
@@ -842,12 +835,3 @@ def test_the_copy_that_tells_less_is_left_out() -> None:
     x = np.random.default_rng(5).integers(0, 8, 800)
     told = diagnose({"coarse": x // 2, "fine": x}, x > 2, features="categorical")
     assert told.advice.endswith("leave out coarse, which says little that fine does not say.")
-
-
-def test_how_many_was_called_most_before():
-    tally = bb.count(["cheap pills", "pills at lunch", "lunch at noon"], ["spam", "spam", "ham"])
-    for ask in (lambda **k: diagnose(WEATHER, "play", **k), lambda **k: telling_words(tally, **k)):
-        with pytest.warns(DeprecationWarning, match="most= is now called n="):
-            assert str(ask(most=1)) == str(ask(n=1))
-    with pytest.warns(DeprecationWarning, match="most= is now called n="):
-        assert mutual_information(tally, most=1).words == mutual_information(tally, n=1).words

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.exceptions import SkipTestWarning
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 from sklearn.utils import get_tags
@@ -58,16 +64,7 @@ def same_as_theirs(name: str, **parameters: Any) -> tuple[Any, Any]:
 # At home in scikit-learn ---------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks(
-    [ours(name) for name in NAMES]
-    + [ours(name, missing="skip") for name in NAMES]
-    + [
-        bb.GaussianNB(accept_sparse=True),
-        bb.CategoricalNB(accept_sparse=True),
-        bb.CategoricalNB(categories="any"),
-        bb.CategoricalNB(categories="any", missing="skip", accept_sparse=True),
-    ]
-)
+@parametrize_with_checks([ours(name) for name in NAMES] + [ours(name, missing="skip") for name in NAMES])
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
@@ -80,7 +77,7 @@ def test_it_is_one_of_theirs(name: str) -> None:
     assert isinstance(mine, getattr(theirs, name))
     assert is_classifier(mine)
     assert get_tags(mine) == get_tags(other)
-    assert set(other.get_params()) < set(mine.get_params())
+    assert set(mine.get_params()) == {*other.get_params(), "missing"}
     assert repr(mine) == repr(other)
     changed = "var_smoothing" if name == "GaussianNB" else "alpha"
     assert repr(mine.set_params(**{changed: 0.5})) == repr(other.set_params(**{changed: 0.5}))
@@ -91,12 +88,6 @@ def test_it_is_one_of_theirs(name: str) -> None:
 @every_class
 def test_tags_follow_from_what_is_asked_for(name: str) -> None:
     assert get_tags(ours(name, missing="skip")).input_tags.allow_nan
-    if name in ("GaussianNB", "CategoricalNB"):
-        assert not get_tags(ours(name)).input_tags.sparse
-        assert get_tags(ours(name, accept_sparse=True)).input_tags.sparse
-    if name == "CategoricalNB":
-        tags = get_tags(ours(name, categories="any")).input_tags
-        assert (tags.string, tags.positive_only) == (True, False)
 
 
 @every_class
@@ -255,129 +246,6 @@ def test_scikit_learns_array_api_test_of_the_gaussian() -> None:
     assert " passed" in done.stdout
 
 
-# Categories as they come ---------------------------------------------------------------------------------------------
-
-WORDS = ("a", "b", "ü", "")
-COLUMNS = {
-    "kind": st.sampled_from(WORDS),
-    "size": st.integers(-2, 3),
-    "flag": st.booleans(),
-    "dose": st.sampled_from([0.5, 1.5]),
-}
-
-
-@st.composite
-def mixed(draw: st.DrawFn, missing: bool) -> tuple[pd.DataFrame, Any, Any]:
-    """Rows of words, numbers and booleans; their classes and weights."""
-    n = draw(st.integers(2, 8))
-    cells = {name: values | st.none() if missing else values for name, values in COLUMNS.items()}
-    columns = {name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in cells.items()}
-    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()})
-    labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, 2)))
-    weights = draw(st.none() | arrays.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 2.0])))
-    return frame, labels, weights
-
-
-def seen(column: Any) -> list[Any]:
-    return list(dict.fromkeys(value for value in column if value is not None))
-
-
-def naive_shares(frame: pd.DataFrame, y: Any, w: Any, rows: pd.DataFrame, alpha: float) -> np.ndarray:
-    """log P(class) + the sum of log (n + α) / (N + αK) over the values of a row that are not missing."""
-    w = np.ones(len(y)) if w is None else w
-    classes = np.unique(y)
-    joint = np.array([[np.log(w[y == c].sum() / w.sum()) for c in classes] for _ in range(len(rows))])
-    for name in frame:
-        values = list(frame[name])
-        K = len(seen(values))
-        for i, value in enumerate(rows[name]):
-            if value is None:
-                continue
-            for k, c in enumerate(classes):
-                here = [
-                    (v, weight) for v, weight, label in zip(values, w, y, strict=True) if label == c and v is not None
-                ]
-                n = sum(weight for v, weight in here if v == value)
-                joint[i, k] += np.log((n + alpha) / (sum(weight for _, weight in here) + alpha * K)) if K else 0.0
-    return joint
-
-
-@law
-@given(data=st.data())
-def test_categories_are_words_numbers_and_booleans(data: st.DataObject) -> None:
-    missing = data.draw(st.booleans())
-    frame, y, weights = data.draw(mixed(missing))
-    alpha = data.draw(st.sampled_from([0.5, 1.0]))
-    clf = bb.CategoricalNB(alpha=alpha, categories="any", missing="skip" if missing else "error").fit(frame, y, weights)
-    strange = pd.DataFrame(
-        {name: pd.Series([v], dtype=object) for name, v in zip(COLUMNS, ["new", 99, None, 7.5], strict=True)}
-    )
-    rows = pd.concat([frame, strange if missing else strange.assign(flag=pd.Series([True], dtype=object))])
-    expected = naive_shares(frame, y, weights, rows, alpha)
-    np.testing.assert_allclose(clf.predict_joint_log_proba(rows), expected, rtol=1e-10, atol=1e-10)
-    for name, categories, counts in zip(frame, clf.categories_, clf.category_count_, strict=True):
-        assert sorted(categories.tolist(), key=str) == sorted(seen(frame[name]), key=str)
-        assert counts.shape == (len(clf.classes_), len(categories))
-    assert clf.n_categories_.tolist() == [len(seen(frame[name])) for name in frame]
-    assert clf.feature_names_in_.tolist() == list(COLUMNS)
-
-
-@law
-@given(data=st.data())
-def test_whole_numbers_are_categories_however_they_are_named(data: st.DataObject) -> None:
-    """ "any" is what theirs answers once every number from 0 up was seen."""
-    n = data.draw(st.integers(4, 9))
-    codes = data.draw(arrays.arrays(np.int64, (n, 2), elements=st.integers(0, 3)))
-    codes[:4] = np.arange(4)[:, None]
-    y = np.arange(n) % 2
-    other = theirs.CategoricalNB().fit(codes, y)
-    words = np.array(["nought", "one", "two", "three"], dtype=object)[codes]
-    for rows in (codes, words, words.tolist(), pd.DataFrame(words), words.astype(str)):
-        clf = bb.CategoricalNB(categories="any").fit(rows, y)
-        np.testing.assert_allclose(clf.predict_joint_log_proba(rows), other.predict_joint_log_proba(codes), rtol=1e-10)
-
-
-def test_a_missing_category_is_refused_unless_it_is_skipped() -> None:
-    rows = pd.DataFrame({"kind": ["a", None, "b"], "flag": [True, False, True]})
-    with pytest.raises(ValueError, match="missing='skip'"):
-        bb.CategoricalNB(categories="any").fit(rows, [0, 1, 1])
-    clf = bb.CategoricalNB(categories="any").fit(rows.iloc[[0, 2]], [0, 1])
-    before = clf.predict_proba(rows.iloc[[0, 2]])
-    for call in (clf.predict, lambda rows: clf.partial_fit(rows, [0, 1, 1])):
-        with pytest.raises(ValueError, match="missing='skip'"):
-            call(rows)
-    np.testing.assert_array_equal(clf.predict_proba(rows.iloc[[0, 2]]), before)
-
-
-# Sparse rows for all -------------------------------------------------------------------------------------------------
-
-FORMATS = ("csr_matrix", "csr_array", "csc_matrix", "coo_array")
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("name", ["CategoricalNB", "GaussianNB"])
-@law
-@given(data=st.data())
-def test_sparse_rows_are_dense_rows(name: str, kind: str, data: st.DataObject) -> None:
-    dtype = data.draw(st.sampled_from(["int64", "float64"]))
-    dense = data.draw(arrays.arrays(dtype, (6, 3), elements=st.integers(0, 3).map(np.dtype(dtype).type)))
-    sparse, y = getattr(sp, kind)(dense), np.array([0, 1, 1, 0, 2, 2])
-    weights = data.draw(st.none() | st.just(np.array([0.5, 1, 1, 2, 1, 0.25])))
-    mine = ours(name, accept_sparse=True).fit(sparse, y, weights)
-    other = ours(name).fit(dense, y, weights)
-    np.testing.assert_array_equal(mine.predict_joint_log_proba(sparse), other.predict_joint_log_proba(dense))
-    np.testing.assert_array_equal(mine.predict(sparse), other.predict(dense))
-    grown = ours(name, accept_sparse=True)
-    for part in (slice(0, 2), slice(2, 6)):
-        grown.partial_fit(sparse.tocsr()[part], y[part], [0, 1, 2], None if weights is None else weights[part])
-    assert grown.tally_.to(mine.tally_.schema) == mine.tally_
-    np.testing.assert_allclose(
-        grown.predict_joint_log_proba(dense), mine.predict_joint_log_proba(dense), rtol=1e-10, atol=1e-10
-    )
-    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
-        ours(name).fit(sparse, y)
-
-
 # Missing values ------------------------------------------------------------------------------------------------------
 
 
@@ -472,7 +340,7 @@ def learned(draw: st.DrawFn, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
     n = draw(st.integers(3, 9))
     chosen: dict[str, Any] = draw(st.sampled_from([{}, {"missing": "skip"}]))
     if name == "CategoricalNB":
-        chosen = draw(st.sampled_from([chosen, {**chosen, "min_categories": 3}, {"categories": "any"}]))
+        chosen = draw(st.sampled_from([chosen, {**chosen, "min_categories": 3}]))
     missing, cell = "missing" in chosen, st.integers(0, 3).map(float)
     rows = draw(arrays.arrays(np.float64, (n, 3), elements=cell | st.just(np.nan) if missing else cell))
     weights = draw(st.none() | arrays.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 2.0, 0.1])))
@@ -544,32 +412,6 @@ def test_rows_that_were_never_learned_raise_and_change_nothing(name: str, rows: 
     np.testing.assert_allclose(clf.forget(X[:10], Y[:10]).predict_proba(X[10:]), left.predict_proba(X[10:]), rtol=1e-9)
 
 
-@every_class
-@law
-@given(data=st.data())
-def test_classes_grow_as_they_come(name: str, data: st.DataObject) -> None:
-    chosen, rows, y, weights = data.draw(learned(name))
-    labels = np.array(["ham", "maybe later", "spam"])[y]
-    clf, met = ours(name, **chosen), set()
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(y) - 1), max_size=3)) | {0, len(y)})
-    for a, b in pairwise(cuts):
-        clf.partial_fit(rows[a:b], labels[a:b], "grow", None if weights is None else weights[a:b])
-        met |= set(labels[a:b])
-        assert clf.classes_.tolist() == sorted(met)
-        assert clf.predict_proba(rows).shape == (len(y), len(met))
-    whole = ours(name, **chosen).fit(rows, labels, weights)
-    assert clf.classes_.dtype == whole.classes_.dtype
-    assert clf.tally_.to(whole.tally_.schema) == whole.tally_
-    np.testing.assert_allclose(clf.predict_proba(rows), whole.predict_proba(rows), rtol=1e-9, atol=1e-9)
-    with pytest.raises(ValueError, match=r"The target label\(s\) \['new'\] in y do not exist"):
-        clf.partial_fit(rows[:1], ["new"])
-    before = clf.predict_proba(rows)
-    with pytest.raises(ValueError):
-        clf.partial_fit(rows[:1], ["new"], "grow", [-1.0])
-    assert "new" not in clf.classes_
-    np.testing.assert_array_equal(clf.predict_proba(rows), before)
-
-
 # What stands behind it -----------------------------------------------------------------------------------------------
 
 SETTINGS = [
@@ -581,7 +423,6 @@ SETTINGS = [
     ("ComplementNB", {"norm": True}),
     ("ComplementNB", {"fit_prior": False}),
     ("CategoricalNB", {"min_categories": 30}),
-    ("CategoricalNB", {"categories": "any"}),
     ("GaussianNB", {"priors": [0.2, 0.3, 0.5], "var_smoothing": 0.5}),
 ]
 
@@ -650,7 +491,6 @@ def test_a_class_goes_with_its_last_row_unless_it_was_named(make: Any, copied: A
     every, without = ["a", "b", "c"], ["a", "c"]
     for fit, left in (
         (lambda: make().fit(X, y), without),
-        (lambda: make().partial_fit(X, y, classes="grow"), without),
         (lambda: make().partial_fit(X, y, classes=every), every),
         (lambda: make().fit(X, y).partial_fit(X, y, classes=every).forget(X, y), every),
         (lambda: make(**prior).fit(X, y), every),
@@ -662,3 +502,41 @@ def test_a_class_goes_with_its_last_row_unless_it_was_named(make: Any, copied: A
         np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(X))
     clf = make().fit(X, y).forget(X[2:3], y[2:3])
     np.testing.assert_array_equal(clf.predict_proba(X), make().fit(X[[0, 1, 3]], y[[0, 1, 3]]).predict_proba(X))
+
+
+# Cross-validation ----------------------------------------------------------------------------------------------------
+
+COUNTS = np.random.default_rng(5).poisson(0.5, (60, 8))
+ESTIMATORS: dict[str, Any] = {
+    "multinomial": (bb.MultinomialNB(alpha=0.4), COUNTS),
+    "multinomial, sparse": (bb.MultinomialNB(), sp.csr_matrix(COUNTS)),
+    "multinomial, fractions": (bb.MultinomialNB(class_prior=[0.2, 0.2, 0.6]), COUNTS * 0.3),
+    "multinomial, uniform": (bb.MultinomialNB(fit_prior=False), COUNTS),
+    "complement": (bb.ComplementNB(), COUNTS),
+    "complement, norm": (bb.ComplementNB(norm=True), COUNTS),
+    "bernoulli": (bb.BernoulliNB(), COUNTS),
+    "bernoulli, sparse": (bb.BernoulliNB(alpha=0.5), sp.csr_array(COUNTS)),
+    "bernoulli, gaps skipped": (bb.BernoulliNB(missing="skip"), COUNTS.astype(float)),
+    "categorical": (bb.CategoricalNB(), COUNTS),
+    "categorical, at least nine": (bb.CategoricalNB(min_categories=9), COUNTS),
+    "gaussian": (bb.GaussianNB(), np.random.default_rng(6).normal(size=(60, 6))),
+    "gaussian, priors": (bb.GaussianNB(priors=[0.2, 0.2, 0.6]), COUNTS),
+    "any columns": (bb.NaiveBayesClassifier(features="gaussian"), COUNTS),
+}
+
+
+@pytest.mark.parametrize(("estimator", "X"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
+@pytest.mark.parametrize("cv", [StratifiedKFold(5), KFold(4, shuffle=True, random_state=1), LeaveOneOut()], ids=str)
+def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv):
+    y = np.arange(60) % 3 + 5
+    wanted = cross_val_predict(estimator, X, y, cv=cv, method="predict_proba")
+    found = bb.cross_validate(X, y, estimator=estimator, folds="loo" if isinstance(cv, LeaveOneOut) else cv)
+    assert found.posteriors == pytest.approx(wanted, abs=1e-10)
+
+
+def test_an_estimator_says_all_there_is_to_say():
+    y = np.arange(60) % 3
+    with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
+        bb.cross_validate(COUNTS, y, estimator=bb.MultinomialNB(), alpha=0.5)
+    with pytest.raises(errors.BadSetting, match="one of Banbury's"):
+        bb.cross_validate(COUNTS, y, estimator=theirs.MultinomialNB())

@@ -154,30 +154,6 @@ def test_what_a_tally_holds_is_not_added_twice(pool: Any, frame: pandas.DataFram
         bb.count([str(tmp_path / "0000.csv")] * 2, "label", engine=pool)
 
 
-def test_a_count_that_was_cut_off_goes_on(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
-    pieces = parts(frame, 6)
-    broken = [*pieces[:4], pieces[4].rename(columns={"length": "width"}), *pieces[5:]]
-    with pytest.raises(errors.BanburyError, match="partition 4: no column 'length'"):
-        bb.count(broken, "label", engine=pool, parts_folder=tmp_path / "parts")
-    kept = sorted((tmp_path / "parts").iterdir())
-    assert kept and len(kept) < 6
-    before = {path: path.stat().st_mtime_ns for path in kept}
-    assert bb.count(pieces, "label", engine=pool, parts_folder=tmp_path / "parts") == bb.count(frame, "label")
-    assert {path: path.stat().st_mtime_ns for path in kept} == before
-    assert len(list((tmp_path / "parts").iterdir())) == 6
-    assert bb.count(pieces, "label", engine=pool, parts_folder=tmp_path / "parts") == bb.count(frame, "label")
-
-
-def test_a_folder_of_other_parts_is_refused(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
-    pattern = written(tmp_path, parts(frame, 3), "csv")
-    folder = tmp_path / "parts"
-    bb.count(parts(frame, 3), "label", engine=pool, parts_folder=folder)
-    with pytest.raises(errors.BadFile, match="belongs to others"):
-        bb.count(pattern, "label", engine=pool, parts_folder=folder)
-    with pytest.raises(errors.BadSetting, match="parts_folder must be a folder"):
-        bb.count(pattern, "label", engine=pool, parts_folder=Path(pattern).parent / "0000.csv")
-
-
 def test_many_files_are_counted_in_groups(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
     pattern = written(tmp_path, parts(frame, 40), "parquet")
     frame.iloc[:0].to_parquet(tmp_path / "0007.parquet")
@@ -220,28 +196,34 @@ class Dying(processes.Processes):
         return super().added(DieOnce(work, self.mark), add)
 
 
-def test_a_driver_that_is_killed_goes_on_and_leaves_nothing_running(tmp_path: Path) -> None:
-    pieces = [rows(3000, seed) for seed in range(12)]
-    pattern, folder, tally = written(tmp_path, pieces, "csv"), tmp_path / "parts", tmp_path / "all.banbury"
-    command = [sys.executable, "-m", "banbury", "count", pattern, "--target", "label", "--engine", "processes"]
-    command += ["--parts", str(folder), "-o", str(tally)]
-    with subprocess.Popen(command, start_new_session=True) as driver:
+def test_a_driver_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
+    mark = tmp_path / "begun"
+    script = f"""
+import pathlib, time
+from banbury.engines import processes
+pool = processes.pool()
+pool.submit(pathlib.Path({str(mark)!r}).touch)
+pool.submit(time.sleep, 60).result()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], start_new_session=True) as driver:
         until = time.monotonic() + 60
-        while not list(folder.glob("part-*.banbury")) and time.monotonic() < until and driver.poll() is None:
+        while not mark.exists() and time.monotonic() < until and driver.poll() is None:
             time.sleep(0.01)
         os.kill(driver.pid, signal.SIGKILL)
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.banbury")}
-    assert 0 < len(before) < 12 and not tally.exists()
+    assert mark.exists()
     until = time.monotonic() + 20
     while _runs(driver.pid) and time.monotonic() < until:
         time.sleep(0.1)
     assert not _runs(driver.pid)
-    assert cli.main(command[3:]) == 0
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_files_are_counted_on_processes_from_the_command_line(tmp_path: Path) -> None:
+    pieces = [rows(300, seed) for seed in range(3)]
+    pattern, tally = written(tmp_path, pieces, "csv"), tmp_path / "all.banbury"
+    command = ["--target", "label", "--engine", "processes", "-o", str(tally)]
+    assert cli.main(["count", pattern, *command]) == 0
     assert bb.load(tally) == bb.count(pandas.concat(pieces), "label")
-    assert cli.main([*command[3:-1], str(tmp_path / "again.banbury")]) == 0  # all parts are there
-    assert cli.main(["count", "-", "--engine", "processes", "--target", "label", "-o", str(tally)]) == 2
-    assert cli.main(["count", pattern, "--parts", str(folder), "--target", "label", "-o", str(tally)]) == 2
+    assert cli.main(["count", "-", *command]) == 2
 
 
 def _runs(group: int) -> bool:
@@ -292,8 +274,6 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count(frame, "label", partitions=3)
     with pytest.raises(errors.BadSetting, match="partitions must be a whole number from 1 up"):
         bb.count(frame, "label", engine=pool, partitions=0)
-    with pytest.raises(errors.BadSetting, match="parts_folder must be given with engine="):
-        bb.count(frame, "label", parts_folder=tmp_path)
     with pytest.raises(errors.UnknownColumn, match=r"no column 'lable'. Did you mean 'label'"):
         bb.count(parts(frame, 3), "lable", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'wait'"):

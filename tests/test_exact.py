@@ -377,7 +377,7 @@ VOCABULARY = "ab cd ef gh Σίσυφος 中文".split()
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"damping": "log", "length": True}, {"buckets": 4}, {"model": "bernoulli"}, {"ngrams": (1, 2)}],
+    [{}, {"damping": "log", "length": True}, {"model": "bernoulli"}, {"ngrams": (1, 2)}],
     ids=str,
 )
 def test_texts_of_decimal_weights_are_forgotten_in_any_pieces(settings: Any) -> None:

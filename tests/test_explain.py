@@ -235,13 +235,6 @@ def test_a_regular_expressions_words_have_positions() -> None:
     assert positions(told) == {"at": ((2, 4),), "noon": ((5, 9),), "at noon": ((2, 9),), "free": ((11, 15),)}
 
 
-def test_hashed_words_have_positions() -> None:
-    told = mail_model(buckets=2**20).explain("free lunch, free")
-    assert positions(told) == {"free": ((0, 4), (12, 16)), "lunch": ((5, 10),)}
-    told = mail_model(buckets=2).explain("free lunch")  # words that share a bucket speak together
-    assert sorted(place for e in told.evidence for place in e.positions) == [(0, 4), (5, 10)]
-
-
 def test_absent_words_speak_and_stand_nowhere() -> None:
     told = mail_model(model="bernoulli").explain("free lunch")
     assert positions(told)[OTHERS] == ()
@@ -708,12 +701,6 @@ def test_every_model_of_text_names_its_words(model: str, how: Any) -> None:
     if how == "mle":
         assert found.ratios["space"][0].ratio == math.inf
         assert "space : rest = ∞ : 1" in str(found)
-
-
-def test_hashed_words_have_the_names_of_their_buckets() -> None:
-    tally = bb.count(SPACE + GOD, target=["space"] * 4 + ["god"] * 4, features=bb.Text(buckets=2**16))
-    (first,) = bb.estimate(tally).informative(1, classes=["god"]).ratios["god"]
-    assert re.fullmatch(r"#\d+", first.value)
 
 
 def test_yes_and_no_are_values() -> None:

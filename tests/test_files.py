@@ -375,7 +375,6 @@ def put(tree: Any, way: tuple[Any, ...], value: Any) -> Any:
 FUZZED: dict[str, Any] = {
     "mixed": lambda: (golden_files.mixed(), golden_files.rows("mixed")),
     "small": lambda: (hostile.model(), {"t": ["good no"], "w": ["a"], "x": [3.0]}),
-    "buckets": lambda: (bb.count(TEXTS, target=CLASSES, features=bb.Text(buckets=16)), TEXTS),
     "text": lambda: (bb.estimate(bb.count(TEXTS, target=CLASSES, features=bb.Text(model="bernoulli"))), TEXTS),
 }
 
@@ -720,7 +719,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "n-grams": {"ngrams": (1, 2), "stop_words": ["under"]},
     "characters": {"unit": "characters", "ngrams": (2, 3)},
     "an expression": {"tokens": r"[a-z]{3,}"},
-    "buckets": {"buckets": 16},
     "only some": {"only": ["good", "lunch", "a good", "unheard"], "ngrams": 2},
 }
 

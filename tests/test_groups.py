@@ -28,9 +28,9 @@ IN_GROUP = of([part % N_GROUPS for part in range(PARTS)])
 class Corpus:
     """Texts with a part each, counted by the core into parts; by the twin, whichever of them are asked for."""
 
-    def __init__(self, texts, parts, weights=None, log=False, buckets=0):
+    def __init__(self, texts, parts, weights=None, log=False):
         self.texts, self.parts, self.weights, self.log = texts, parts, weights, log
-        self.words = counted(texts, parts, weights, n_classes=PARTS, buckets=buckets, by=tokeniser(log=log))
+        self.words = counted(texts, parts, weights, n_classes=PARTS, by=tokeniser(log=log))
 
     @property
     def total(self):
@@ -225,22 +225,6 @@ def by_name(words, found):
     names = np.repeat(np.array(words.words(None), dtype=object), np.diff(starts))
     keys = zip(names.tolist(), classes.tolist(), strict=True)
     return dict(zip(keys, zip(occurrences.tolist(), documents.tolist(), strict=True), strict=True))
-
-
-def test_buckets_are_words_too():
-    """Words that share a bucket are one, and are gone when the last of them is."""
-    texts = [["a", "b", "c"], ["d"], ["e", "f"], ["a"]]
-    parts = [0, 1, N_GROUPS, N_GROUPS + 1]
-    corpus = Corpus(texts, parts, buckets=4)
-    assert corpus.words.n_ids == 4
-    for group in range(N_GROUPS):
-        kept = [i for i, part in enumerate(parts) if part % N_GROUPS != group]
-        rest = [texts[i] for i in kept], [parts[i] // N_GROUPS for i in kept]
-        alone = counted(*rest, n_classes=N_CLASSES, buckets=4)
-        left = corpus.groups.pairs_without(corpus.total, group, np.arange(4, dtype=np.uint32))
-        assert by_name(corpus.words, left) == by_name(alone, alone.pairs(None))
-        gone = corpus.words.words(corpus.groups.gone(corpus.total, group))
-        assert set(gone) == set(corpus.words.words(None)) - set(alone.words(None))
 
 
 def test_totals_of_all_groups_are_those_of_the_store():

@@ -792,16 +792,3 @@ def test_labels_may_be_given_as_an_array_where_hypotheses_are_made():
     assert bb.conjunctions(rows, ["p", "q", "q"], columns=["x"]).labels == ("p", "q")
     with pytest.raises(LengthMismatch, match="3 rows but 2 targets"):
         bb.conjunctions(rows, np.array([0, 1]))
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: bb.conjunctions({"x": ["u", "v"], "z": ["s", "t"]}, features=["x"]),
-        lambda: bb.thresholds({"x": [1.0, 2.0], "z": ["s", "t"]}, features=["x"]),
-        lambda: bb.Hypotheses(3).trace(likelihoods=[[1, 2, 3]], most=2),
-    ],
-)
-def test_old_names_of_arguments_work_and_say_the_new_ones(call):
-    with pytest.warns(DeprecationWarning, match=r"(features|most)= is now called (columns|n)="):
-        call()

@@ -440,10 +440,9 @@ def test_measures_are_those_of_scikit_learn() -> None:
         bb.Text(model="presence", min_count=2),
         bb.Text(max_share=0.25),
         bb.Text(drop_most_frequent=2, max_words=40),
-        bb.Text(buckets=32),
         bb.Text(model="bernoulli"),
     ],
-    ids=["presence", "max_share", "max_words", "buckets", "bernoulli"],
+    ids=["presence", "max_share", "max_words", "bernoulli"],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_folds_of_pruned_and_weighted_texts_are_those_of_refitting(family: Any, weighted: bool) -> None:

@@ -132,8 +132,7 @@ CASES = {
     "text, transformed": text(damping="log", length=True, model="complement", idf=True, norm=True),
     "text, word pairs": text(ngrams=(1, 2), stop_words=["cd"]),
     "text, characters": text(unit="characters", ngrams=(1, 2)),
-    "text, buckets": text(buckets=8),
-    "text, buckets, damped": text(buckets=8, damping="log", length=True),
+    "text, damped": text(damping="log", length=True),
     "text, only some": text(only=["ab", "cd ab", "AB CD", "Σίσυφος"], ngrams=(1, 2), damping="log", length=True),
     "text, idf": text(idf=True),
     "text, pruned": text((PRUNED_AWAY,), min_count=1.5, drop_most_frequent=1, max_words=3),
@@ -886,7 +885,7 @@ def test_nothing_of_what_was_forgotten_is_in_the_file(case: Case, data: st.DataO
     both = Table(kept.rows + gone.rows)
     schema = both.schema(case)
     together = both.count(schema)
-    unnamed = by_shape.shape(case.family) == "keys" or case.family.buckets or case.family.only
+    unnamed = by_shape.shape(case.family) == "keys" or case.family.only
     assert unnamed or traces(to_bytes(together))
     left = together - gone.count(schema)
     clf = bb.NaiveBayesClassifier(features={"x0": case.family}).fit(both.columns(labelled=False), both.labels())

@@ -179,8 +179,6 @@ TEXTS = [
     bb.Text(vocabulary=["w1", "w2", "nope"]),
     bb.Text(vocabulary=["w1", "w2", "nope"], model="bernoulli"),
     bb.Text(vocabulary=["w1", "w2", "nope"], model="complement", min_count=2),
-    bb.Text(buckets=16),
-    bb.Text(buckets=16, model="bernoulli", min_count=3),
     bb.Text(ngrams=(1, 2)),
     bb.Text(unit="characters", ngrams=(2, 3), model="presence"),
     bb.Text(stop_words=["w0", "w1"]),
@@ -412,9 +410,7 @@ def test_rows_that_are_impossible_in_every_class_get_the_prior() -> None:
 # Bags -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "family", [bb.Text(), bb.Text(ngrams=(1, 2)), bb.Text(buckets=8), bb.Text(unit="characters", ngrams=2)], ids=str
-)
+@pytest.mark.parametrize("family", [bb.Text(), bb.Text(ngrams=(1, 2)), bb.Text(unit="characters", ngrams=2)], ids=str)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bags_are_counters_of_ids(family: Text, threads: int) -> None:
     texts = [*SAID, None, "unheard of words", "w1 unheard w1", "ÜBER über w1"]

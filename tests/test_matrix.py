@@ -57,7 +57,7 @@ def given_rows(rows, layout="C", threshold=None, skip=True):
 
 
 def store(n_columns, n_classes=N_CLASSES):
-    return Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
+    return Words(n_classes, n_columns).with_columns(n_columns)
 
 
 def arguments(rows, classes, weights=None, threshold=None, skip=True, layout="C", threads=1):
@@ -267,7 +267,7 @@ def test_a_negative_number_below_a_threshold_counts_nothing():
         (("matrix", np.ones((2, 3)), 3, -1.0, True), "threshold must be finite and not negative"),
         (("matrix", np.ones((2, 3)), 3, math.inf, True), "threshold must be finite and not negative"),
         (("matrix", np.ones((3, 3)), 3, None, True), "as many classes as rows"),
-        (("matrix", np.ones((2, 9)), 9, None, True), "a bucket for every column"),
+        (("matrix", np.ones((2, 9)), 9, None, True), "more columns than the words"),
         (("matrix", np.ones((2, 3)), 3, None), "a matrix is"),
         (("matrix", (np.array([0, 1]), codes([0]), np.ones(1)), 3, None, True), "as many classes as rows"),
         (("matrix", (np.array([0, 1, 3]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),

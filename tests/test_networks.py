@@ -644,8 +644,6 @@ def test_probability_is_the_share_of_an_event_among_what_is_given():
     assert network.probability({"play": "no"}, {"play": "yes"}) == 0.0
     assert network.log_probability({"play": "no"}, {"play": "yes"}) == -math.inf
     assert network.probability({}, {"play": "no"}) == 1.0
-    with pytest.warns(DeprecationWarning, match="log_evidence is now called log_probability"):
-        assert network.log_evidence({"play": "no"}) == network.log_probability({"play": "no"})
     sure = bb.BeliefNetwork.from_tables({"a": {0: 1.0, 1: 0.0}})
     with pytest.raises(errors.ImpossibleEvidence, match="a = 1"):
         sure.probability({"a": 0}, {"a": 1})

@@ -442,7 +442,7 @@ def one_at_a_time(n_words: int, **settings: Any) -> dict[str, Work]:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"model": "multinomial"}, {"model": "presence"}, {"model": "complement"}, {"buckets": 2**18}], ids=str
+    "settings", [{"model": "multinomial"}, {"model": "presence"}, {"model": "complement"}], ids=str
 )
 def test_12_one_text_costs_its_words_whatever_the_vocabulary(settings):
     few, many = one_at_a_time(200, **settings), one_at_a_time(20_000, **settings)

@@ -24,7 +24,7 @@ import banbury as bb
 from banbury import plots
 from banbury.calibration import Temperature, calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
-from banbury.plots.contours import levels
+from banbury.plots.density import level_inside
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
 from banbury.plots.nomogram import Scale
@@ -81,10 +81,6 @@ def visits(model: bool = True) -> Any:
     return rng.poisson(np.where(labels == "often", 6, 2)), labels
 
 
-def kernels() -> bb.Model:
-    return one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity())
-
-
 def poisson() -> Display:
     counts, labels = visits()
     return plots.LikelihoodDisplay.from_model(one_column(counts, labels, "poisson"), "x", {"x": counts}, labels)
@@ -132,7 +128,6 @@ EVERY: dict[str, Callable[[], Display]] = {
     "calibration out of fold": lambda: plots.CalibrationDisplay.from_cross_validation(
         bb.cross_validate(iris(), "species")
     ),
-    "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
     "convergence": lambda: plots.ConvergenceDisplay.from_estimator(
         bb.Mixture(2, starts=1).fit(np.arange(20.0)[:, None] ** 2)
     ),
@@ -252,24 +247,16 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-ONE_OF_EACH = ["densities alone", "regions alone", "evidence", "nomogram", "confusion", "calibration", "bandwidths"]
+ONE_OF_EACH = ["densities alone", "regions alone", "evidence", "nomogram", "confusion", "calibration"]
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH[:-1])
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_picture_is_drawn_on_the_axes_given(name: str) -> None:
     ax = pyplot.subplots()[1]
     shown = EVERY[name]()
     assert shown.plot(ax) is shown
     assert shown.ax_ is ax
     assert shown.figure_ is ax.figure
-
-
-def test_two_parts_are_drawn_on_two_axes() -> None:
-    pair = pyplot.subplots(1, 2)[1]
-    shown = plots.BandwidthDisplay.from_model(kernels(), "x", ax=pair)
-    assert list(shown.ax_) == list(pair)
-    with pytest.raises(BadSetting, match="a pair of axes"):
-        shown.plot(pair[0])
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
@@ -422,59 +409,18 @@ def test_some_classes_alone() -> None:
     assert shown.values[np.argmax(shown.likelihood[:, 0])] > shown.values[np.argmax(shown.likelihood[:, 1])]
 
 
-@pytest.mark.parametrize(
-    "family", [bb.Gaussian(covariance="full"), bb.Gaussian(covariance="tied"), bb.KernelDensity()], ids=str
-)
-def test_contours_of_a_block_are_the_models_densities_and_hold_their_shares(family: Any) -> None:
-    model = iris_model(features={tuple(PAIR): family})
-    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris())
-    assert shown.plane is not None and shown.likelihood.shape == (200, 200, 3)
-    across, up = shown.values
-    at = (across[70], up[40])
-    assert shown.likelihood[40, 70] == pytest.approx(list(model.likelihood(tuple(PAIR), at).values()))
-    cell = (across[1] - across[0]) * (up[1] - up[0])
-    assert shown.likelihood.sum(axis=(0, 1)) * cell == pytest.approx(1.0, abs=0.03)
-    low, high = levels(shown.likelihood[:, :, 2])
-    drawn = model.sample(20_000, seed=1)
-    virginica = drawn["species"] == "virginica"
-    rows = {name: np.asarray(drawn[name])[virginica] for name in PAIR}
-    table = {**rows, **dict.fromkeys(SEPALS, rows[LENGTH])}
-    own = np.exp(model.log_likelihood(table, model.schema.features[-1].name))[:, 2]
-    assert (own > low).mean() == pytest.approx(0.9, abs=0.03) and (own > high).mean() == pytest.approx(0.5, abs=0.03)
-    points = shown.plane.points
-    assert points is not None and len(points[0]) == 150
-
-
-def test_of_a_large_block_two_columns_are_drawn_or_one() -> None:
+def test_of_a_block_one_column_is_drawn() -> None:
     everything = tuple(name for name in iris() if name != "species")
     model = iris_model(features={everything: bb.Gaussian(covariance="full")})
-    pair = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
-    shown = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=PAIR)
-    other = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), iris())
-    assert shown.likelihood == pytest.approx(other.likelihood, rel=1e-6, abs=1e-9)
-    line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=[LENGTH])
-    assert line.likelihood == pytest.approx(
-        plots.LikelihoodDisplay.from_model(iris_model(features="gaussian"), LENGTH, iris()).likelihood,
-        rel=1e-6,
-        abs=1e-9,
-    )
+    line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
+    alone = plots.LikelihoodDisplay.from_model(iris_model(features="gaussian"), LENGTH, iris())
+    assert line.likelihood == pytest.approx(alone.likelihood, rel=1e-6, abs=1e-9)
     assert line.ax_.get_xlabel() == LENGTH
-    alone = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
-    assert alone.likelihood.tolist() == line.likelihood.tolist()
-    for wrong in (None, [LENGTH, LENGTH], [LENGTH, "height"], everything, "height"):
-        with pytest.raises(BadSetting, match=r"has 4 columns .* Name two of them"):
-            plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)
+    for wrong in (None, PAIR, "height"):
+        with pytest.raises(BadSetting, match=r"has 4 columns .* Name one of them"):
+            plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="no block of numbers"):
-        plots.LikelihoodDisplay.from_model(tennis(), "wind", columns=["wind"])
-
-
-def test_some_classes_of_a_block_keep_their_own_rows() -> None:
-    model = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
-    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris(), classes=["virginica", "setosa"], prior=True)
-    assert shown.plane is not None and shown.plane.points is not None
-    numbers = shown.plane.points[2]
-    assert np.bincount(numbers[numbers >= 0]).tolist() == [50, 50]
-    assert np.median(shown.plane.points[0][numbers == 0]) > 5 > 2 > np.median(shown.plane.points[0][numbers == 1])
+        plots.LikelihoodDisplay.from_model(tennis(), "wind", columns="wind")
 
 
 @pytest.mark.parametrize("columns", [("outlook", "wind"), ("wind",)])
@@ -868,14 +814,6 @@ def test_a_pair_says_how_many_combinations_of_values_are_drawn(n: int, said: str
     assert sheet.decibans(row) == pytest.approx(sheet.prior + sum(sheet.points(row).values()))
 
 
-def test_hashed_words_have_no_names_to_draw() -> None:
-    model = bb.estimate(
-        bb.count({"t": ["red blue", "old new"] * 5, "y": [0, 1] * 5}, "y", features={"t": bb.Text(buckets=64)})
-    )
-    sheet = plots.NomogramDisplay.from_model(model, 1, row={"t": "old new"})
-    assert sheet.decibans({"t": "old new"}) > 0
-
-
 def test_among_more_classes_the_sum_speaks_of_two() -> None:
     model = iris_model()
     row = {name: iris()[name][70] for name in model.schema.columns}
@@ -1117,62 +1055,6 @@ def test_curves_of_reliability_are_drawn_by_name() -> None:
             plots.CalibrationDisplay.from_reliability(wrong)  # type: ignore[arg-type]
 
 
-# Bandwidths
-
-
-def test_the_best_bandwidth_is_the_one_leave_one_out_takes() -> None:
-    values = np.concatenate([np.random.default_rng(0).normal(m, 1.0, 60) for m in (0.0, 6.0)])
-    model = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth="leave-one-out"))
-    shown = plots.BandwidthDisplay.from_model(model, "x", "all")
-    grid = np.linspace(-3, 9, 50)
-    at_best = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth=shown.best))
-    np.testing.assert_allclose(
-        at_best.log_likelihood({"x": grid}, "x"), model.log_likelihood({"x": grid}, "x"), rtol=1e-9
-    )
-    assert shown.shown[0] < shown.best == shown.shown[1] < shown.shown[2]
-
-
-def test_the_likelihood_of_rows_left_out_is_that_of_models_without_them() -> None:
-    values = np.array([0.0, 1.0, 1.5, 4.0, 4.25, 7.0])
-    family = bb.KernelDensity(start=0.0, width=0.125)
-    shown = plots.BandwidthDisplay.from_model(one_column(values + 0.0625, ["all"] * 6, family), "x")
-    k = int(np.argmin(np.abs(shown.bandwidths - 1.0)))
-    each = []
-    for i in range(6):
-        h = bb.KernelDensity(start=0.0, width=0.125, bandwidth=float(shown.bandwidths[k]))
-        others = one_column(np.delete(values, i) + 0.0625, ["all"] * 5, h)
-        each.append(others.log_likelihood({"x": [values[i] + 0.0625]}, "x")[0, 0])
-    assert shown.log_likelihood[k] == pytest.approx(np.mean(each), rel=1e-9)
-
-
-def test_three_densities_are_the_models_own_at_their_bandwidths() -> None:
-    shown = plots.BandwidthDisplay.from_model(kernels(), "x", times=4)
-    for h, density in zip(shown.shown, shown.density.T, strict=True):
-        model = one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity(bandwidth=h))
-        np.testing.assert_allclose(density, np.exp(model.log_likelihood({"x": shown.values}, "x"))[:, 0], rtol=1e-9)
-    assert shown.shown[2] == pytest.approx(4 * shown.best)
-
-
-def test_what_cannot_be_drawn_of_bandwidths() -> None:
-    draw = plots.BandwidthDisplay.from_model
-    told = (
-        r"column 'outlook' is counted as categorical, which has no bandwidth.*features=\{'outlook': 'kernel_density'\}"
-    )
-    with pytest.raises(BadSetting, match=told):
-        draw(tennis(), "outlook")  # whatever the class
-    with pytest.raises(UnknownColumn):
-        draw(kernels(), "y")
-    two = iris_model(features="kernel_density")
-    with pytest.raises(BadSetting, match=r"label must be one of the classes \(setosa, versicolor, virginica\)"):
-        draw(two, LENGTH)
-    with pytest.raises(UnknownClass):
-        draw(two, LENGTH, "rose")
-    with pytest.raises(BadSetting, match="times"):
-        draw(kernels(), "x", times=1)
-    with pytest.raises(BadSetting, match="two different values"):
-        draw(one_column([1.0, 1.0, 2.0], ["a", "a", "b"], bb.KernelDensity()), "x", "b")
-
-
 # Numbers at the edges
 
 
@@ -1244,16 +1126,13 @@ def test_the_model_of_a_density_is_drawn_over_rows_that_have_no_label() -> None:
     assert shown.classes == ("all",) and shown.histogram is not None
     areas = np.diff(shown.histogram.edges) @ shown.histogram.density
     np.testing.assert_allclose(areas, [1.0])
-    pair = bb.Density({tuple(PAIR): bb.Gaussian(covariance="full")}).fit(table).model_
-    drawn = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), table).plane
-    assert drawn is not None and drawn.points is not None and len(drawn.points[0]) == len(table[LENGTH])
 
 
 def test_a_broken_line_holds_half_of_its_component() -> None:
     values = {"x": np.tile([-2.0, 2.0], 20), "y": np.repeat([-2.0, 2.0], 20)}
     mixture = bb.Mixture(1).fit(values)
     part = plots.DensityDisplay.from_density(mixture, ["x", "y"], {"x": [-12, 12], "y": [-12, 12]}).log_density
-    level = float(np.log(levels(np.exp(part), [0.5])[0]))
+    level = float(np.log(level_inside(np.exp(part), 0.5)))  # type: ignore[arg-type]
     assert np.exp(part[part >= level]).sum() / np.exp(part).sum() == pytest.approx(0.5, abs=0.01)
     height = float(mixture.model_.log_joint({"x": [0.0], "y": [0.0]})[0, 0])
     assert height - level == pytest.approx(

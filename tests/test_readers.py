@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -932,8 +933,69 @@ def test_a_column_without_a_name_is_named_by_its_place(tmp_path):
     assert read_text(tmp_path, ",a\n0,1\n").names == ("x0", "a")
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path):
-    assert read_text(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n").names == ("a", "b")
+ARFF = "@relation r\n@attribute x string\n@attribute y {a, b}\n@data\n\ufeffu,a\n'\ufeff v',b\n"
+MAIL = "Received: by b\nSubject: \ufeffhello\n\n\ufeffbody\n"
+MAILBOX = f"From a@b.org Mon Jan  1 00:00:00 2024\n{MAIL}\n\nFrom c@d.org Mon Jan  1 00:00:00 2024\n{MAIL}"
+JSON = '{"x": "\ufeffu", "y": "a"}\n{"x": "v", "y": "\ufeff"}\n'
+
+# A file's name, what it holds and how it is read. Each holds U+FEFF as a character, too, at the start of lines and cells.
+TEXT_FORMATS = {
+    "comma": ("t.csv", "x,y\n\ufeffu,a\nv,\ufeff\n", {}),
+    "quoted header": ("t.csv", '"x","y"\n"\ufeff,u",a\n', {}),
+    "comment first": ("t.csv", "# note\nx,y\n\ufeffu,a\n", {"comment": "#"}),
+    "no header": ("t.csv", "1,a\n2,\ufeff\n", {"header": False}),
+    "line to skip": ("t.csv", "title\nx,y\n\ufeffu,a\n", {"skip_lines": 1}),
+    "tab": ("t.tsv", "x\ty\n\ufeffu\ta\n", {}),
+    "no ending": ("table", "x,y\n\ufeffu,a\n", {}),
+    "gzip": ("t.csv.gz", "x,y\n\ufeffu,a\n", {}),
+    "zip": ("t.zip", "x,y\n\ufeffu,a\n", {}),
+    "json": ("t.ndjson", JSON, {}),
+    "json, no ending": ("table", JSON, {}),
+    "json, gzip": ("t.jsonl.gz", JSON, {}),
+    "arff": ("t.arff", ARFF, {}),
+    "arff, no ending": ("table", ARFF, {}),
+    "text": ("t.txt", "space \ufeff\n\ufeff", {"format": "text"}),
+    "text, gzip": ("t.txt.gz", "space \ufeff\n\ufeff", {"format": "text"}),
+    "lines": ("t.txt", "one\n\ufefftwo\n", {"format": "lines"}),
+    "lines, gzip": ("t.txt.gz", "one\n\ufefftwo\n", {"format": "lines"}),
+    "folder": ("spam/1", "free \ufeffpills", {}),
+    "page": ("t.html", "<p>\ufeffpills", {}),
+    "page, no ending": ("page", "<html><p>\ufeffpills", {}),
+    "mail": ("t.eml", MAIL, {}),
+    "mail, no ending": ("mail", MAIL, {}),
+    "mailbox": ("t.mbox", MAILBOX, {}),
+    "mailbox, no ending": ("mail", MAILBOX, {}),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_a_byte_order_mark_is_skipped_where_a_file_begins_and_nowhere_else(tmp_path, name):
+    file, text, options = TEXT_FORMATS[name]
+
+    def table(content):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("t.csv", content)
+        else:
+            path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        batches = list(read(tmp_path if path.parent != tmp_path else path, **options))
+        return [(name, [cell for batch in batches for cell in batch.column(name).cells()]) for name in batches[0].names]
+
+    cells = table(text.encode())
+    assert str(cells).count("\\ufeff") == text.count("\ufeff")
+    assert table(text.encode("utf-8-sig")) == cells
+
+
+def test_a_second_byte_order_mark_is_a_character(tmp_path):
+    assert read_text(tmp_path, "\ufeff\ufeffa,b\n1,2\n").names == ("\ufeffa", "b")
+
+
+def test_a_message_in_memory_may_begin_with_a_byte_order_mark():
+    messages = ["Subject: a\n\nb", "\ufeffSubject: a\n\nb", "Subject: a\n\nb".encode("utf-8-sig")]
+    [batch] = read(messages, format="mail")
+    assert len(set(batch.texts("text"))) == 1
 
 
 def test_old_macintosh_lines_are_lines(tmp_path):
@@ -1246,6 +1308,8 @@ def test_a_file_without_permission_is_refused(tmp_path):
         ("t.csv", b"PK\x03\x04xx", "a zip archive or a spreadsheet"),
         ("t.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16 text"),
         ("t.csv", b"a,b\n1,\0\n", "it is not text \\(byte 6 is zero\\)"),
+        ("t.csv", b"a,b\n" + b"1,2\n" * 300_000 + b"1,\0\n", "it is not text \\(byte 1,200,006 is zero\\)"),
+        ("t.ndjson", b'{"a": 1}\n' * 300_000 + b'{"a":\0 1}\n', "it is not text \\(byte 2,700,005 is zero\\)"),
         ("t.csv.gz", b"a,b\n1,2\n", "not compressed as its name says"),
         ("t.csv.gz", gzip.compress(np.random.default_rng(0).bytes(9999), mtime=0)[:5000], "damaged"),
         ("t.parquet", b"a,b\n1,2\n", "it is no Parquet file"),
@@ -1261,11 +1325,38 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, conten
         list(read(written(tmp_path, name, content)))
 
 
+@pytest.mark.parametrize("content", ["1 2147483647:1\n-1 1:1\n", "# a note\n\n+1 qid:3 1:.5 # 1\n"])
+@pytest.mark.parametrize("name", ["t.libsvm", "t.SVM", "t.svmlight.gz", "t.zip", "a9a", "a9a.t", "a9a.scale.gz"])
+def test_libsvm_files_are_left_to_scikit_learn(tmp_path, name, content):
+    path = written(tmp_path, name, gzip.compress(content.encode()) if name.endswith(".gz") else content)
+    if name == "t.zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("README", "Rows.")
+            archive.writestr("t.libsvm", content)
+    for data in (path, [path], [str(path)]):
+        with pytest.raises(
+            errors.BadFile, match=r"SVMlight.*scikit-learn: X, y = sklearn\.datasets\.load_svmlight_file"
+        ):
+            list(read(data))
+
+
+def test_times_of_day_are_no_libsvm_file(tmp_path):
+    assert read(written(tmp_path, "t.txt", "1 10:30\n2 11:15\n"), header=False).name.endswith("t.txt")
+
+
 def test_a_damaged_parquet_file_is_refused(tmp_path):
     content = bytearray(saved_parquet(tmp_path).read_bytes())
     content[4:200] = os.urandom(196)
     with pytest.raises(errors.BadFile, match="damaged"):
         list(read(written(tmp_path, "t.parquet", bytes(content))))
+
+
+@pytest.mark.parametrize("lines", ["\n", " \t\r\n", "# note\n", "%\n"])
+def test_many_blank_lines_before_a_table_take_no_time(tmp_path, lines):
+    assert next(iter(read(written(tmp_path, "table", lines * 10_000 + "a,b\n1,2\n"), skip_lines=10_000))).names == (
+        "a",
+        "b",
+    )
 
 
 def test_a_file_without_a_known_ending_is_known_by_its_content(tmp_path):

@@ -205,6 +205,65 @@ def _is_plain(text: Any) -> bool:
     return text in ("1", "2.5", "true")
 
 
+# Any characters: none is special to the place where it stands, be it the start of a row, of a block or of a thread's work.
+
+NASTY = "\ufeff\u2028\u2029\x85\xa0\u0301\u200b\x1c\x0b\f \t\r\n\"',;|#%{}\\@ab\xe9\xff\U0001f600\ue000"
+BLANKS = " \t\n\r\f\v"  # around a text of a file, which do not count
+NASTY_LETTERS = st.sampled_from(NASTY) | st.characters(codec="utf-8", min_codepoint=128)
+NASTY_TEXTS = st.text(NASTY_LETTERS, min_size=1, max_size=4).map(lambda text: text.strip(BLANKS)).filter(bool)
+
+
+def to_tsv(table: Table) -> str:
+    return to_csv(table, "\t", "t.tsv")
+
+
+def to_arff(table: Table) -> str:
+    def cell(value: str | None) -> str:
+        if value is None:
+            return "?"
+        if not re.search(r"[ ,'\"\\{}%\t\r\n\f\v]", value):
+            return value
+        escaped = re.sub(r"['\\]", r"\\\g<0>", value).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        return f"'{escaped}'"
+
+    header = "".join(f"@attribute '{name}' string\n" for name in table)
+    rows = "".join(",".join(map(cell, row)) + "\n" for row in zip(*table.values(), strict=True))
+    Path("t.arff").write_text(f"@relation t\n{header}@data\n{rows}", newline="")
+    return "t.arff"
+
+
+TEXT_FILES: dict[str, tuple[Callable[[Table], str], dict[str, Any]]] = {
+    "csv": (to_csv, {}),
+    "tsv": (to_tsv, {"quote": '"'}),
+    "ndjson": (to_ndjson, {}),
+    "arff": (to_arff, {}),
+}
+
+
+@pytest.mark.parametrize("way", TEXT_FILES)
+@pytest.mark.filterwarnings(
+    "ignore::banbury.errors.BanburyWarning"
+)  # a first block may hold nothing but missing values
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.none() | NASTY_TEXTS, NASTY_TEXTS, NASTY_TEXTS), min_size=2, max_size=8),
+    order=st.randoms(use_true_random=False),
+    block=st.sampled_from([1, 24, blocks.BLOCK]),
+    threads=st.sampled_from([1, 3]),
+)
+def test_a_text_file_counts_as_its_table_in_any_order_blocks_and_threads(way, rows, order, block, threads):
+    write, options = TEXT_FILES[way]
+    features = {"the word": "categorical", "the text": "text"}
+    table = {name: list(values) for name, values in zip([*features, "the class"], zip(*rows, strict=True), strict=True)}
+    expected = bb.count(pandas.DataFrame(table), target="the class", features=features)
+    order.shuffle(rows)
+    shuffled = {name: list(values) for name, values in zip(table, zip(*rows, strict=True), strict=True)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK", block)
+        path = write(shuffled)
+        assert bb.count(path, target="the class", features=features, threads=threads, **options) == expected
+
+
 # What text files alone have to settle.
 
 

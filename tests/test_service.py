@@ -135,13 +135,19 @@ def test_without_a_state_it_answers_and_learns_nothing() -> None:
 @pytest.mark.parametrize(
     "method, path, body, status, words",
     [
-        ("POST", "/predict", b"{", 400, "no JSON"),
+        ("POST", "/predict", b"{", 400, "not valid JSON"),
         ("POST", "/predict", b"[1]", 400, "a JSON object"),
+        ("DELETE", "/rows/1", b'{"row": "a"}', 422, "a JSON object with nothing in it"),
         ("POST", "/predict", b'{"row": NaN}', 400, "NaN"),
-        ("POST", "/predict", b'{"row": "\\ud800"}', 400, "no JSON"),
-        ("POST", "/predict", b'{"row": ' + b"[" * 100_000, 400, "nested too deeply"),
-        ("POST", "/predict", b'{"row": ' + b"9" * 5_000 + b"}", 400, "no JSON"),
-        ("POST", "/predict", b"\xff\xfe", 400, "no JSON"),
+        ("POST", "/predict", b'{"row": "\\ud800"}', 422, "half of a surrogate pair"),
+        ("POST", "/predict", b'{"row": ' + b"[" * 100_000, 422, "nested too deeply"),
+        ("POST", "/predict", b'{"row": ' + b"[" * 40 + b"]" * 40 + b"}", 422, "nested too deeply"),
+        ("POST", "/predict", b'{"row": ' + b"9" * 5_000 + b"}", 422, "too large"),
+        ("POST", "/predict", b'{"row": {"text": [1, -1e400]}}', 422, "the number -1e400 is too large"),
+        ("POST", "/predict", b'{"row": "a", "row": "b"}', 422, "the name 'row' 2 times"),
+        ("POST", "/predict", '{"row": "a"}'.encode("utf-16"), 400, "not valid JSON"),
+        ("POST", "/predict", b'{"row": "\xed\xa0\x80"}', 400, "not valid JSON"),
+        ("POST", "/predict", b"\xff\xfe", 400, "not valid JSON"),
         ("POST", "/predict", b"{}", 422, "give rows"),
         ("POST", "/predict", b'{"rows": []}', 409, "no row to answer"),
         ("POST", "/predict", b'{"rows": {"a": 1}}', 422, "must be a list"),
@@ -156,6 +162,9 @@ def test_without_a_state_it_answers_and_learns_nothing() -> None:
         ("PUT", "/rows/%ff", b'{"row": "a", "label": "ham"}', 422, "id must be"),
         ("GET", "/history?n=x", b"", 422, "n must be"),
         ("GET", "/history?n=9999999", b"", 422, "n must be"),
+        ("GET", "/rows?n=" + "0" * 20 + "9999999", b"", 422, "n must be"),
+        ("GET", "/rows?n=" + "0" * 5_000 + "1001", b"", 422, "n must be"),
+        ("GET", "/history?before=" + "0" * 20 + "9" * 40, b"", 422, "before must be"),
         ("GET", "/rows?labelled=maybe", b"", 422, "true or false"),
         ("GET", "/nowhere", b"", 404, "nothing here"),
         ("PATCH", "/predict", b"", 405, "not done here"),
@@ -170,6 +179,48 @@ def test_what_is_wrong_is_said(
     assert answer.headers["content-type"] == "application/problem+json"
     assert words in answer.json()["detail"]
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+UNSUITABLE = [
+    "1e400",
+    "-1e400",
+    "NaN",
+    "-Infinity",
+    "7" * 5_000,
+    "[[1e400]]",
+    '"\\ud800"',
+    '{"\\udc00":1}',
+    '{"a":1,"a":1}',
+]
+
+
+@pytest.mark.parametrize("value", UNSUITABLE, ids=lambda value: value[:12])
+def test_what_json_cannot_give_back_is_refused_and_nothing_is_stored(value: str, tmp_path: Path) -> None:
+    """As a label, a cell, a row, a note and an id: nothing is refused only after it was stored."""
+    good = '"row": [1, 2, 3], "label": 1'
+    bodies = [
+        ("PUT", "/rows/1", f'{{"row": [1, 2, 3], "label": {value}}}'),
+        ("PUT", "/rows/1", f'{{"row": [1, 2, {value}]}}'),
+        ("PUT", "/rows/1", f'{{"row": {value}, "label": 1}}'),
+        ("PUT", "/rows/1", f'{{{good}, "note": {value}}}'),
+        ("POST", "/rows", f'{{"rows": [{{"id": "1", {good}}}, {{"id": {value}, {good}}}]}}'),
+        ("POST", "/rows", f'{{"rows": [{{"id": "1", {good}}}, {{"id": "2", "row": [1, 2, 3], "label": {value}}}]}}'),
+        ("POST", "/undo", f'{{"id": {value}}}'),
+    ]
+    state = ServedState.of(serving.numbers(), tmp_path / "state")
+    digest = state.digest()
+    with serving_at(state) as client:
+        for method, path, body in bodies:
+            answer = client.request(method, path, content=body, headers={"content-type": "application/json"})
+            assert answer.status_code in (400, 422), (path, body, answer.text)
+            assert (state.digest(), state.rows(), state.history()) == (digest, [], [])
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 20, 5_000])
+def test_leading_zeros_change_no_number(shared: httpx.Client, zeros: int) -> None:
+    for query in ("/rows?n=", "/history?n=", "/history?before=", "/next?n="):
+        assert shared.get(f"{query}{'0' * zeros}7").status_code == 200
+        assert shared.get(f"{query}{'0' * zeros}{'9' * 40}").status_code == 422
 
 
 def test_json_must_be_called_so(client: httpx.Client) -> None:
@@ -231,7 +282,7 @@ def guarded(tmp_path: Path) -> Iterator[httpx.Client]:
 
 def asked(client: httpx.Client, method: str, path: str, token: str | None) -> httpx.Response:
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    return client.request(method, path.replace("{id:path}", "1").replace("{name}", "model"), headers=headers)
+    return client.request(method, path.replace("{id:path}", "1"), headers=headers)
 
 
 def test_tokens_say_who_may_ask_and_who_may_teach(guarded: httpx.Client) -> None:
@@ -293,58 +344,7 @@ def test_metrics(client: httpx.Client) -> None:
     assert json.loads(client.get("/health").text)["status"] == "ok"
 
 
-# The Open Inference Protocol, and OpenAPI -----------------------------------------------------------------------------
-
-
-def test_open_inference_protocol(tmp_path: Path) -> None:
-    model = serving.plain_table()
-    with serving_at(ServedState.of(model), name="flu") as client:
-        assert client.get("/v2/health/live").json()["live"]
-        assert client.get("/v2/health/ready").json()["ready"]
-        assert client.get("/v2").json()["name"] == "banbury"
-        about = client.get("/v2/models/flu").json()
-        assert [each["name"] for each in about["inputs"]] == list(model.schema.columns)
-        assert client.get("/v2/models/flu/ready").json() == {"name": "flu", "ready": True}
-        assert client.get("/v2/models/other").status_code == 404
-        rows = {name: values[:4] for name, values in serving.table().items()}
-        kinds = {"age": "FP64", "ward": "BYTES", "beds": "INT64", "fever": "BOOL", "note": "BYTES"}
-        inputs = [{"name": n, "shape": [4, 1], "datatype": kinds[n], "data": rows[n]} for n in model.schema.columns]
-        told = client.post("/v2/models/flu/infer", json={"id": "7", "inputs": inputs}).json()
-        assert (told["id"], told["model_name"]) == ("7", "flu")
-        said, posteriors = told["outputs"]
-        assert said == {"name": "class", "datatype": "BYTES", "shape": [4, 1], "data": model.predict(rows).tolist()}
-        np.testing.assert_allclose(
-            np.reshape(posteriors["data"], posteriors["shape"]), model.posterior(rows), rtol=1e-12
-        )
-        only = client.post("/v2/models/flu/infer", json={"inputs": inputs, "outputs": [{"name": "class"}]}).json()
-        assert [each["name"] for each in only["outputs"]] == ["class"]
-    with serving_at(ServedState.of(serving.numbers()), name="x") as client:
-        inputs = [{"name": "rows", "shape": [2, 3], "datatype": "FP64", "data": [[1, 2, 3], [-1, 2, 0]]}]
-        assert client.post("/v2/models/x/infer", json={"inputs": inputs}).json()["outputs"][0]["shape"] == [2, 1]
-    with serving_at(ServedState.of(serving.labels_model()), name="l") as client:
-        inputs = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["free money"]}]
-        told = client.post("/v2/models/l/infer", json={"inputs": inputs}).json()
-        assert json.loads(told["outputs"][0]["data"][0]) == list(serving.labels_model().predict(["free money"])[0])
-
-
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        None,
-        [],
-        [3],
-        [{"name": "text"}],
-        [{"name": "text", "shape": [2], "datatype": "BYTES", "data": ["a"]}],
-        [{"name": "text", "shape": [1], "datatype": "TEXT", "data": ["a"]}],
-        [{"name": "text", "shape": [-1], "datatype": "BYTES", "data": ["a"]}],
-        [{"name": "text", "shape": [1], "datatype": "BYTES", "data": "a"}],
-        [{"name": "text", "shape": [1], "datatype": "BYTES", "data": [3]}],
-        [{"name": "text", "shape": [1, 10**18], "datatype": "BYTES", "data": ["a"]}],
-    ],
-)
-def test_tensors_that_are_none_are_refused(shared: httpx.Client, inputs: Any) -> None:
-    answer = shared.post("/v2/models/model/infer", json={"inputs": inputs})
-    assert answer.status_code == 422, answer.text
+# OpenAPI --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", serving.KINDS)
@@ -364,6 +364,8 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
             answer = client.request(method, place, json=body, params=query)
             # Too few rows to measure; no wrong labels among sets of them; a plain model, or rows that are not known.
             may = (409, 422) if path.startswith(("/look", "/suspicious", "/refit")) else ()
+            if path == "/nomogram" and not client.get("/fields").json()["sheet"]:
+                may = (422,)
             assert answer.status_code in (200, 201, *may), (method, path, answer.text)
         text = client.get("/docs").text
         assert all(summary in text for summary in ("/predict", "curl"))

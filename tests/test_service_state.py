@@ -9,6 +9,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 from banbury.table import Table
 
+INFINITY = float("inf")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 MODELS: dict[str, Any] = {}
 
@@ -200,6 +203,15 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         ("table", [1], "yes", "5 features"),
         ("labels", "a b", "grain", "a list of labels"),
         ("labels", "a b", [["grain"]], "label must be"),
+        ("table", {"age": "old"}, None, "'age'"),
+        ("table", {"fever": 1e300}, None, "'fever'"),
+        ("families", {"poisson": -1}, None, "'poisson'"),
+        ("numbers", [1e300, 2, 3], None, "'x0'"),
+        ("numbers", [1, 2, 3], INFINITY, "finite"),
+        ("numbers", [1, 2, INFINITY], None, "finite"),
+        ("table", {"age": float("nan")}, None, "finite"),
+        ("texts", "a \ud800", "ham", "valid Unicode"),
+        ("texts", "a b", "\ud800", "valid Unicode"),
     ],
 )
 def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any, words: str, tmp_path: Path) -> None:
@@ -212,6 +224,108 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
             state.change(Together((Put("0", good, serving.KINDS[kind][2](random.Random(0))), Put("1", row, label))))
         assert state.digest() == digest
         assert state.rows() == []
+
+
+def test_a_model_that_json_cannot_name_is_not_served(tmp_path: Path) -> None:
+    for data, target in (({"x": [1.0, 2.0]}, [0.0, INFINITY]), ({"\ud800": [1.0, 2.0]}, ["a", "b"])):
+        with pytest.raises(errors.BadValue, match="written as JSON"):
+            ServedState.of(bb.estimate(bb.count(data, target)), tmp_path / "state")
+
+
+def test_a_change_without_a_response_is_not_made(tmp_path: Path) -> None:
+    """Whatever fails in one change, nothing of it is stored, and those committed with it are."""
+
+    def fail(answer: Any) -> Any:
+        raise RecursionError(answer["action"])
+
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        state.change(Put("0", "cheap", "spam"))
+        wanted = [
+            Put("0", "cheap", "ham"),
+            Put("1", "lunch", "ham"),
+            Delete("0"),
+            Undo(),
+            Together((Delete("0"), Put("2", "a", "ham"))),
+        ]
+        futures = [
+            state.submit(each, fail) if n % 2 else state.submit(Put(f"ok{n}", "noon", "ham"))
+            for n, each in enumerate(wanted * 2)
+        ]
+        problems = [type(future.exception()) for future in futures]
+        assert problems == [type(None), RecursionError] * 5
+        rows = {row["id"]: row["label"] for row in state.rows()}
+        assert rows == {"0": "spam"} | {f"ok{n}": "ham" for n in range(0, 10, 2)}
+        assert state.verified()["equal"]
+        digest = state.digest()
+    with ServedState.of(None, tmp_path / "state") as state:
+        assert state.digest() == digest
+
+
+def test_nobody_sees_a_change_that_is_not_made(tmp_path: Path) -> None:
+    """A digest that was asked for meanwhile would be remembered for the next change, which gets the same number."""
+    digests: list[Any] = []
+
+    def ask_and_fail(answer: Any) -> Any:
+        reader.start()
+        reader.join(0.1)
+        raise ValueError("no response")
+
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        reader = threading.Thread(target=lambda: digests.append(state.digest()))
+        with pytest.raises(ValueError, match="no response"):
+            state.submit(Put("1", "cheap", "spam"), ask_and_fail).result()
+        reader.join()
+        assert digests == [(serving.texts_model().tally.digest(), 0)]
+        state.change(Put("2", "lunch", "ham"))
+        assert state.digest() == (state.learner.tally().digest(), 1)
+
+
+@pytest.mark.parametrize("kind", ["texts", "weighed texts", "labels"])
+def test_what_was_derived_from_sums_that_were_taken_back_is_forgotten(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ServedState.of(model_of(kind), tmp_path / "state") as state:
+        learner = state.learner
+        digest = state.digest()
+        posterior = learner.answering()[0].posterior(["cheap lunch"])
+        learn = learner.add
+        seen: list[Any] = []
+
+        def learn_one(part: Any) -> None:
+            if learner.change == 0:
+                return learn(part)
+            seen.append(state.digest())
+            learner.answering()
+            raise errors.BadValue("the second row cannot be learned")
+
+        label: Any = ["grain"] if kind == "labels" else "ham"
+        with monkeypatch.context() as patched:
+            patched.setattr(learner, "add", learn_one)
+            with pytest.raises(errors.BadValue, match="second row"):
+                state.change(Together((Put("1", "cheap lunch", label), Put("2", "cheap", label))))
+        assert seen[0][1] == 1
+        assert state.digest() == digest
+        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), posterior, rtol=1e-12)
+        state.change(Put("3", "noon", label))
+        assert state.digest() == (learner.tally().digest(), 1)
+        fresh = learner.settings.model(learner.tally()).posterior(["cheap lunch"])
+        np.testing.assert_allclose(learner.answering()[0].posterior(["cheap lunch"]), fresh, rtol=1e-12)
+
+
+def test_a_change_that_nobody_waits_for_any_more_is_not_made(tmp_path: Path) -> None:
+    with ServedState.of(serving.texts_model(), tmp_path / "state") as state:
+        begin = threading.Event()
+        busy = threading.Thread(target=state._in_turn, args=(begin.wait,))
+        busy.start()
+        while state.waiting:
+            time.sleep(0.001)
+        cancelled = state.submit(Put("1", "cheap", "spam"))
+        other = state.submit(Put("2", "cheap", "spam"))
+        assert cancelled.cancel()
+        begin.set()
+        assert other.result()["action"] == "learned"
+        assert [row["id"] for row in state.rows()] == ["2"]
+        busy.join()
 
 
 @pytest.mark.parametrize("id", ["", "a\0b", "a\nb", "x" * 600, "\ufffd", 3, None])
@@ -242,8 +356,6 @@ def test_another_model_or_none_is_refused(tmp_path: Path) -> None:
     ServedState.of(serving.texts_model(), tmp_path / "state").close()
     with pytest.raises(errors.BadSetting, match="begun with another model"):
         ServedState.of(serving.plain_table(), tmp_path / "state")
-    with pytest.raises(errors.BadSetting, match="keeps rows"):
-        ServedState.of(None, tmp_path / "state", keep_rows=False)
     with ServedState.of(serving.texts_model()) as state, pytest.raises(NotKept, match="without a state"):
         state.change(Put("1", "a", "ham"))
 
@@ -267,31 +379,29 @@ def bytes_of(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["texts", "weighed texts", "labels", "weighed table"])
-@pytest.mark.parametrize("keep_rows", [True, False])
-def test_no_byte_of_a_deleted_row_is_left(kind: str, keep_rows: bool, tmp_path: Path) -> None:
+def test_no_byte_of_a_deleted_row_is_left(kind: str, tmp_path: Path) -> None:
     """Moved, replaced, undone, snapshotted and long: once the answer is there, no file of the state has a word of it."""
     folder, secret = tmp_path / "state", "xyzzyplugh"
     label: Any = ["grain"] if kind == "labels" else "yes" if kind == "weighed table" else "ham"
     other: Any = ["fuel"] if kind == "labels" else "no" if kind == "weighed table" else "spam"
     long = f"{secret} " + " ".join(f"{secret}{n}" for n in range(2_000))
     row = {"note": long, "ward": f"{secret}-ward"} if kind == "weighed table" else long
-    with ServedState.of(model_of(kind), folder, keep_rows=keep_rows) as state:
+    with ServedState.of(model_of(kind), folder) as state:
         before = state.digest()[0]
         state.change(Put("1", row, label, note=f"{secret} note"))
         assert secret.encode() in bytes_of(folder)
         state.change(Put("1", row, other))
         state.snapshot()
-        if keep_rows:
-            state.change(Put("1", {"note": f"{secret} again"} if kind == "weighed table" else f"{secret} again", other))
-            state.change(Undo())
+        state.change(Put("1", {"note": f"{secret} again"} if kind == "weighed table" else f"{secret} again", other))
+        state.change(Undo())
         state.change(Put("2", serving.KINDS[kind][1](random.Random(0)), label))
-        state.change(Delete("1", row))
+        state.change(Delete("1"))
         assert secret.encode() not in bytes_of(folder)
         assert {frozenset(each) for each in state.history("1")} == {frozenset(["change", "time", "id", "action"])}
-        state.change(Delete("2", serving.KINDS[kind][1](random.Random(0))))
+        state.change(Delete("2"))
         assert state.digest()[0] == before
     assert secret.encode() not in bytes_of(folder)
-    with ServedState.of(None, folder, keep_rows=keep_rows) as state:
+    with ServedState.of(None, folder) as state:
         assert state.digest()[0] == before
 
 
@@ -322,34 +432,6 @@ def test_snapshots_beside_the_changes(tmp_path: Path, monkeypatch: pytest.Monkey
             assert state.verified()["equal"]
             assert state.snapshot_at > 0
     state.close()
-
-
-def test_a_state_without_rows_keeps_hashes_only(tmp_path: Path) -> None:
-    """What is learned never comes into the log, and a crash loses none of it; forgetting takes the row again, and is as exact."""
-    folder, crashed = tmp_path / "state", tmp_path / "crashed"
-    with ServedState.of(serving.texts_model(), folder, keep_rows=False) as state:
-        for n, (text, label) in enumerate([("xyzzy free", None), ("xyzzy cheap", "spam"), ("xyzzy lunch", "ham")]):
-            state.change(Put(str(n), text, label))
-            kept = b"".join(path.read_bytes() for path in folder.iterdir() if not path.name.startswith("snapshot"))
-            assert b"xyzzy" not in kept
-            shutil.copytree(folder, crashed)
-            with ServedState.of(None, crashed, keep_rows=False) as again:
-                assert again.digest() == state.digest()
-            shutil.rmtree(crashed)
-        digest = state.digest()
-    with ServedState.of(None, folder, keep_rows=False) as state:
-        assert state.digest() == digest
-        assert state.row("1") == {"id": "1", "label": "spam", "change": 2}
-        for wanted in (Delete("1"), Delete("1", "other words"), Undo("1"), Put("1", "other words", "ham")):
-            with pytest.raises(NotKept, match="not kept"):
-                state.change(wanted)
-        with pytest.raises(NotKept, match="counted again"):
-            state.verified()
-        assert state.digest() == digest
-        state.change(Put("1", "xyzzy cheap", "ham"))
-        state.change(Delete("1", "xyzzy cheap"))
-        state.change(Delete("2", "xyzzy lunch"))
-        assert state.digest()[0] == serving.texts_model().tally.digest()
 
 
 def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:

@@ -128,7 +128,6 @@ class Stream:
         if self.case.family.name == "text":
             no_text = Table((first, (*first[:-2], ["ab"], "new")), (1.0, 1.0))
             found += [lambda: self.learned(self.clf, no_text), lambda: self.forgotten(no_text)]
-        if self.case.family.name == "text" and self.case.family.buckets is None:
             # With two columns of text the first is forgotten before the second shows that it was never learned.
             strange = Table(((*first[:-2], "quince", label),), (self.held.weights[0] or 1.0,))
             found.append(lambda: self.forgotten(strange))

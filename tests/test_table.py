@@ -89,16 +89,6 @@ def test_one_place_starts_a_reading_again():
     assert places == ["table.py"]
 
 
-def test_old_names_of_columns():
-    rows, labels = np.arange(8.0).reshape(4, 2), list("abab")
-    with pytest.warns(DeprecationWarning, match="names= is now called columns="):
-        old = bb.count(rows, labels, names=["p", "q"])
-    assert old == bb.count(rows, labels, columns=["p", "q"])
-    with pytest.warns(DeprecationWarning, match="names= is now called columns="):
-        bb.cross_validate(rows, labels, folds=2, names=["p", "q"])
-    assert bb.Schema.infer(rows, columns=["p", "q"]).columns == ("p", "q")
-
-
 # Whole numbers that turn out to be none
 
 

@@ -346,17 +346,6 @@ def test_words_never_seen_are_skipped():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_hashed_words_are_smoothed_over_the_buckets_that_are_used(model):
-    plain = count(MEALS, KINDS, bb.Text(model=model))
-    hashed = count(MEALS, KINDS, bb.Text(model=model, buckets=2**30))  # six words, hardly ever two in one
-    assert bag_of(hashed).n_words == bag_of(plain).n_words == 6
-    assert_close(joint(hashed, MEALS), joint(plain, MEALS), rel=1e-12)
-    two = count(MEALS, KINDS, bb.Text(model=model, buckets=2))
-    assert bag_of(two).n_words <= 2
-    assert np.isfinite(joint(two, MEALS)).all()
-
-
-@pytest.mark.parametrize("model", MODELS)
 @given(corpus=corpora(), kept=st.sets(st.sampled_from(WORDS), min_size=1))
 def test_only_some_words_are_those_of_all_that_a_vocabulary_leaves(corpus: Any, kept: set[str], model: Any) -> None:
     texts, labels = corpus
@@ -701,9 +690,7 @@ def same_sums(a: bb.Tally, b: bb.Tally) -> bool:
 @given(
     corpus=corpora(),
     weights=st.lists(st.sampled_from([0.1, 0.7, 1 / 3, 1.0, 2.0, 1e-9, 1e9]), min_size=14, max_size=14),
-    settings=st.sampled_from(
-        [{}, {"damping": "log"}, {"length": True}, {"buckets": 4}, {"ngrams": 2, "damping": "log"}]
-    ),
+    settings=st.sampled_from([{}, {"damping": "log"}, {"length": True}, {"ngrams": 2, "damping": "log"}]),
     data=st.data(),
 )
 def test_texts_of_any_weight_are_forgotten_to_the_bit(corpus, weights, settings, data):
@@ -754,11 +741,6 @@ def test_every_word_is_explained(family):
     assert told == {"jam": 1, "egg": 2} | ({bag.OTHERS: 1} if family.model == "bernoulli" else {})
 
 
-def test_hashed_words_are_explained_by_the_text_that_has_them():
-    model = bb.estimate(count(MEALS, KINDS, bb.Text(buckets=2**20)))
-    assert {evidence.value for evidence in model.explain({"text": "jam egg"}).evidence} == {"jam", "egg"}
-
-
 @pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli"])
 def test_texts_drawn_from_a_model_give_the_model_back(model):
     texts = ["egg egg ham oat", "egg oat pie", "fig jam jam", "fig nut jam pie"]
@@ -794,7 +776,7 @@ def test_what_cannot_be_drawn_from_is_refused(model):
         bb.estimate(count(MEALS, KINDS, bb.Text(model=model))).sample(3)
 
 
-@pytest.mark.parametrize("family", [bb.Text(unit="characters"), bb.Text(buckets=16), bb.Text(ngrams=2)], ids=str)
+@pytest.mark.parametrize("family", [bb.Text(unit="characters"), bb.Text(ngrams=2)], ids=str)
 def test_any_words_can_be_drawn(family):
     drawn = bb.estimate(count(MEALS, KINDS, family)).sample(20, seed=0)["text"]
     assert all(isinstance(text, str) for text in drawn)
@@ -826,9 +808,6 @@ def test_a_class_without_texts_has_texts_of_the_usual_length():
         ({"ngrams": "2"}, "ngrams must be (shortest, longest) from 1 to 5"),
         ({"stop_words": "english"}, "stop_words must be a list of words (scikit-learn has one for English"),
         ({"stop_words": ["a", 3]}, "stop_words must be a list of words"),
-        ({"buckets": 1000}, "buckets must be None or a power of two from 2 to 2**30"),
-        ({"buckets": 1}, "buckets must be None or a power of two"),
-        ({"buckets": 2**32}, "buckets must be None or a power of two"),
         ({"damping": "square"}, "damping must be one of None, 'log'"),
         ({"model": "gaussian"}, "model must be one of 'multinomial', 'presence', 'bernoulli', 'complement'"),
         ({"alpha": -1}, "alpha must be a finite number from 0 up"),
@@ -841,7 +820,6 @@ def test_a_class_without_texts_has_texts_of_the_usual_length():
         ({"choose_by": "mutual_information"}, "choose_by must be given together with max_words"),
         ({"vocabulary": []}, "vocabulary must be a list of at least one word"),
         ({"vocabulary": 3}, "vocabulary must be a list of words"),
-        ({"vocabulary": ["a"], "buckets": 4}, "vocabulary must be left out when words are hashed"),
         ({"idf": True, "model": "bernoulli"}, "idf must be False when model='bernoulli'"),
         ({"norm": True}, "norm must be False unless model='complement'"),
         ({"unit": "characters", "tokens": "word1"}, "tokens must be left out when unit='characters'"),

@@ -145,7 +145,7 @@ def test_groups_by_name_and_by_value() -> None:
         {"damping": [None, "log"], "length": [False, True], "model": ["multinomial", "log_odds"]},
         {"ngrams": [(1, 1), (1, 2), 2], "model": ["presence", "complement"]},
         {"stop_words": [["one"], None], "min_share": [0.0, 0.1], "max_share": 0.7},
-        {"buckets": [None, 8], "idf": [False, True]},
+        {"idf": [False, True]},
         {"unit": ["words", "characters"], "max_words": [3, None]},
         {"vocabulary": [["red", "five", "nope"], None], "drop_most_frequent": [0, 1]},
         {"max_words": [2, 5], "choose_by": ["count", "mutual_information"], "model": "bernoulli"},

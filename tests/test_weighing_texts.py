@@ -272,7 +272,6 @@ def test_too_many_words_and_classes_are_refused_by_name(monkeypatch: pytest.Monk
     [
         bb.Text(ngrams=2),
         bb.Text(unit="characters", ngrams=(2, 3)),
-        bb.Text(buckets=64),
         bb.Text(tokens=r"w\d"),
         bb.Text(min_count=3, max_words=40),
         bb.Text(vocabulary=[*WORDS[:30], "unseen"]),

@@ -63,8 +63,8 @@ def arguments(texts, classes, weights=None, by=GIVEN, threads=1):
     return by, given_texts(texts), codes(classes), weighing(weights), threads
 
 
-def counted(texts, classes, weights=None, into=None, n_classes=N_CLASSES, buckets=0, by=GIVEN, threads=1):
-    words = Words(n_classes, buckets) if into is None else into
+def counted(texts, classes, weights=None, into=None, n_classes=N_CLASSES, by=GIVEN, threads=1):
+    words = Words(n_classes, 0) if into is None else into
     words.count(*arguments(texts, classes, weights, by, threads))
     return words
 
@@ -243,8 +243,7 @@ def zipf(rng, n, size=3000, longest=300):
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["ones", "whole", "real"])
-@pytest.mark.parametrize("buckets", [0, 256])
-def test_one_thread_equals_four_bit_for_bit(kind, log, buckets):
+def test_one_thread_equals_four_bit_for_bit(kind, log):
     rng = np.random.default_rng(0)
     texts = zipf(rng, 1500)
     assert sum(map(len, texts)) > 2_000_000  # more than one chunk
@@ -254,14 +253,14 @@ def test_one_thread_equals_four_bit_for_bit(kind, log, buckets):
     by = tokeniser("word", log=log, length=log)
     found = []
     for threads in (1, 4):
-        words = Words(2, buckets)
+        words = Words(2, 0)
         ids = words.count(by, texts, classes, weights, threads)
         found.append((words, ids))
     (one, one_ids), (four, four_ids) = found
     assert same_bits(one, four)
     assert one.words(None) == four.words(None)  # numbered alike, too
     assert one_ids.tolist() == four_ids.tolist() == list(range(one.n_ids))
-    if buckets == 0 and kind == "ones" and not log:
+    if kind == "ones" and not log:
         expected = naive.Words(2)
         expected.count([re.findall(r"\w\w+", text) for text in texts], classes.tolist())
         assert one.words(one.in_order()) == expected.words()
@@ -433,9 +432,11 @@ def test_arguments_that_do_not_fit():
     for weight in (-1.0, np.nan, np.inf, 1e19):
         with pytest.raises(ValueError):
             _core.parts(np.array([weight]))
-    for n_classes, buckets in [(-1, 0), (1, 3), (1, -4), (1, 2**31)]:
+    for n_classes, n_columns in [(-1, 0), (1, -4), (1, 2**31)]:
         with pytest.raises(ValueError):
-            Words(n_classes, buckets)
+            Words(n_classes, n_columns)
+    with pytest.raises(ValueError, match="the words are columns of a matrix"):
+        Words(1, 3).count(WORD, ["some text"], codes([0]), None, 1)
     with pytest.raises(ValueError, match="tokens that come ready"):
         words.count(WORD, texts, codes([0]), None, 1)
     with pytest.raises(ValueError, match="tokens that come ready"):
@@ -549,7 +550,7 @@ def test_same_is_by_name_and_to_the_last_part():
     assert third.same(forgotten(more, [["a"]], [0], [1e-18])) and more.same(third)
     assert counted([["a"]], [0]).same(counted([["a"]] * 10, [0] * 10, [0.1] * 10))
     assert not counted([["a"]], [0]).same(counted([["a"]], [0], n_classes=4))
-    assert not counted([["a"]], [0]).same(counted([["a"]], [0], buckets=8))
+    assert not counted([["a"]], [0]).same(Words(N_CLASSES, 8))
 
 
 @given(batches(), st.lists(st.integers(0, N_CLASSES - 1), max_size=4))
@@ -815,11 +816,10 @@ def test_pairs_of_chosen_words():
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize("buckets", [0, 64])
-def test_encode(threads, buckets):
+def test_encode(threads):
     rng = np.random.default_rng(3)
     texts = [*zipf(rng, 600), None, ""]
-    words = Words(1, buckets)
+    words = Words(1, 0)
     words.count(WORD, texts[:20], codes([0] * 20), None, 1)
     offsets, found = words.encode(WORD, texts, threads)
     assert (offsets.dtype, found.dtype) == (np.int64, np.int32)
@@ -827,61 +827,21 @@ def test_encode(threads, buckets):
     lists = [naive.tokens(text or "") for text in texts]
     assert np.diff(offsets).tolist() == [len(tokens) for tokens in lists]
     flat = [token for tokens in lists for token in tokens]
-    if buckets == 0:
-        assert found.tolist() == words.find(flat).tolist()
-        assert -1 in found
-    else:
-        by_token = dict(zip(flat, found.tolist(), strict=True))
-        assert [by_token[token] for token in flat] == found.tolist()
+    assert found.tolist() == words.find(flat).tolist()
+    assert -1 in found
 
 
-# ---- buckets
+# ---- columns
 
 
-def test_buckets_are_words():
-    rng = np.random.default_rng(4)
-    texts = zipf(rng, 50, size=500)
-    classes = rng.integers(0, N_CLASSES, 50).astype(np.int32)
-    named, hashed = Words(N_CLASSES, 0), Words(N_CLASSES, 64)
-    named.count(WORD, texts, classes, None, 1)
-    hashed.count(WORD, texts, classes, None, 1)
-    assert (named.buckets, hashed.buckets) == (0, 64)
-    names = hashed.words(None)
-    assert hashed.n_words == len(set(names)) <= 64
-    assert all(re.fullmatch(r"#\d+", name) and int(name[1:]) < 64 for name in names)
-    assert hashed.find(names).tolist() == list(range(len(names)))
-    assert hashed.find(["#64", "#07", "#-1", "#", "17", "#+1", "#x"]).tolist() == [-1] * 7
-    # What the buckets hold is what their words do.
-    offsets, found = hashed.encode(WORD, texts, 1)
-    lists = [[names[i] for i in found[a:b]] for a, b in itertools.pairwise(offsets)]
-    expected = naive.Words(N_CLASSES)
-    expected.count(lists, classes.tolist())
-    assert_equal(hashed, expected)
-    assert hashed.occurrences().same(named.occurrences())
-
-
-def test_buckets_are_few_and_even():
-    words = Words(1, 1024)
-    words.count(GIVEN, given_texts([[f"word{i}" for i in range(20_000)]]), codes([0]), None, 1)
-    assert words.n_words == 1024
-    _, _, occurrences, _ = words.pairs(None)
-    assert occurrences.max() < 45  # 19.5 expected in each
-    assert occurrences.min() > 3
-
-
-@given(batches(), batches())
-def test_the_algebra_of_buckets(a, b):
-    one, two = counted(*a, buckets=16), counted(*b, buckets=16)
-    both = counted(*b, into=counted(*a, buckets=16))
-    assert one.plus(two).same(both) and same_bits(one.plus(two), both)
-    assert both.minus(two).same(one) and same_bits(both.minus(two), one)
-    again = Words.from_state(N_CLASSES, 16, both.state())
-    assert again.same(both) and same_bits(again, both)
-    forgotten(both, *b)
-    assert both.same(one) and same_bits(both, one)
+def test_columns_have_names():
+    words = Words(1, 64).with_columns(3)
+    assert (words.n_columns, Words(1, 0).n_columns) == (64, 0)
+    assert words.words(None) == ["#0", "#1", "#2"]
+    assert words.find(["#64", "#07", "#-1", "#", "17", "#+1", "#x", "#3"]).tolist() == [-1] * 8
+    assert words.with_words(["#63"]).find(["#63"]).tolist() == [3]
     with pytest.raises(ValueError, match="none is named"):
-        one.with_words(["#16"])
-    assert one.with_words(["#15"]).find(["#15"]).tolist() != [-1]
+        words.with_words(["#64"])
 
 
 # ---- the state
@@ -1038,10 +998,12 @@ def test_hostile_states_are_refused(state):
 
 def test_hostile_settings_of_a_state():
     state = counted([["a"]], [0]).state()
-    for n_classes, buckets in [(2, 0), (4, 0), (-1, 0), (3, 5), (3, 16), (2**40, 0)]:
+    for n_classes, n_columns in [(2, 0), (4, 0), (-1, 0), (3, 5), (3, 16), (2**40, 0)]:
         with pytest.raises(ValueError):
-            Words.from_state(n_classes, buckets, state)
-    state = counted([["a"]], [0], buckets=16).state()
+            Words.from_state(n_classes, n_columns, state)
+    state = {name: array for name, array in state.items() if name != "slots"}
+    numbered = {**state, "bytes": np.frombuffer(b"#15", np.uint8), "ends": np.array([3])}
+    assert Words.from_state(3, 16, numbered).words(None) == ["#15"]
     for name in ("#16", "#01", "x", "#-1", ""):
         bytes_ = np.frombuffer(name.encode(), np.uint8)
         with pytest.raises(ValueError):

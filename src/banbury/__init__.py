@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from banbury import datasets, plots
     from banbury.calibration import Calibration, calibrate
-    from banbury.density import Density, compare_densities, independence
+    from banbury.density import Density, independence
     from banbury.dependence import Diagnosis, diagnose, mutual_information
     from banbury.distributions import (
         Bernoulli,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
-    from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.estimators.evidence import EvidenceClassifier
     from banbury.estimators.multi_label import MultiLabelClassifier
@@ -110,7 +109,6 @@ __all__ = [
     "Tuning",
     "Weighing",
     "calibrate",
-    "compare_densities",
     "conjunctions",
     "count",
     "cross_validate",
@@ -118,7 +116,6 @@ __all__ = [
     "diagnose",
     "estimate",
     "evaluate",
-    "from_sklearn",
     "independence",
     "learning_curve",
     "load",
@@ -136,13 +133,12 @@ __all__ = [
 # Where each name lives. A module is imported when one of its names is first asked for, so that a short command starts at once.
 _HOMES = {
     "calibration": "Calibration calibrate",
-    "density": "Density compare_densities independence",
+    "density": "Density independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
     "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
-    "estimators.conversion": "from_sklearn",
     "estimators.evidence": "EvidenceClassifier",
     "estimators.multi_label": "MultiLabelClassifier",
     "estimators.semi_supervised": "Mixture SemiSupervisedClassifier",

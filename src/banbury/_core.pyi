@@ -544,12 +544,13 @@ class Words:
     All occurrences together, and all texts, stay below 2**63: what would be more is a ValueError, and changes nothing.
     """
 
+    version: int  # as of the last change; 0 where nothing was changed in place
     n_classes: int
     n_words: int  # words that some text has
     n_ids: int  # ids given out, 0 .. n_ids - 1, those of forgotten words included
-    buckets: int  # 0: words by name; else tokens are hashed into so many buckets, named '#17'
+    n_columns: int  # 0: words by name; else the columns of a matrix, named '#17'
 
-    def __init__(self, n_classes: int, buckets: int) -> None: ...
+    def __init__(self, n_classes: int, n_columns: int) -> None: ...
     def count(
         self,
         tokeniser: Tokeniser,
@@ -558,11 +559,12 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
+        version: int = 0,
     ) -> Ids:
         """Adds texts, but those of class -1; the ids of the words they have, each once.
 
         ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them. ``more``:
-        further classes of each text.
+        further classes of each text. ``version``: what ``version`` is from now on.
         """
 
     def forget(
@@ -573,14 +575,15 @@ class Words:
         weights: Int | NDArray[np.uint64] | None,
         threads: int,
         more: LabelSets | None = None,
+        version: int = 0,
     ) -> Ids:
         """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
 
     def with_columns(self, n_columns: int) -> Words:
-        """The same with an id for each of the first n_columns buckets, which are the columns of a matrix."""
+        """The same with an id for each of the first n_columns columns."""
 
     def columns(self) -> Int:
-        """By bucket the id of its word, -1 where it has none."""
+        """By column the id of its word, -1 where it has none."""
 
     def copy(self) -> Words:
         """The same, to be changed apart; it costs nothing until then."""
@@ -648,13 +651,13 @@ class Words:
         """All of it as arrays, which are equal if all numbers are: words in the order of their bytes, none without texts.
 
         bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,) int64 of each word's n cells; classes (n,)
-        uint32; slots uint32, the index, if words are not hashed. If all numbers are whole: occurrences and documents (n,), uint32
+        uint32; slots uint32, the index, if words have names. If all numbers are whole: occurrences and documents (n,), uint32
         as long as all occurrences together fit, else int64; texts (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and
         documents in units of 10**-36, three limbs of 64 bits each, least first; texts.parts (C, 3) int64, the same of texts.
         """
 
     @staticmethod
-    def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
+    def from_state(n_classes: int, n_columns: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
         """What ``state`` gave; ValueError for anything that does not fit together.
 
         Files of the first format have weights (n, 2, 3) and texts.weights (C, 3), float64, beside whole numbers: three doubles

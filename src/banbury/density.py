@@ -21,13 +21,12 @@ from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.information import equal_groups
 from banbury.errors import many
 from banbury.explain import DECIBANS, Evidence, Surprise
-from banbury.naive_bayes import Model, check_seed, estimate, log_sum
+from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
-from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
-from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted, clone
+from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
 from banbury.table import Table, batches
 from banbury.tally import Tally
@@ -58,7 +57,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """−log P(row): the higher, the more unusual a row is."""
         return -self.score_samples(X)
 
-    @takes_old(n_samples="n")
     def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
         model = self._model()
@@ -100,7 +98,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 evidence.append(Evidence(name, value, decibans, seen))
         return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
 
-    @takes_old(query="event")
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(event | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
 
@@ -114,7 +111,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         log = float(log_sum(self._conditional(values, given or {})[None])[0])
         return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
 
-    @takes_old(query="event")
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """P(event | given), or a density; of a list or set of values the probability that it is one of them.
 
@@ -384,11 +380,12 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _keep(self, model: Model) -> None:
-        self.tally_, self.model_ = model.tally, model
-        self.n_features_in_ = len(model.schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
+        names = model.schema.columns
+        learned: dict[str, Any] = {"tally_": model.tally, "model_": model, "n_features_in_": len(names)}
         if model.schema.named:
-            self.feature_names_in_ = np.array(model.schema.columns, dtype=object)
+            learned["feature_names_in_"] = np.array(names, dtype=object)
+        settings = {name: value for name, value in self.__dict__.items() if name != "feature_names_in_"}
+        self.__dict__ = settings | learned  # in one step, whenever an interrupt comes
 
     @classmethod
     def from_model(cls, model: Model) -> Density:
@@ -453,86 +450,6 @@ def counted(
     return tally
 
 
-# Comparing -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Of several densities the parameters, and the log-likelihood of the rows learned from and of rows held out."""
-
-    names: tuple[Any, ...]
-    n_parameters: tuple[int, ...]
-    train: Real  # per row
-    held_out: Real  # per row
-    impossible: tuple[int, ...]  # rows held out whose probability is 0
-    n_rows: int
-    n_held_out: int
-
-    @property
-    def best(self) -> Any:
-        """The one that gives held-out rows the highest likelihood."""
-        return self.names[int(np.argmax(self.held_out))]
-
-    def to_dict(self) -> dict[Any, dict[str, float]]:
-        figures = zip(self.n_parameters, self.train.tolist(), self.held_out.tolist(), strict=True)
-        each = [dict(zip(("parameters", "train", "held_out"), figure, strict=True)) for figure in figures]
-        return dict(zip(self.names, each, strict=True))
-
-    def __str__(self) -> str:
-        title, names = "log-likelihood per row", [str(name) for name in self.names]
-        width = max(map(len, (*names, title)))
-        head = f"{title:{width}} {'parameters':>14} {'learned':>10} {'held out':>10}"
-        lines = [f"{self.n_rows:,} rows, of which {self.n_held_out:,} held out", head]
-        for i, name in enumerate(names):
-            note = f"  {self.impossible[i]:,} rows impossible" if self.impossible[i] else ""
-            mark = " <" if i == int(np.argmax(self.held_out)) else ""
-            numbers = f"{self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}"
-            lines.append(f"{name:{width}} {numbers}{mark}{note}")
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
-def compare_densities(
-    data: Any,
-    densities: Mapping[Any, Features | AsDensity],
-    *,
-    held_out: Any = 0.5,
-    how: str = "mean",
-    alpha: float = 1.0,
-    seed: int = 0,
-) -> Compared:
-    """Several densities of the same rows in one table: those that follow the rows learned from too closely fail on others.
-
-    ``densities`` names what is compared: features as ``bb.Density`` takes them, estimated by ``how`` and ``alpha``; or a
-    ``bb.Density`` or ``bb.Mixture`` with settings of its own, of which a copy is fitted. ``held_out`` is the share of rows that
-    is held out, at random by ``seed``, or the numbers of these rows.
-
-    >>> import banbury as bb
-    >>> weather = bb.datasets.play_tennis()
-    >>> table = bb.compare_densities(weather, {"naive": "auto", "joint": {tuple(weather): bb.Joint()}}, how="mle", held_out=0.3)
-    >>> table.best, table.n_parameters, table.impossible
-    ('naive', (7, 71), (0, 4))
-    """
-    check_seed(seed)
-    batch = _whole(data)
-    n = batch.n_rows
-    test = _held_out(held_out, n, seed)
-    train = np.setdiff1d(np.arange(n), test)
-    errors.require(len(test) and len(train), "held_out", held_out, f"some of the {n:,} rows, and not all")
-    wanted = "a mapping from name to features, or to a bb.Density or bb.Mixture"
-    errors.require(isinstance(densities, Mapping) and densities, "densities", densities, wanted)
-    figures = []
-    for given in densities.values():
-        density: Any = clone(given) if isinstance(given, AsDensity) else Density(given, how, alpha, seed=seed)
-        density.fit(batch.take(train))
-        scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
-        means = [float(each.mean()) for each in scores]
-        figures.append((n_parameters(density.model_), *means, int(np.isneginf(scores[1]).sum())))
-    parameters, learned, others, impossible = zip(*figures, strict=True)
-    return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
-
-
 def n_parameters(model: Model) -> int:
     """Free parameters; the shares of classes are among them unless they were given."""
     estimated = model.class_prior is None or isinstance(model.class_prior, (int, float))
@@ -543,17 +460,6 @@ def _whole(data: Any) -> Batch:
     batches = [batch for batch in read(data) if batch.n_rows]
     errors.require(len(batches) == 1, "data", f"{len(batches)} batches of rows", "one table in memory")
     return batches[0]
-
-
-def _held_out(given: Any, n_rows: int, seed: int) -> NDArray[np.int64]:
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        errors.require(0 < given < 1, "held_out", given, "a share between 0 and 1, or row numbers")
-        order = np.random.default_rng(seed).permutation(n_rows)
-        return np.sort(order[: max(1, round(given * n_rows))])
-    rows = np.unique(np.asarray(given))
-    fits = rows.dtype.kind in "iu" and (len(rows) == 0 or 0 <= rows.min() <= rows.max() < n_rows)
-    errors.require(fits, "held_out", given, f"row numbers from 0 to {n_rows - 1:,}")
-    return rows.astype(np.int64)
 
 
 # Independence --------------------------------------------------------------------------------------------------------

@@ -405,12 +405,6 @@ def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[s
     return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
 
 
-def cannot_convert(thing: Any, why: str) -> TypeError:
-    text = f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a "
-    text += "pipeline of CountVectorizer and one; or learn anew with bb.NaiveBayesClassifier().fit(rows, labels)."
-    return TypeError(text)
-
-
 def no_column(values: Any) -> BanburyError:
     if hasattr(values, "shape"):
         what = f"this array has the shape {values.shape}"

@@ -380,14 +380,13 @@ class Model:
 
     def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
         """The same model of all rows but one, which was counted with this weight."""
-        row, growing = aligned(batch, self.schema, (self.target or "",)), Growing.of(self.tally)
+        row = aligned(batch, self.schema, (self.target or "",))
         weights = None if weight == 1.0 else np.array([weight])
         own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
         try:
-            growing.forget(own)
+            rest = (Growing.of(self.tally) - own).frozen()
         except errors.NegativeCount as problem:
             raise not_counted(label, problem) from None
-        rest = growing.frozen()
         if rest.classes != self.classes:
             raise only_row(label)
         return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)

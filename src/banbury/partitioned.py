@@ -1,4 +1,4 @@
-"""Data that live elsewhere: on Dask, Spark or Ray, or in parts for several processes. The verbs hand over to the engine there.
+"""Data that live elsewhere: on Dask or Spark, or in parts for several processes. The verbs hand over to the engine there.
 
 Nothing of an engine is imported to see whether data are its own: the package of their type tells. Each engine has a module of
 its name in ``banbury.engines``, which is loaded when it is needed; ``banbury.engines.engine`` says what such a module has.
@@ -12,23 +12,22 @@ from typing import Any
 from banbury import errors
 
 # The engine of things by the package of their type.
-PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "ray": "ray", "concurrent": "processes"}
-EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]", "ray": "banbury[ray]"}
+PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
+EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
 WANTED = (
     "a client of Dask, a Spark session, 'dask://host:port', 'spark://host:port',"
     " 'processes', or an executor of concurrent.futures"
 )
 
 
-def elsewhere(data: Any, engine: Any = None, partitions: int | None = None, parts_folder: Any = None) -> Any:
+def elsewhere(data: Any, engine: Any = None, partitions: int | None = None) -> Any:
     """What does the work on data that live elsewhere: ``banbury.engines.Work``; None where the rows are here.
 
     ``engine`` says where; if not given, the data tell.
     """
     name = _engine_of(data) if engine is None else _named(engine)
     if name is None:
-        for setting, value in (("partitions", partitions), ("parts_folder", parts_folder)):
-            errors.require(value is None, setting, value, "given with engine=, or for data of Dask, Spark or Ray")
+        errors.require(partitions is None, "partitions", partitions, "given with engine=, or for data of Dask or Spark")
         return None
     if partitions is not None:
         errors.check_whole("partitions", partitions, 1)
@@ -37,7 +36,7 @@ def elsewhere(data: Any, engine: Any = None, partitions: int | None = None, part
     except ImportError as lacking:
         text = f"engine {name!r} needs the package {lacking.name!r}, which is not installed. "
         raise errors.MissingLibrary(f"{text}Install it: pip install '{EXTRAS.get(name, lacking.name)}'") from None
-    return import_module("banbury.engines").Work(adapter.engine(data, engine, partitions), parts_folder)
+    return import_module("banbury.engines").Work(adapter.engine(data, engine, partitions))
 
 
 def _engine_of(data: Any) -> str | None:

@@ -24,7 +24,6 @@ from banbury.label_sets import LabelTarget
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
 from banbury.readers.columns import Numbers
-from banbury.renamed import takes_old
 from banbury.uncollected import uncollected
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
@@ -77,7 +76,6 @@ class Schema:
     labels: LabelTarget | None = None  # where rows have sets of labels
 
     @classmethod
-    @takes_old(names="columns")
     def infer(
         cls,
         data: Any,

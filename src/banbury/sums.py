@@ -475,18 +475,18 @@ class Words(Keyless):
             totals[ids] = np.bincount(owner, occurrences, len(ids))
         totals = np.around(totals, 9)
         by_name = self.table.in_order()
-        if self.table.buckets:
+        if self.table.n_columns:
             numbers = [int(name.removeprefix("#")) for name in self.table.words(by_name)]
             by_name = by_name[np.argsort(numbers, kind="stable")]
         best = by_name[np.argsort(-totals[by_name], kind="stable")[:n]]
         return self.table.words(best)
 
     def __reduce__(self) -> Any:
-        return _words, (self.table.n_classes, self.table.buckets, self.table.state())
+        return _words, (self.table.n_classes, self.table.n_columns, self.table.state())
 
 
-def _words(n_classes: int, buckets: int, state: Any) -> Words:
-    return Words(_core.Words.from_state(n_classes, buckets, state))
+def _words(n_classes: int, n_columns: int, state: Any) -> Words:
+    return Words(_core.Words.from_state(n_classes, n_columns, state))
 
 
 # Moments -------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from banbury.partitioned import elsewhere
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
-from banbury.renamed import old_module, takes_old
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import MOST_ROWS, UNCOUNTED, WholeKeys, Words, in_order, in_parts, rows_of, some, total, weighed
 from banbury.table import Labels, Table, doubt, refuse_continuous
@@ -541,41 +541,54 @@ def together(changes: Sequence[Touched]) -> Touched:
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows: the tally of all but what grows in place, and the rows, of which that is still to be counted."""
+    """Some rows: the tally of all but words, and the rows, whose words are still to be counted."""
 
     tally: Tally
     rows: RowsToCount
 
 
-class Growing:
-    """The sums of all rows so far. Words grow in place; all other sums are small, and are added as tallies are."""
+_NO_WORDS: Mapping[int, GrowingWords] = MappingProxyType({})
 
-    def __init__(self, schema: Schema, declared: tuple[Label, ...] = ()) -> None:
+
+class Growing:
+    """The sums of all rows so far: ``growing + part`` has more rows, ``growing - part`` fewer.
+
+    It is used like a value. But words change in place, so that rows cost their own words and not all that were counted: once
+    ``keep`` was called, only the latest one can be used. Until then a change that was interrupted, or that raised, is undone
+    when the one before it is used again.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        declared: tuple[Label, ...] = (),
+        rest: Tally | None = None,
+        words: Mapping[int, GrowingWords] = _NO_WORDS,
+        touched: Touched | None = None,
+    ) -> None:
         self._schema = schema
-        self._declared = declared  # classes that stay, with rows or without
-        self._rest: Tally | None = None  # all but what grows
-        self._growing: dict[int, GrowingWords] = {}  # by the number of the group
+        self.declared = declared  # classes that stay, with rows or without
+        self._rest = rest  # all but words; None: no rows yet
+        self._words = words  # by the number of the group
+        self.touched: Touched = touched or {}  # the words that the last change touched
 
     @classmethod
     def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
         """One that begins with these sums."""
-        growing = cls(tally.schema, declared)
-        growing._growing = growing._begun(len(tally.classes), tally.sums)
-        growing._rest = tally.with_sums(dict.fromkeys(growing._growing, UNCOUNTED))
-        return growing
+        words = _begin_words(tally.schema, len(tally.classes), tally.sums)
+        return cls(tally.schema, declared, tally.with_sums(dict.fromkeys(words, UNCOUNTED)), words)
 
-    def _begun(self, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
-        """Those sums that grow in place: empty, or beginning with these."""
-        begun = {}
-        for g, (counter, features, _) in enumerate(self.schema.groups):
-            growing = counter.growing(features[0], n_classes, None if sums is None else sums[g])
-            if growing is not None:
-                begun[g] = growing
-        return begun
+    def _with(self, rest: Tally, words: Mapping[int, GrowingWords], touched: Touched) -> Growing:
+        return Growing(self._schema, self.declared, rest, words, touched)
 
-    def declare(self, classes: tuple[Label, ...]) -> None:
-        """From now on these classes stay."""
-        self._declared = classes
+    def declare(self, classes: tuple[Label, ...]) -> Growing:
+        """The same sums, whose classes of these names stay, with rows or without."""
+        return Growing(self._schema, classes, self._rest, self._words, self.touched)
+
+    def keep(self) -> None:
+        """Makes the last change final, and lets go of rows that were needed to undo it."""
+        for words in self._words.values():
+            words.keep()
 
     @property
     def schema(self) -> Schema:
@@ -588,141 +601,142 @@ class Growing:
     @property
     def grows_in_place(self) -> bool:
         """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
-        return bool(self._growing)
+        return bool(self._words)
 
     @property
     def only_words(self) -> bool:
-        """Whether rows were counted, and all sums grow in place."""
-        return self._rest is not None and len(self._growing) == len(self._rest.sums)
+        """Whether rows were counted, and all sums are words."""
+        return self._rest is not None and len(self._words) == len(self._rest.sums)
 
     @property
     def seen(self) -> Tally:
         """The tally as it stands, for looking only: its words go on growing."""
-        return self._with({g: growing.seen() for g, growing in self._growing.items()})
+        return self._tally({g: words.seen() for g, words in self._words.items()})
 
     def frozen(self) -> Tally:
         """The tally as it stands, for keeping."""
-        return self._with({g: growing.frozen() for g, growing in self._growing.items()})
+        return self._tally({g: words.frozen() for g, words in self._words.items()})
 
-    def _with(self, grown: dict[int, Any]) -> Tally:
+    def _tally(self, words: dict[int, Words]) -> Tally:
         assert self._rest is not None
-        return self._rest.with_sums(grown)
+        return self._rest.with_sums(words)
 
-    def add(self, part: Part) -> Touched:
-        """Adds rows; what they changed in place. If it raises, nothing was changed."""
+    def __add__(self, part: Part) -> Growing:
+        """With more rows."""
         rest = self._plus(part.tally)
-        touched = self._each(part.rows, rest.classes, forgetting=False)
-        self._rest = rest
-        return touched
+        rows = _several_numbered(part.rows, rest.classes)
+        numbers = _numbers(rows, rest.classes)
+        words, touched = dict[int, GrowingWords](), Touched()
+        for g, before in self._with_classes(rest.classes).items():
+            words[g], touched[self._name(g)] = before.count(rows, numbers)
+        return self._with(rest, words, touched)
 
-    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Touched | None:
+    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Growing | None:
         """The same of texts, all that a row has, of classes that there are, without making a batch of them.
 
-        None, and nothing was changed, if they are something else.
+        None if they are something else.
         """
         rest, plain = self._rest, {*map(type, texts), *map(type, labels)} == {str}
         if rest is None or rest.schema.named or len(rest.schema.columns) != 1 or not plain:
             return None
-        if len(self._growing) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
+        if len(self._words) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
             return None
         numbers = _places(labels, rest.classes).astype(np.int32)
         rows = rest.rows + _core.count_classes(numbers, len(rest.classes), None, threads)
         rest = replace(rest, rows=rows)._not_too_many()
-        [growing] = self._growing.values()
-        if (ids := growing.count_texts(texts, numbers, threads)) is None:
+        [(group, before)] = self._words.items()
+        if (counted := before.count_texts(texts, numbers, threads)) is None:
             return None
-        self._rest = rest
-        return {rest.schema.features[0].name: ids}
+        words, ids = counted
+        return self._with(rest, {group: words}, {rest.schema.features[0].name: ids})
 
     def _plus(self, more: Tally) -> Tally:
-        """All but what grows, together; where there is nothing else, only rows are to be added, and at once."""
-        if self._declared and not set(more.classes).issuperset(self._declared):
-            more = more.with_classes(self._declared)
+        """All but words, together; where there is nothing else, only rows are to be added, and at once."""
+        if self.declared and not set(more.classes).issuperset(self.declared):
+            more = more.with_classes(self.declared)
         rest = self._rest
         if rest is None:
             return more
-        if len(self._growing) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
+        if len(self._words) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
             return rest + more
         place = _places(more.classes, rest.classes)
         rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
         return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
 
-    def forget(self, part: Part) -> Touched:
-        """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""
+    def __sub__(self, part: Part) -> Growing:
+        """Without rows that were added; raises where they were not, or where nothing would be left."""
         assert self._rest is not None
-        rest = self._rest - part.tally
-        if self._declared and rest.classes:
-            rest = rest.with_classes(self._declared)
+        rest, classes = self._rest - part.tally, self._rest.classes
+        if self.declared and rest.classes:
+            rest = rest.with_classes(self.declared)
         if not rest.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+        rows = _several_numbered(part.rows, classes)
+        numbers = _numbers(rows, classes)
+        words, touched = dict[int, GrowingWords](), Touched()
         try:
-            touched = self._each(part.rows, self._rest.classes, forgetting=True)
+            for g, before in self._words.items():
+                words[g], touched[self._name(g)] = before.forget(rows, numbers, classes)
         except errors.NegativeCount as problem:
             raise rest._in_words(problem) from None
-        self._check_left(part.rows, rest, touched)
-        if rest.classes != self._rest.classes:
-            kept = _places(rest.classes, self._rest.classes)
-            self._growing = {g: growing.taken(kept) for g, growing in self._growing.items()}
-        self._rest = rest
-        return touched
+        self._check_left(words, rest, touched)
+        if rest.classes != classes:
+            kept = _places(rest.classes, classes)
+            words = {g: left.taken(kept) for g, left in words.items()}
+        return self._with(rest, words, touched)
 
-    def _each(self, rows: RowsToCount, classes: tuple[Label, ...], forgetting: bool) -> Touched:
-        """Adds rows to all that grows, or takes them from it; if it raises, to none of it."""
-        every = self._with_classes(classes)
-        if not every:
-            return {}
-        numbers, touched, done = _numbers(rows, classes), {}, list[GrowingWords]()
-        if rows.several is not None:
-            place = {name: c for c, name in enumerate(classes)}
-            lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
-            rows = replace(rows, several=(rows.several[0], lookup[rows.several[1]]))
-        try:
-            for g, growing in every.items():
-                ids = growing.forget(rows, numbers, classes) if forgetting else growing.count(rows, numbers)
-                touched[self.schema.groups[g].features[0].name] = ids
-                done.append(growing)
-        except BaseException:
-            for growing in done:
-                growing.count(rows, numbers) if forgetting else growing.forget(rows, numbers, classes)
-            raise
-        self._growing = every
-        return touched
+    def _name(self, group: int) -> str:
+        return self.schema.groups[group].features[0].name
 
-    def _check_left(self, rows: RowsToCount, left: Tally, touched: Touched) -> None:
-        """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none, or other ones."""
-        assert self._rest is not None
+    def _check_left(self, words: Mapping[int, GrowingWords], left: Tally, touched: Touched) -> None:
+        """Raises if more texts are left than rows: some that were forgotten had none, or other ones."""
         if left.rounded:
             return
-        rows_left, classes = dict(zip(left.classes, left.rows.value.tolist(), strict=True)), self._rest.classes
-        try:
-            for g, growing in self._growing.items():
-                feature = self.schema.groups[g].features[0].name
-                for name, texts in zip(classes, growing.seen().present.value[0].tolist(), strict=True):
-                    if texts > rows_left.get(name, 0.0):
-                        raise left._in_words(errors.impossible_sums(name, feature))
-                if self.schema.labels is not None:
-                    try:
-                        growing.check_parts(touched[feature], classes.index(EVERY), classes)
-                    except errors.NegativeCount as problem:
-                        raise _more_of_a_label(problem) from None
-        except errors.NegativeCount:
-            self._each(rows, classes, forgetting=False)
-            raise
+        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        for g, grown in words.items():
+            feature = self._name(g)
+            for name, texts in zip(self.classes, grown.seen().present.value[0].tolist(), strict=True):
+                if texts > rows_left.get(name, 0.0):
+                    raise left._in_words(errors.impossible_sums(name, feature))
+            if self.schema.labels is not None:
+                try:
+                    grown.check_parts(touched[feature], self.classes.index(EVERY), self.classes)
+                except errors.NegativeCount as problem:
+                    raise _more_of_a_label(problem) from None
 
-    def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingWords]:
-        """What grows, with room for these classes."""
+    def _with_classes(self, classes: tuple[Any, ...]) -> Mapping[int, GrowingWords]:
+        """The words, with room for these classes."""
         if self._rest is None:
-            return self._begun(len(classes))
-        if classes == self._rest.classes or not self._growing:
-            return self._growing
+            return _begin_words(self._schema, len(classes))
+        if classes == self._rest.classes or not self._words:
+            return self._words
         index = _places(self._rest.classes, classes)
-        return {g: growing.placed(index, len(classes)) for g, growing in self._growing.items()}
+        return {g: words.placed(index, len(classes)) for g, words in self._words.items()}
 
     def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
-        return self.frozen(), self._declared
+        return self.frozen(), self.declared
 
     def __setstate__(self, state: tuple[Tally, tuple[Label, ...]]) -> None:
         self.__dict__ = Growing.of(*state).__dict__
+
+
+def _begin_words(schema: Schema, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
+    """Those sums that grow in place, by group: empty, or beginning with these."""
+    begun = {}
+    for g, (counter, features, _) in enumerate(schema.groups):
+        words = counter.growing(features[0], n_classes, None if sums is None else sums[g])
+        if words is not None:
+            begun[g] = words
+    return begun
+
+
+def _several_numbered(rows: RowsToCount, classes: tuple[Label, ...]) -> RowsToCount:
+    """The rows with their further classes, if they have any, by the place in ``classes``."""
+    if rows.several is None:
+        return rows
+    place = {name: c for c, name in enumerate(classes)}
+    lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
+    return replace(rows, several=(rows.several[0], lookup[rows.several[1]]))
 
 
 def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
@@ -737,7 +751,6 @@ def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
 # Counting -------------------------------------------------------------------------------------------------------------
 
 
-@takes_old(names="columns")
 def count(
     data: Any,
     target: Any = None,
@@ -756,7 +769,6 @@ def count(
     target_delimiter: str | None = None,
     engine: Any = None,
     partitions: int | None = None,
-    parts_folder: Any = None,
     **reading: Any,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
@@ -784,8 +796,7 @@ def count(
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. ``parts_folder`` keeps the tally of each part in a file, so that a count that was cut off goes on with the parts that
-    are missing. docs/engines.md has more.
+    cut. docs/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -795,7 +806,7 @@ def count(
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
-    if (work := elsewhere(data, engine, partitions, parts_folder)) is not None:
+    if (work := elsewhere(data, engine, partitions)) is not None:
         return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
     return counted(Table.of(data, target, **given, threads=threads, **reading))
 
@@ -820,6 +831,10 @@ def summed(table: Table) -> tuple[Tally, int]:
     """
     growing: list[Growing] = []
     n_rows = 0
+
+    def add(part: Part) -> None:
+        growing[0] = growing[0] + part
+
     with Behind() as behind:
         for batch in gathered(table.batches("counting", growing.clear), growing):
             behind.wait()  # the schema may become another one
@@ -827,15 +842,16 @@ def summed(table: Table) -> tuple[Tally, int]:
                 growing.append(Growing(table.settled(batch)))
                 n_rows = 0
             n_rows += batch.n_rows
-            whole, schema = growing[0], growing[0].schema
+            schema = growing[0].schema
             lasts = batch.lasting and batch.n_rows >= MANY_ROWS and table.labels.threads > 1
             for part in batch.done or parts(table.aligned(batch, schema), schema, table.labels):
-                if lasts and whole.grows_in_place:
-                    behind.start(partial(whole.add, part))
+                behind.wait()
+                if lasts and growing[0].grows_in_place:
+                    behind.start(partial(add, part))
                 else:
-                    whole.add(part)
-            if table.labels.by_column and not whole.grows_in_place:
-                batch.beside = partial(_parts_beside, table, whole)
+                    add(part)
+            if table.labels.by_column and not growing[0].grows_in_place:
+                batch.beside = partial(_parts_beside, table, growing[0].schema)
         behind.wait()
     return growing[0].seen, n_rows
 
@@ -863,17 +879,15 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
         yield in_one(some)
 
 
-def _parts_beside(table: Table, whole: Growing, batch: Batch) -> tuple[Part, ...]:
-    """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they are by now."""
-    schema = whole.schema
+def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...]:
+    """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they were by then."""
     return tuple(parts(table.aligned(batch, schema), schema, replace(table.labels, threads=1)))
 
 
 def of_no_rows(schema: Schema) -> Tally:
     nothing = Batch(schema.columns, 0, LazyColumns(lambda name: Empty(0)), schema.named)
-    growing = Growing(schema)
-    growing.add(count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1))
-    return growing.frozen()
+    part = count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1)
+    return (Growing(schema) + part).frozen()
 
 
 def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
@@ -978,7 +992,7 @@ def sums_of_groups(
     numbers = tuple(range(n_groups))
     growing = Growing(replace(schema, features=features), numbers)
     labels = Codes(groups.astype(np.int32), 0, numbers)
-    growing.add(count_rows(batch, growing.schema, labels, weights, threads))
+    growing = growing + count_rows(batch, growing.schema, labels, weights, threads)
     [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
     return sums
 
@@ -988,7 +1002,3 @@ def _sorted_classes(tally: Tally) -> Tally:
     if classes == tally.classes:
         return tally
     return tally._of(_places(classes, tally.classes), classes)
-
-
-old_module("banbury.tally.tally", "Tally")
-old_module("banbury.tally.growing", "Growing")

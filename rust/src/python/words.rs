@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pyo3::create_exception!(
     _core,
@@ -323,16 +324,25 @@ impl Groups {
     }
 }
 
+/// Words that change in place. ``version`` tells one state of them from another: it changes in the same call as they do, so that
+/// whoever was interrupted right after a call can tell whether it took effect.
 #[pyclass(module = "banbury._core", frozen)]
-pub(super) struct Words(Shared<words::Words>);
+pub(super) struct Words {
+    shared: Shared<words::Words>,
+    version: AtomicU64,
+}
 
 impl Words {
     fn of(words: words::Words) -> Self {
-        Words(Shared::new(words))
+        Words::sharing(words)
+    }
+
+    fn sharing(words: impl Into<Arc<words::Words>>) -> Self {
+        Words { shared: Shared::new(words), version: AtomicU64::new(0) }
     }
 
     pub(super) fn get(&self, py: Python<'_>) -> Arc<words::Words> {
-        self.0.get(py)
+        self.shared.get(py)
     }
 
     /// Changes them by texts and their classes, without the GIL.
@@ -344,6 +354,7 @@ impl Words {
         rows: HeldRows<'py>,
         more: Option<&Bound<'py, PyTuple>>,
         threads: i64,
+        version: u64,
         f: fn(&mut words::Words, Batch, usize) -> Result<Vec<u32>, Error>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
@@ -352,7 +363,11 @@ impl Words {
         let more = more.as_ref().map(|more| more.sets(rows.n_classes)).transpose()?;
         let found = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
-            self.0.change(|words| f(words, batch, threads))
+            self.shared.change(|words| {
+                let touched = f(words, batch, threads)?;
+                self.version.store(version, Ordering::Release);
+                Ok(touched)
+            })
         })?;
         Ok(found.into_pyarray(py))
     }
@@ -371,9 +386,14 @@ impl Words {
 #[pymethods]
 impl Words {
     #[new]
-    fn new(n_classes: i64, buckets: i64) -> PyResult<Self> {
-        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
-        Ok(Words::of(words::Words::new(n_classes, buckets)?))
+    fn new(n_classes: i64, n_columns: i64) -> PyResult<Self> {
+        let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
+        Ok(Words::of(words::Words::new(n_classes, n_columns)?))
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     #[getter]
@@ -392,11 +412,11 @@ impl Words {
     }
 
     #[getter]
-    fn buckets(&self, py: Python<'_>) -> usize {
-        self.get(py).buckets()
+    fn n_columns(&self, py: Python<'_>) -> usize {
+        self.get(py).n_columns()
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None, version=0))]
     fn count<'py>(
         &self,
         py: Python<'py>,
@@ -406,12 +426,13 @@ impl Words {
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
         more: Option<&Bound<'py, PyTuple>>,
+        version: u64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, words::Words::count)
+        self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::count)
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads, more=None, version=0))]
     fn forget<'py>(
         &self,
         py: Python<'py>,
@@ -421,13 +442,14 @@ impl Words {
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
         more: Option<&Bound<'py, PyTuple>>,
+        version: u64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
-        self.batch(py, tokeniser, texts, rows, more, threads, words::Words::forget)
+        self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::forget)
     }
 
     fn copy(&self, py: Python<'_>) -> Words {
-        Words(Shared::new(self.get(py)))
+        Words::sharing(self.get(py))
     }
 
     fn plus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
@@ -629,15 +651,15 @@ impl Words {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (n_classes, buckets, state, threads=1))]
+    #[pyo3(signature = (n_classes, n_columns, state, threads=1))]
     fn from_state(
         py: Python<'_>,
         n_classes: i64,
-        buckets: i64,
+        n_columns: i64,
         state: &Bound<'_, PyMapping>,
         threads: i64,
     ) -> PyResult<Words> {
-        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
+        let (n_classes, n_columns) = (size(n_classes, "n_classes")?, size(n_columns, "n_columns")?);
         let threads = at_least_one(threads)?;
         check_names(state)?;
         let counts = HeldNumbers::new(state)?;
@@ -653,7 +675,8 @@ impl Words {
             texts: texts.slice(),
             slots: slots.as_ref().map(Held::slice),
         };
-        let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state, threads))?;
+        let words =
+            py.detach(|| words::Words::from_state(n_classes, n_columns, &state, threads))?;
         Ok(Words::of(words))
     }
 }

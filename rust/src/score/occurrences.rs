@@ -1,7 +1,7 @@
 //! How often each word occurs in one text.
 
 use crate::text::Tokens;
-use crate::words::{UNKNOWN, Words};
+use crate::words::UNKNOWN;
 
 /// The size of the table that a text begins with, at most; it grows with the distinct words of the text.
 const LARGE: usize = 1 << 12;
@@ -70,14 +70,10 @@ impl Occurrences {
     }
 }
 
-/// Appends how often each token occurs that is no known word; tokens of one bucket are the same.
-pub(super) fn count_unknown(words: &Words, tokens: &Tokens, ids: &[u32], times: &mut Vec<u32>) {
+/// Appends how often each token occurs that is no known word.
+pub(super) fn count_unknown(tokens: &Tokens, ids: &[u32], times: &mut Vec<u32>) {
     let unknown = tokens.iter().zip(ids).filter(|(_, id)| **id == UNKNOWN);
-    let name = |token| match words.bucket(token) {
-        Some(bucket) => (bucket, &[][..]),
-        None => (0, token),
-    };
-    let mut unknown: Vec<_> = unknown.map(|(token, _)| name(token)).collect();
+    let mut unknown: Vec<&[u8]> = unknown.map(|(token, _)| token).collect();
     unknown.sort_unstable();
     times.extend(unknown.chunk_by(|a, b| a == b).map(|same| same.len() as u32));
 }

@@ -40,7 +40,10 @@ impl Rough {
     ) -> Result<Option<Rough>, Error> {
         let n_classes = weights.n_classes();
         demand(base.len() == n_classes, "base must have one number per class")?;
-        demand(n_columns <= words.columns().len(), "there must be a bucket for every column")?;
+        demand(
+            n_columns <= words.columns().len(),
+            "the matrix has more columns than the words it is scored by",
+        )?;
         let width = (n_classes + 1).next_multiple_of(LANES);
         if width > WIDEST {
             return Ok(None);

@@ -109,8 +109,8 @@ impl<'a> Words<'a> {
         if let Texts::Counted(matrix) = &texts {
             let counted = matches!(counting, Counting::Often | Counting::Unit { .. });
             demand(
-                counted && matrix.n_columns() <= words.buckets(),
-                "a matrix is counted as it is, and there must be a bucket for every column",
+                counted && matrix.n_columns() <= words.n_columns(),
+                "a matrix is counted as it is, and has no more columns than the words it is scored by",
             )?;
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
@@ -321,7 +321,7 @@ impl<'a> Words<'a> {
         if self.tokeniser.settings().length {
             room.times.extend(room.occurrences.iter().map(|(_, n)| n));
             // Where words were looked up before, none is unknown: room.tokens is empty.
-            count_unknown(self.words, &room.tokens, &room.ids, &mut room.times);
+            count_unknown(&room.tokens, &room.ids, &mut room.times);
         }
         let length = damping.length(&mut room.times);
         let words = room.occurrences.iter();

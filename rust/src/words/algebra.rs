@@ -71,7 +71,7 @@ fn combined(found: &[Found]) -> Vec<(u32, Cell)> {
 impl Words {
     fn check_alike(&self, other: &Words) -> Result<(), Error> {
         demand(self.n_classes() == other.n_classes(), "both must have the same classes")?;
-        demand(self.buckets() == other.buckets(), "both must have the same buckets")
+        demand(self.n_columns() == other.n_columns(), "both must have the same columns")
     }
 
     fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
@@ -328,7 +328,7 @@ impl Words {
             )));
         };
         if by == 0 {
-            let none = Words::new(self.n_classes(), self.buckets())?;
+            let none = Words::new(self.n_classes(), self.n_columns())?;
             return Ok((none, factor == 0.0));
         }
         let most = |n: u64| Int([n, 0, 0]).times(by).0.0;

@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
                 number::number(vocabulary, &mut wave, self.threads)?;
             }
             let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
-            self.look = vocabulary.buckets() > 0 || (vocabulary.len() - before) * MANY < tokens;
+            self.look = (vocabulary.len() - before) * MANY < tokens;
             chunks.append(&mut wave);
             all += tokens;
         }
@@ -354,9 +354,7 @@ impl<'a> Reader<'a> {
                 (self.units, self.next) = (false, first);
                 continue;
             }
-            if let Some(error) =
-                wave.iter().find_map(|chunk| not_there(&self.batch, vocabulary, chunk))
-            {
+            if let Some(error) = wave.iter().find_map(|chunk| not_there(&self.batch, chunk)) {
                 return Err(error);
             }
             chunks.append(&mut wave);
@@ -405,7 +403,7 @@ impl Words {
         if reader.threads > 1 && reader.batch.texts.bytes() >= SPLIT {
             self.vocabulary.split();
         }
-        reader.look = self.vocabulary.len() > 0 || self.buckets() > 0;
+        reader.look = self.vocabulary.len() > 0;
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
             let mut found = reader.add_up(&chunks, self.n_ids());
@@ -446,10 +444,10 @@ impl Words {
 }
 
 /// What is wrong with forgetting a chunk, if it has words which were never counted.
-fn not_there(batch: &Batch, vocabulary: &Vocabulary, chunk: &Chunk) -> Option<Error> {
+fn not_there(batch: &Batch, chunk: &Chunk) -> Option<Error> {
     let place = chunk.unknown.first()?;
     let &(row, end) = chunk.texts.iter().find(|&&(_, end)| place < end)?;
-    let (word, times) = chunk.unknown.times(vocabulary, place, end);
+    let (word, times) = chunk.unknown.times(place, end);
     Some(Error::NotThere {
         word: Some(word),
         class: batch.rows.classes[row].max(0) as usize,

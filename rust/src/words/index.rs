@@ -1,12 +1,12 @@
 //! Which number a word has: open addressing over words of any length.
 //!
-//! What a word hashes to is fixed, on every platform, because indexes and buckets go into model files:
+//! What a word hashes to is fixed, on every platform, because indexes go into model files:
 //!
 //! - The *key* of a word is two numbers. Those of a word of up to 16 bytes are its bytes, filled up with zeros, as two little-endian
 //!   numbers. For a longer one the first is its hash: from `SEED ^ length` on, for each 16 bytes (the last ones filled up with
 //!   zeros) taken as two numbers a and b, `state = mix(a ^ STEP, b ^ state)`, where mix folds the 128-bit product of two numbers
 //!   by xor; and the second is zero.
-//! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot, or its bucket.
+//! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot.
 
 use super::count::Chunk;
 use super::grams::Grams;
@@ -98,11 +98,6 @@ impl Key {
     #[inline(always)]
     fn head(self) -> Option<u64> {
         self.is_word().then_some(self.first.swap_bytes())
-    }
-
-    /// The key of a bucket.
-    pub fn bucket(number: u32) -> Key {
-        Key { first: u64::from(number), ..Key::default() }
     }
 
     #[inline(always)]
@@ -677,28 +672,29 @@ pub enum Vocabulary {
     },
     /// Words and pairs of them.
     Paired(Box<Grams>),
-    /// Tokens are hashed into buckets, which are the words.
-    Hashed {
-        /// By bucket: its number + 1, or 0.
+    /// The columns of a matrix, which are called `#17`.
+    Columns {
+        /// By column: its number + 1, or 0.
         ids: Vec<u32>,
         /// By number.
-        buckets: Vec<u32>,
+        columns: Vec<u32>,
     },
 }
 
 impl Vocabulary {
-    /// Whether there is memory for so many buckets; making the table without it would end the process.
-    pub fn fits(buckets: usize) -> bool {
+    /// Whether there is memory for so many columns; making the table without it would end the process.
+    pub fn fits(n_columns: usize) -> bool {
         let mut probe = Vec::<u32>::new();
-        let fits = probe.try_reserve_exact(buckets).is_ok();
+        let fits = probe.try_reserve_exact(n_columns).is_ok();
         std::hint::black_box(probe);
         fits
     }
 
-    pub fn new(buckets: usize) -> Self {
-        match buckets {
+    /// Of the columns of a matrix; 0: of words by name.
+    pub fn new(n_columns: usize) -> Self {
+        match n_columns {
             0 => Vocabulary::Named { index: Lookup::default(), names: Names::default() },
-            _ => Vocabulary::Hashed { ids: vec![0; buckets], buckets: vec![] },
+            _ => Vocabulary::Columns { ids: vec![0; n_columns], columns: vec![] },
         }
     }
 
@@ -706,13 +702,13 @@ impl Vocabulary {
     pub fn emptied(&self) -> Self {
         match self {
             Vocabulary::Paired(grams) => Vocabulary::Paired(Box::new(grams.emptied())),
-            _ => Vocabulary::new(self.buckets()),
+            _ => Vocabulary::new(self.n_columns()),
         }
     }
 
     /// Prepares for the words of texts, which may be new: whether they are found by [`Grams`], as they are if all others were.
     pub fn begin(&mut self, tokeniser: &Tokeniser) -> bool {
-        if tokeniser.makes_pairs() && self.buckets() == 0 && self.len() == 0 {
+        if tokeniser.makes_pairs() && self.n_columns() == 0 && self.len() == 0 {
             let singly = tokeniser.settings().shortest == 1;
             *self = Vocabulary::Paired(Box::new(Grams::new(singly)));
         }
@@ -749,12 +745,12 @@ impl Vocabulary {
         }
     }
 
-    /// The names of all words, unless they are buckets.
+    /// The names of all words, unless they are columns.
     pub fn names(&self) -> Option<Cow<'_, Names>> {
         match self {
             Vocabulary::Named { names, .. } => Some(Cow::Borrowed(names)),
             Vocabulary::Paired(grams) => Some(Cow::Owned(grams.names())),
-            Vocabulary::Hashed { .. } => None,
+            Vocabulary::Columns { .. } => None,
         }
     }
 
@@ -764,7 +760,7 @@ impl Vocabulary {
             Vocabulary::Named { index, .. } => {
                 index.index.get().map_or(1, |index| index.taken.len())
             }
-            Vocabulary::Paired(_) | Vocabulary::Hashed { .. } => 1,
+            Vocabulary::Paired(_) | Vocabulary::Columns { .. } => 1,
         }
     }
 
@@ -775,7 +771,7 @@ impl Vocabulary {
             Vocabulary::Named { index, .. } => {
                 index.index.get().map_or(0, |index| index.table(key.place()))
             }
-            Vocabulary::Paired(_) | Vocabulary::Hashed { .. } => 0,
+            Vocabulary::Paired(_) | Vocabulary::Columns { .. } => 0,
         }
     }
 
@@ -784,7 +780,7 @@ impl Vocabulary {
         match self {
             Vocabulary::Named { index, names } => index.index_mut(names).split(),
             Vocabulary::Paired(grams) => grams.units.split(),
-            Vocabulary::Hashed { .. } => {}
+            Vocabulary::Columns { .. } => {}
         }
     }
 
@@ -792,72 +788,46 @@ impl Vocabulary {
         match self {
             Vocabulary::Named { names, .. } => names.len(),
             Vocabulary::Paired(grams) => grams.len(),
-            Vocabulary::Hashed { buckets, .. } => buckets.len(),
+            Vocabulary::Columns { columns, .. } => columns.len(),
         }
     }
 
-    /// How many buckets tokens are hashed into; 0: they are not.
-    pub fn buckets(&self) -> usize {
+    /// How many columns the matrix has; 0: words have names.
+    pub fn n_columns(&self) -> usize {
         match self {
             Vocabulary::Named { .. } | Vocabulary::Paired(_) => 0,
-            Vocabulary::Hashed { ids, .. } => ids.len(),
+            Vocabulary::Columns { ids, .. } => ids.len(),
         }
     }
 
-    /// What a token is looked up by.
-    #[inline(always)]
-    pub(super) fn key(&self, token: Key) -> Key {
-        match self {
-            Vocabulary::Named { .. } | Vocabulary::Paired(_) => token,
-            Vocabulary::Hashed { ids, .. } => {
-                Key::bucket((token.place() as usize & (ids.len() - 1)) as u32)
-            }
-        }
-    }
-
-    /// The bucket of a token, if tokens are hashed.
-    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
-        match self {
-            Vocabulary::Named { .. } | Vocabulary::Paired(_) => None,
-            Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).first as u32),
-        }
-    }
-
-    fn find_key(&self, key: Key, word: &[u8]) -> u32 {
-        match self {
-            Vocabulary::Named { index, names } => index.find(key, word, names),
-            Vocabulary::Paired(grams) => grams.find_name(word),
-            Vocabulary::Hashed { ids, .. } => ids[key.first as usize].wrapping_sub(1),
-        }
-    }
-
-    /// The number of the word of this name; a bucket is called `#17`.
+    /// The number of the word of this name; a column is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> u32 {
-        self.key_named(name).map_or(UNKNOWN, |key| self.find_key(key, name))
-    }
-
-    fn key_named(&self, name: &[u8]) -> Option<Key> {
         match self {
-            Vocabulary::Named { .. } | Vocabulary::Paired(_) => Some(Key::of(name)),
-            Vocabulary::Hashed { ids, .. } => bucket_named(name, ids.len()).map(Key::bucket),
+            Vocabulary::Named { index, names } => index.find(Key::of(name), name, names),
+            Vocabulary::Paired(grams) => grams.find_name(name),
+            Vocabulary::Columns { ids, .. } => {
+                column_named(name, ids.len()).map_or(UNKNOWN, |column| ids[column].wrapping_sub(1))
+            }
         }
     }
 
     /// The number of the word of this name, a new one if it is new.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
         demand(self.len() < MOST, TOO_MANY)?;
-        let Some(key) = self.key_named(name) else {
-            return Err(Error::malformed(format!(
-                "words are hashed into {} buckets, and none is named {:?}",
-                self.buckets(),
-                String::from_utf8_lossy(name)
-            )));
-        };
-        Ok(match self {
-            Vocabulary::Named { index, names } => index.index_mut(names).number(key, name, names),
-            Vocabulary::Paired(grams) => grams.add_name(name)?,
-            Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
-        })
+        match self {
+            Vocabulary::Named { index, names } => {
+                Ok(index.index_mut(names).number(Key::of(name), name, names))
+            }
+            Vocabulary::Paired(grams) => grams.add_name(name),
+            Vocabulary::Columns { ids, columns } => match column_named(name, ids.len()) {
+                Some(column) => Ok(number_column(column, ids, columns)),
+                None => Err(Error::malformed(format!(
+                    "words are {} columns of a matrix, and none is named {:?}",
+                    ids.len(),
+                    String::from_utf8_lossy(name)
+                ))),
+            },
+        }
     }
 
     /// The number of another's word, or [`UNKNOWN`]. `units` is empty at first, and belongs to both.
@@ -890,15 +860,9 @@ impl Vocabulary {
                 ids.extend(tokens.iter().map(|token| grams.find_name(token)));
                 ids[start..].contains(&UNKNOWN)
             }
-            Vocabulary::Hashed { ids: numbers, .. } => {
-                let mask = numbers.len() - 1;
-                let places = tokens.spans.iter().map(|&span| {
-                    let place = Key::at(&tokens.text, span).place() as usize;
-                    numbers[place & mask].wrapping_sub(1)
-                });
-                let start = ids.len();
-                ids.extend(places);
-                ids[start..].contains(&UNKNOWN)
+            Vocabulary::Columns { .. } => {
+                ids.resize(ids.len() + tokens.len(), UNKNOWN);
+                tokens.len() > 0
             }
         }
     }
@@ -911,13 +875,7 @@ impl Vocabulary {
                 index.index_mut(names).number_each(tokens, names, ids);
             }
             Vocabulary::Paired(_) => return Err(Error::malformed(PAIRED)),
-            Vocabulary::Hashed { ids: numbers, buckets } => {
-                let mask = numbers.len() - 1;
-                ids.extend(tokens.spans.iter().map(|&span| {
-                    let place = Key::at(&tokens.text, span).place() as usize;
-                    number_bucket(place & mask, numbers, buckets)
-                }));
-            }
+            Vocabulary::Columns { .. } => return Err(Error::malformed(NO_TEXTS)),
         }
         Ok(())
     }
@@ -927,33 +885,36 @@ impl Vocabulary {
         match self {
             Vocabulary::Named { names, .. } => f(names.get(id)),
             Vocabulary::Paired(grams) => grams.with_name(id, f),
-            Vocabulary::Hashed { buckets, .. } => f(format!("#{}", buckets[id]).as_bytes()),
+            Vocabulary::Columns { columns, .. } => f(format!("#{}", columns[id]).as_bytes()),
         }
     }
 }
 
 pub(super) const TOO_MANY: &str =
-    "there are more than 2**31 - 1 distinct words; hash them into buckets";
+    "there are more than 2**31 - 1 distinct words; give a vocabulary of fewer";
 
 /// [`Vocabulary::begin`] says how words are numbered.
 pub(super) const PAIRED: &str = "words and pairs are numbered by their units";
 
-/// The number of a bucket, the next one if it is new.
+/// Words that are columns are counted by [`crate::words::Matrix`].
+pub(super) const NO_TEXTS: &str = "the words are columns of a matrix, and texts have none of them";
+
+/// The number of a column, the next one if it is new.
 #[inline(always)]
-pub fn number_bucket(bucket: usize, ids: &mut [u32], buckets: &mut Vec<u32>) -> u32 {
-    if ids[bucket] == 0 {
-        buckets.push(bucket as u32);
-        ids[bucket] = buckets.len() as u32;
+pub fn number_column(column: usize, ids: &mut [u32], columns: &mut Vec<u32>) -> u32 {
+    if ids[column] == 0 {
+        columns.push(column as u32);
+        ids[column] = columns.len() as u32;
     }
-    ids[bucket] - 1
+    ids[column] - 1
 }
 
-/// The bucket of this name, if there is one.
-fn bucket_named(name: &[u8], buckets: usize) -> Option<u32> {
+/// The column of this name, if there is one.
+fn column_named(name: &[u8], n_columns: usize) -> Option<usize> {
     let digits = std::str::from_utf8(name.strip_prefix(b"#")?).ok()?;
     let plain = digits == "0" || !digits.starts_with(['0', '+']);
-    let number: u32 = plain.then(|| digits.parse().ok()).flatten()?;
-    ((number as usize) < buckets).then_some(number)
+    let number: usize = plain.then(|| digits.parse().ok()).flatten()?;
+    (number < n_columns).then_some(number)
 }
 
 #[cfg(test)]
@@ -1073,7 +1034,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_have_names() {
+    fn columns_have_names() {
         let mut vocabulary = Vocabulary::new(8);
         assert_eq!(vocabulary.add_name(b"#7").unwrap(), 0);
         assert_eq!(vocabulary.add_name(b"#0").unwrap(), 1);
@@ -1082,7 +1043,5 @@ mod tests {
             assert!(vocabulary.add_name(name.as_bytes()).is_err());
             assert_eq!(vocabulary.find_name(name.as_bytes()), UNKNOWN);
         }
-        let place = vocabulary.bucket(b"word").unwrap();
-        assert_eq!(u64::from(place), Key::of(b"word").place() & 7);
     }
 }

@@ -57,7 +57,7 @@ impl Words {
 
     /// Lays all words out anew if many cells are new; whether words then lie in order, with room for all that was found.
     ///
-    /// Buckets of which every other pair with a class occurs get room for all pairs, once and for all: so many there are at most.
+    /// Columns of which every other pair with a class occurs get room for all pairs, once and for all: so many there are at most.
     fn make_room(&mut self, found: &[Found], threads: usize) -> Result<bool, Error> {
         let cells: usize = found.iter().map(|found| found.ids.len()).sum();
         if MANY * cells < self.cells.words() + self.cells.len {
@@ -75,7 +75,7 @@ impl Words {
         })?;
         let new: usize = new.iter().sum();
         let pairs = self.cells.words() * self.n_classes();
-        let crowded = self.buckets() > 0 && 2 * (self.cells.len + new) >= pairs;
+        let crowded = self.n_columns() > 0 && 2 * (self.cells.len + new) >= pairs;
         let many = MANY * new >= self.cells.len;
         if crowded {
             self.cells.lay_out_wide(self.n_classes() as u32, threads);

@@ -94,23 +94,20 @@ const PAIRS: usize = 1 << 16;
 /// Texts that a thread encodes at a time.
 const PIECE: usize = 256;
 
-const NO_ROOM: &str = "there is no memory for so many buckets; give fewer";
+const NO_ROOM: &str = "there is no memory for so many columns; give fewer";
 
 /// No sum may reach this.
 const TOO_LARGE: u64 = 1 << 63;
 const TOO_MANY: &str = "there are more than 2**63 - 1 occurrences or texts";
 
 impl Words {
-    /// `buckets` is 0, or the number of buckets that tokens are hashed into, a power of two.
-    pub fn new(n_classes: usize, buckets: usize) -> Result<Self, Error> {
+    /// Of the columns of a matrix, so many; 0: of words by name.
+    pub fn new(n_classes: usize, n_columns: usize) -> Result<Self, Error> {
         demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
-        demand(
-            buckets == 0 || (buckets.is_power_of_two() && buckets <= 1 << 30),
-            "buckets must be 0 or a power of two up to 2**30",
-        )?;
-        demand(Vocabulary::fits(buckets), NO_ROOM)?;
+        demand(n_columns <= 1 << 30, "n_columns must be at most 2**30")?;
+        demand(Vocabulary::fits(n_columns), NO_ROOM)?;
         Ok(Words {
-            vocabulary: Vocabulary::new(buckets),
+            vocabulary: Vocabulary::new(n_columns),
             cells: Cells::default(),
             texts: vec![Count::default(); n_classes],
             totals: vec![Default::default(); n_classes],
@@ -131,8 +128,8 @@ impl Words {
         self.vocabulary.len()
     }
 
-    pub fn buckets(&self) -> usize {
-        self.vocabulary.buckets()
+    pub fn n_columns(&self) -> usize {
+        self.vocabulary.n_columns()
     }
 
     /// What numbers count. It says how they are held, and nothing about what they are.
@@ -160,14 +157,9 @@ impl Words {
         Integers::of(vec![counts.len()], self.unit().digits(), &counts)
     }
 
-    /// The number of the word of this name; a bucket is called `#17`.
+    /// The number of the word of this name; a column is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> Option<u32> {
         Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
-    }
-
-    /// The bucket that a token is hashed into, if tokens are.
-    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
-        self.vocabulary.bucket(token)
     }
 
     /// The number of each token of a text, or [`UNKNOWN`]; false if it is missing. `tokens` are those of the text only if their lengths

@@ -5,7 +5,7 @@
 //! words get numbers of the table's own. Where a word is met first says which number it has in the end.
 
 use super::count::Chunk;
-use super::index::{Key, MOST, Names, PAIRED, TOO_MANY, Table, UNKNOWN, Vocabulary, number_bucket};
+use super::index::{Key, MOST, NO_TEXTS, Names, PAIRED, TOO_MANY, Table, UNKNOWN, Vocabulary};
 use crate::error::{Error, demand};
 use crate::text::Tokens;
 use crate::threads;
@@ -56,7 +56,7 @@ impl Unknown {
             if ids[start + i] != UNKNOWN {
                 continue;
             }
-            let mut key = vocabulary.key(Key::at(&tokens.text, *span));
+            let mut key = Key::at(&tokens.text, *span);
             let table = vocabulary.table(key);
             if !key.is_word() {
                 key.second = self.long.len() as u64;
@@ -84,14 +84,11 @@ impl Unknown {
     }
 
     /// The name of the word of the token at a place, and how often it is there before `end`.
-    pub fn times(&self, vocabulary: &Vocabulary, place: usize, end: usize) -> (Vec<u8>, u64) {
+    pub fn times(&self, place: usize, end: usize) -> (Vec<u8>, u64) {
         let here = |token: &&Token| (place..end).contains(&(token.at as usize));
         let mut tokens: Vec<&Token> = self.tokens.iter().flatten().filter(here).collect();
         tokens.sort_unstable_by_key(|token| token.at);
-        let name = |token: &&Token| match vocabulary.buckets() {
-            0 => self.name(token.key, &mut [0; 16]).to_vec(),
-            _ => format!("#{}", token.key.first).into_bytes(),
-        };
+        let name = |token: &&Token| self.name(token.key, &mut [0; 16]).to_vec();
         let word = tokens.first().map(name).unwrap_or_default();
         let times = tokens.iter().filter(|token| name(token) == word).count();
         (word, times as u64)
@@ -231,16 +228,7 @@ pub fn number(
     let (index, names) = match vocabulary {
         Vocabulary::Named { index, names } => (index.index_mut(names), names),
         Vocabulary::Paired(_) => return Err(Error::malformed(PAIRED)),
-        Vocabulary::Hashed { ids, buckets } => {
-            for chunk in chunks {
-                for token in chunk.unknown.tokens.iter().flatten() {
-                    chunk.ids[token.at as usize] =
-                        number_bucket(token.key.first as usize, ids, buckets);
-                }
-                chunk.unknown = Unknown::default();
-            }
-            return Ok(());
-        }
+        Vocabulary::Columns { .. } => return Err(Error::malformed(NO_TEXTS)),
     };
     let threads = threads::worth(threads, unknown);
     let mut shares: Vec<Share> = vec![];

@@ -21,7 +21,7 @@ pub struct State {
     pub counts: Numbers,
     /// Per class; three limbs each if numbers are parts.
     pub texts: Vec<i64>,
-    /// The index; none if tokens are hashed into buckets.
+    /// The index; none if words are columns.
     pub slots: Option<Vec<u32>>,
 }
 
@@ -162,7 +162,7 @@ impl Words {
             }
             state.starts.push(state.classes.len() as i64);
         }
-        state.slots = (self.buckets() == 0).then(|| names.slots());
+        state.slots = (self.n_columns() == 0).then(|| names.slots());
         state.ends = names.ends.iter().map(|&end| end as i64).collect();
         state.bytes = names.bytes;
         state
@@ -183,17 +183,17 @@ impl Words {
     /// The store that has this state; refuses what no store has.
     pub fn from_state(
         n_classes: usize,
-        buckets: usize,
+        n_columns: usize,
         state: &Stored,
         threads: usize,
     ) -> Result<Words, Error> {
-        let mut words = Words::new(n_classes, buckets)?;
+        let mut words = Words::new(n_classes, n_columns)?;
         words.texts = state.texts(n_classes)?;
         let n_cells = state.check_cells()?;
         let threads = threads::worth(threads, n_cells);
         let texts = &words.texts;
         let halves = threads::try_map(threads, 2, |half| match half {
-            0 => Ok(Half::Names(state.vocabulary(buckets)?)),
+            0 => Ok(Half::Names(state.vocabulary(n_columns)?)),
             _ => Ok(Half::Cells(state.cells(texts)?)),
         })?;
         for half in halves {
@@ -243,7 +243,7 @@ impl Stored<'_> {
         Ok(ones + u64::from(!exact))
     }
 
-    fn vocabulary(&self, buckets: usize) -> Result<Vocabulary, Error> {
+    fn vocabulary(&self, n_columns: usize) -> Result<Vocabulary, Error> {
         let n = self.ends.len();
         demand(n < i32::MAX as usize, "there are more than 2**31 - 1 words")?;
         demand(
@@ -258,10 +258,10 @@ impl Stored<'_> {
         };
         demand(names.ascend(), "words must be in the order of their bytes, each once")?;
         demand(are_texts(&names), "words must be UTF-8")?;
-        if buckets > 0 {
-            demand(self.slots.is_none(), "words that are buckets have no slots")?;
-            demand(Vocabulary::fits(buckets), super::NO_ROOM)?;
-            let mut vocabulary = Vocabulary::new(buckets);
+        if n_columns > 0 {
+            demand(self.slots.is_none(), "words that are columns have no slots")?;
+            demand(Vocabulary::fits(n_columns), super::NO_ROOM)?;
+            let mut vocabulary = Vocabulary::new(n_columns);
             for name in names.iter() {
                 vocabulary.add_name(name)?;
             }

@@ -25,7 +25,7 @@ from banbury.naive_bayes import Model
 from banbury.readers import Source, header_columns, read
 from banbury.readers.archives import divided
 from banbury.readers.batches import Batch, numbered
-from banbury.readers.blocks import COMPRESSED
+from banbury.readers.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
 from banbury.readers.columns import decoded
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 Answering: TypeAlias = "Model | NetworkClassifier"
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff", "libsvm": ".libsvm"}
+ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
 CHUNK = 1 << 16
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
@@ -52,7 +52,8 @@ def opened(args: Namespace) -> Iterator[Any]:
         if len(args.input) > 1:
             raise errors.bad_setting("INPUT", " ".join(args.input), "- alone, or files")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
-            args.spool = _spooled(args, os.path.join(folder, "stdin"))
+            args.spool = os.path.join(folder, "stdin")
+            args.spool = _spooled(args, args.spool)
             yield args.spool
         return
     for path in args.input:
@@ -230,7 +231,8 @@ def are_lines(args: Namespace, to: Answering) -> bool:
     alone = isinstance(to, Model) and to.schema.columns == (column,)
     if not alone or column is None or args.input != ["-"] or args.format != "auto":
         return bool(args.format == "lines")
-    line = args.first_line = _stdin().readline()
+    args.first_line = _stdin().readline()
+    line = args.first_line.removeprefix(BYTE_ORDER_MARK)
     try:
         record = json.loads(line) if line.startswith(b"{") else None
     except ValueError:
@@ -255,11 +257,8 @@ def _is_text(path: str, column: str | None) -> bool:
     path = os.path.expanduser(path)
     if column is None or not path.lower().endswith(".txt") or not os.path.isfile(path) or is_document(path):
         return False
-    try:
-        with open(path, "rb") as stream:
-            return column not in re.split(r"[,;\t|]", _text(stream.readline()).replace('"', ""))
-    except OSError as problem:
-        raise errors.bad_file(path, f"{problem.strerror}.") from None
+    line = head_of(path).partition(b"\n")[0]
+    return column not in re.split(r"[,;\t|]", _text(line).replace('"', ""))
 
 
 def lines_of(args: Namespace) -> Source:
@@ -271,8 +270,11 @@ def lines_of(args: Namespace) -> Source:
             if path != "-":
                 yield from read(path, format="lines")
                 continue
-            for lines in chain([[_text(first_line)]] if first_line else [], _chunks(_stdin(first_line))):
-                yield from from_texts(lines, None, None)
+            stream = _stdin(first_line)
+            if first := first_line or stream.readline():
+                yield from from_texts([_text(first.removeprefix(BYTE_ORDER_MARK))])
+            for lines in _chunks(stream):
+                yield from from_texts(lines)
 
     name = "standard input" if paths == ["-"] else paths[0]
     return Source(lambda: numbered(batches()), name, again="-" not in paths)

@@ -160,7 +160,7 @@ GENERAL = """\
 # Options that several verbs share ------------------------------------------------------------------------------------
 
 INPUT = """\
-input INPUT {} | a CSV, Parquet, NDJSON, ARFF or LIBSVM file or a zip of one, a folder with a sub-folder per class, a \
+input INPUT {} | a CSV, Parquet, NDJSON or ARFF file or a zip of one, a folder with a sub-folder per class, a \
 pattern in quotes, several files, or - for stdin"""
 FILE = "{} {} | what `banbury fit`, `count`, `merge`, `subtract` or `estimate` wrote"
 INPUTS, MODEL = INPUT.format("+"), FILE.format("model", "MODEL")
@@ -304,7 +304,6 @@ $ banbury count 'parts/*.parquet' --target churn --engine processes -o churn.ban
 # where it is counted
 --engine ENGINE | on processes of this machine, or on a cluster: processes, dask://HOST:PORT, spark://HOST:PORT, sc://HOST:PORT \
 (Spark Connect). Each file is a part, and the tally is the same
---parts FOLDER | keep the tally of each part there; a count that was cut off goes on with those that are missing
 {READING.format(before="")}"""),
     _verb(f"""
 learn | merge | Add tallies up: the same as counting all their rows at once.
@@ -371,8 +370,6 @@ $ banbury serve mail.banbury --state mail-state
 $ banbury serve --state mail-state --verify
 model MODEL ? | what `banbury fit`, `count` or `estimate` wrote; it may be left out where the state was begun with it
 --state DIR | the folder of what is learned: a log, snapshots and the model it was begun with. Without it nothing is learned
---no-rows | keep no more of rows than hashes: deleting or moving one then takes the row again, and nothing can be undone, \
-verified, refitted or searched for wrong labels
 --learned INPUT | the rows that MODEL counted, to begin a state with: they get the ids 0000001, 0000002 and so on, and can then \
 be moved, forgotten and refitted as all others
 --refit N int | of a weighed model: learn weights again, beside the answers, after every N changes
@@ -484,8 +481,8 @@ $ banbury plot --list
 $ banbury plot evidence adult.banbury new.csv --row 3 -o evidence.png
 $ banbury plot likelihood adult.banbury adult.csv --columns age -o age.svg
 $ banbury plot learning-curve adult.csv --target income --weigh -o curve.png
-picture PICTURE ? | evidence, compared-evidence, likelihood, bandwidth, boundary, density, nomogram, calibration, confusion, \
-labels, learning-curve or network
+picture PICTURE ? | evidence, compared-evidence, likelihood, boundary, density, nomogram, calibration, confusion, labels, \
+learning-curve or network
 input INPUT * | the file of the model or network, but for learning-curve; then rows: a CSV, Parquet or NDJSON file, a folder \
 with a sub-folder per class, a pattern in quotes, several files, or - for stdin
 --list | say what each picture shows, and what it is drawn of

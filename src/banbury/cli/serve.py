@@ -33,7 +33,7 @@ def serve(args: Namespace) -> None:
     check_port(args.port)
     errors.require(args.max_body > 0, "--max-body", args.max_body, "a number of megabytes above 0")
     served = None if args.model is None else Path(args.model)
-    with ServedState.of(served, args.state, keep_rows=args.rows, learned=_learned(args), threads=args.threads) as state:
+    with ServedState.of(served, args.state, learned=_learned(args), threads=args.threads) as state:
         if args.verify:
             return _verify(args, state.verified())
         if args.compact:

@@ -24,9 +24,7 @@ COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv 
 def count(args: Namespace) -> None:
     """Counts rows into a tally file, or under what another file counted where one is named."""
     inputs.check_output(args)
-    where = {} if args.engine is None else {"engine": args.engine, "parts_folder": args.parts}
-    if args.engine is None and args.parts is not None:
-        raise errors.bad_setting("--parts", args.parts, "given with --engine, which counts in parts")
+    where = {} if args.engine is None else {"engine": args.engine}
     errors.require(not where or "-" not in args.input, "INPUT", "-", "files where --engine is given: each is a part")
     with inputs.labelled(args, needs_target=args.like is None) as data:
         if args.like is None:

@@ -17,7 +17,6 @@ from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
 from banbury.readers import Batch
 from banbury.readers.columns import Numbers
-from banbury.renamed import takes_old
 from banbury.schema import Features, Missing, Schema
 from banbury.sums import in_rows
 from banbury.table import Labels, Table
@@ -26,7 +25,6 @@ from banbury.tally import Growing, Label, Part, Tally, parts
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
 
-@takes_old(most="n")
 def diagnose(
     data: Any,
     target: Any = None,
@@ -152,11 +150,12 @@ def _counted(table: Table) -> tuple[Tally, list[LabelledRows], Schema]:
         for feature in schema.features:
             feature.family.check_values(batch, feature, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
-            growing.add(part)
+            growing = growing + part
             if k == len(labelled):
                 labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
             labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
+        begun[0] = schema, growing
     [(schema, growing)] = begun
     tally = growing.frozen()
     n_rows = sum(len(rows.classes) for _, rows in labelled[0])

@@ -9,11 +9,9 @@ from banbury.dependence.results import Information
 from banbury.distributions.family import Feature
 from banbury.distributions.information import entropy, shares
 from banbury.distributions.words import most_telling
-from banbury.renamed import takes_old
 from banbury.tally import Tally
 
 
-@takes_old(most="n")
 def mutual_information(tally: Tally, n: int = 10) -> Information:
     """What each feature tells about the class, in bits, from a tally alone: I(feature; class) over the rows that have a value.
 
@@ -45,7 +43,6 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     return Information({feature.name: bits[feature.name] for feature in ranked}, words, entropy(shares(rows)))
 
 
-@takes_old(most="n")
 def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict[str, float]:
     """The most telling words of a column of text: I(the word is in the text; class) in bits, the most telling first.
 

@@ -221,7 +221,7 @@ class TextParameters(Parameters):
 
     def _every(self, texts: Any) -> NDArray[np.int32]:
         """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
-        alone = _core.Words(1, self.table.buckets)
+        alone = _core.Words(1, 0)
         alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
         return alone.bags(self.family.tokeniser, texts, 1)[2]
 
@@ -229,7 +229,7 @@ class TextParameters(Parameters):
         """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.
 
         Under a Bernoulli model the last entry is what all the absent words say together. Under Pólya's urn each token takes an
-        equal part in what the text's length says. Hashed words that share a bucket speak together, in the name of the first.
+        equal part in what the text's length says.
         """
         words, x, rows, scale = self._words_of(text)
         scores = self.scores
@@ -328,7 +328,7 @@ class TextParameters(Parameters):
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Texts: words drawn one by one, as many as a Poisson variate with the class's mean says, with spaces between them.
 
-        Presence draws different words, Bernoulli throws a coin for every word. Hashed words are the names of their buckets.
+        Presence draws different words, Bernoulli throws a coin for every word.
         """
         if self.family.weighs:
             raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")

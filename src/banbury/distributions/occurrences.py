@@ -97,7 +97,7 @@ class Occurrences(TellingFamily):
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
         n_columns = len(feature.inputs)
-        return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
+        return _core.Words(n_classes, n_columns).with_columns(n_columns)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"

@@ -42,10 +42,9 @@ class Text(TextSettings):
     CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular
     expression, whose one group, if it has one, is the word; that runs through Python's ``re`` and is the slow path.
     ``lowercase``; ``unit`` "words" or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n
-    for (1, n); ``stop_words``, taken out before n-grams are made. ``buckets``, a power of two: words are hashed into so many,
-    and memory is bounded. ``only``, a list of words, or a text file with a word on each line: no other is counted, as if texts
-    did not have it, so that memory is bounded and words keep their names. ``damping="log"`` counts log(1 + n) for a word that a
-    text has n times; ``length`` then divides the counts of each text by their Euclidean length.
+    for (1, n); ``stop_words``, taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each
+    line: no other is counted, as if texts did not have it, so that memory is bounded. ``damping="log"`` counts log(1 + n) for a
+    word that a text has n times; ``length`` then divides the counts of each text by their Euclidean length.
 
     How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
     (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
@@ -56,7 +55,7 @@ class Text(TextSettings):
     which count whether seen or not. Of these the ``drop_most_frequent`` words of most occurrences are dropped, and those of
     fewer than ``min_count`` occurrences, of documents below ``min_share`` or above ``max_share`` of the texts; of the rest
     the ``max_words`` best are kept by ``choose_by`` "count" or "mutual_information" of presence and class; equals by name.
-    Words outside the vocabulary are skipped; hashed words are counted and pruned by their buckets.
+    Words outside the vocabulary are skipped.
 
     ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have: one that every
     text has then weighs nothing. Lengths are taken before that, so that one pass over the texts suffices (Rennie et al. take
@@ -234,7 +233,7 @@ class LookedUpTexts:
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.texts(rows, feature.name)
         there, parts = weighed(np.zeros(rows.n_rows, dtype=np.int32), weights)
-        table = _core.Words(1, family.buckets or 0)
+        table = _core.Words(1, 0)
         table.count(family.tokeniser, texts, there, parts, threads)
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
@@ -246,7 +245,7 @@ class LookedUpTexts:
         elif kept is not None:
             n_words = len(kept.ids)
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
-        numbered = feature._replace(family=replace(family, vocabulary=vocabulary, buckets=None, **UNPRUNED))
+        numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
         missing, values = missing_texts(texts, rows.n_rows), _counted(family, offsets, times)
         return cls(numbered, offsets, ids, times, missing, values, n_words)
 
@@ -262,7 +261,7 @@ class LookedUpTexts:
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], size)
         cells = offsets, self.ids[at], self.values[at]
         numbers = np.where(self.missing[rows], np.int32(-1), classes)
-        table = _core.Words(n_classes, 1 << max(1, (self.n_words - 1).bit_length())).with_columns(self.n_words)
+        table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
         matrix: Any = ("matrix", cells, self.n_words, None, True)
         table.count(UNREAD, matrix, numbers, weights, threads)
         return Words(table)

@@ -25,7 +25,6 @@ Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 
 PATTERNS = ("word", "word1", "mail")
 LONGEST_NGRAM = 5
-MOST_BUCKETS = 1 << 30
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +36,6 @@ class TextSettings(TellingFamily):
     unit: Literal["words", "characters"] = "words"
     ngrams: int | tuple[int, int] = (1, 1)
     stop_words: Sequence[str] | None = None
-    buckets: int | None = None
     only: Sequence[str] | str | os.PathLike[str] | None = None
     damping: Literal["log"] | None = None
     length: bool = False
@@ -54,9 +52,7 @@ class TextSettings(TellingFamily):
     norm: bool = False
 
     name: ClassVar[str] = "text"
-    counting: ClassVar[tuple[str, ...]] = tuple(
-        "tokens lowercase unit ngrams stop_words buckets only damping length".split()
-    )
+    counting: ClassVar[tuple[str, ...]] = tuple("tokens lowercase unit ngrams stop_words only damping length".split())
 
     def __post_init__(self) -> None:
         for setting in ("lowercase", "length", "idf", "norm"):
@@ -82,21 +78,18 @@ class TextSettings(TellingFamily):
             number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
             errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
         errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
-        most, n = self.max_words, self.buckets
+        most = self.max_words
         fits = most is None or (_is_whole(most) and most >= 1)
         errors.require(fits, "max_words", most, "None or a whole number from 1 up")
-        power = n is None or (_is_whole(n) and 2 <= n <= MOST_BUCKETS and int(n).bit_count() == 1)
-        errors.require(power, "buckets", n, f"None or a power of two from 2 to 2**30, {MOST_BUCKETS:,}")
 
     def _check_together(self) -> None:
         words, wordless = self.unit == "words", "left out when unit='characters', which has no words"
-        hashed, weighed = self.buckets is not None, self.idf and self.model == "bernoulli"
+        weighed = self.idf and self.model == "bernoulli"
         for setting, fits, wanted in (
             ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
             ("tokens", words or self.tokens == "word", wordless),
             ("stop_words", words or self.stop_words is None, wordless),
             ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
-            ("vocabulary", self.vocabulary is None or not hashed, "left out when words are hashed into buckets"),
             ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
             ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
         ):
@@ -124,7 +117,7 @@ class TextSettings(TellingFamily):
         return _pattern(self.tokens)
 
     def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        return _core.Words(n_classes, self.buckets or 0)
+        return _core.Words(n_classes, 0)
 
     def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
         return self.texts(rows, feature.name)

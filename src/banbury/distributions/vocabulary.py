@@ -97,10 +97,6 @@ class Learned:
     def n_ids(self) -> int:
         return self.core.n_ids
 
-    @property
-    def buckets(self) -> int:
-        return self.core.buckets
-
     @cached_property
     def live(self) -> Ids:
         """The words that some of these texts have."""

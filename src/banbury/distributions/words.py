@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
 
 Ids = NDArray[np.uint32]
+KernelRows = tuple[
+    Any, NDArray[np.int32], Any, int, Any
+]  # texts or a matrix, classes, weights, threads, further classes
 
 
 class WordFamily(Family):
@@ -55,11 +59,70 @@ def _family(feature: Feature) -> WordFamily:
     return feature.family
 
 
-class GrowingWords:
-    """A table of words that rows are added to and taken from, each for the price of its own words."""
+VERSIONS = count(1)  # of tables that change in place: no two states of a table have the same one
 
-    def __init__(self, feature: Feature, table: _core.Words) -> None:
-        self.feature, self.table = feature, table
+
+class WordTable:
+    """A table of words that changes in place, and the last change, which can be undone until it is kept.
+
+    A change is one call of the kernel, which sets the table's version as well. So an interrupt finds the table as it was before
+    the change or as it is after it, and ``at`` tells which.
+    """
+
+    def __init__(self, tokeniser: _core.Tokeniser, table: _core.Words) -> None:
+        self.tokeniser = tokeniser
+        self.table = table
+        self._last: tuple[int, bool, KernelRows] | None = None  # the version before, add or forget, the rows
+
+    def change(self, version: int, adds: bool, rows: KernelRows) -> tuple[Ids, int]:
+        """Adds rows to the table as of a version, or takes them out: the ids of their words, and the new version.
+
+        ``rows`` are arguments of the kernel. If it raises, nothing was changed.
+        """
+        table = self.at(version)
+        self._last = version, adds, rows  # first: from the kernel's return on, it may be needed
+        after = next(VERSIONS)
+        kernel = table.count if adds else table.forget
+        return kernel(self.tokeniser, *rows, version=after), after
+
+    def at(self, version: int) -> _core.Words:
+        """The table as of a version. A later change was interrupted before anybody kept it, and is undone."""
+        if self.table.version != version:
+            assert self._last is not None
+            before, added, rows = self._last
+            assert before == version
+            kernel = self.table.forget if added else self.table.count
+            kernel(self.tokeniser, *rows, version=version)
+        return self.table
+
+    def keep(self, version: int) -> None:
+        """From now on the table as of this version stands, and rows that were needed to undo a change are let go."""
+        self.at(version)
+        self._last = None
+
+
+class GrowingWords:
+    """The words of all rows so far. Adding rows gives another one, for the price of their words.
+
+    Only the latest one that is used is cheap: all share one table, which changes in place.
+    """
+
+    def __init__(self, feature: Feature, table: WordTable, version: int) -> None:
+        self.feature = feature
+        self._table = table
+        self._version = version
+
+    @classmethod
+    def of(cls, feature: Feature, table: _core.Words) -> GrowingWords:
+        return cls(feature, WordTable(_family(feature).tokeniser, table), table.version)
+
+    @property
+    def table(self) -> _core.Words:
+        return self._table.at(self._version)
+
+    def keep(self) -> None:
+        """From now on no older one can be used."""
+        self._table.keep(self._version)
 
     def seen(self) -> Words:
         return Words(self.table)
@@ -67,32 +130,38 @@ class GrowingWords:
     def frozen(self) -> Words:
         return _family(self.feature).frozen(self.seen())
 
-    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Ids:
-        """Adds rows, of classes by these numbers; the ids of their words. If it raises, nothing was changed."""
+    def _changed(self, adds: bool, rows: KernelRows) -> tuple[GrowingWords, Ids]:
+        ids, version = self._table.change(self._version, adds, rows)
+        return GrowingWords(self.feature, self._table, version), ids
+
+    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> tuple[GrowingWords, Ids]:
+        """With more rows, of classes by these numbers; the ids of their words too."""
         family = _family(self.feature)
         try:
-            return self.table.count(family.tokeniser, *_arguments(self.feature, numbers, rows))
+            return self._changed(True, _arguments(self.feature, numbers, rows))
         except _core.BadValue as bad:
             raise named(bad, self.feature.inputs, rows.batch) from None
         except OverflowError:
             family.check_countable(rows.batch, self.feature)
             raise errors.too_many_rows() from None
 
-    def count_texts(self, texts: list[str], numbers: NDArray[np.int32], threads: int) -> Ids | None:
-        """The same of texts as they come; None, and nothing was changed, where that takes more than the kernel."""
+    def count_texts(
+        self, texts: list[str], numbers: NDArray[np.int32], threads: int
+    ) -> tuple[GrowingWords, Ids] | None:
+        """The same of texts as they come; None where that takes more than the kernel."""
         family = _family(self.feature)
         if not family.reads_text() or family.runs_python():
             return None
         try:
-            return self.table.count(family.tokeniser, texts, numbers, None, threads)
+            return self._changed(True, (texts, numbers, None, threads, None))
         except (TypeError, ValueError, OverflowError):
             return None
 
-    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Ids:
-        """Takes rows out again; raises, and changes nothing, where words were never added."""
+    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> tuple[GrowingWords, Ids]:
+        """Without rows that were added; raises where their words were not."""
         family = _family(self.feature)
         try:
-            return self.table.forget(family.tokeniser, *_arguments(self.feature, numbers, rows))
+            return self._changed(False, _arguments(self.feature, numbers, rows))
         except _core.NotThere as absent:
             raise not_there(absent, self.feature, classes) from None
         except _core.BadValue as bad:
@@ -107,13 +176,13 @@ class GrowingWords:
 
     def placed(self, index: Int, n_classes: int) -> GrowingWords:
         """The same with room for more classes: class c is class ``index[c]`` there."""
-        return GrowingWords(self.feature, self.table.place(index, n_classes))
+        return GrowingWords.of(self.feature, self.table.place(index, n_classes))
 
     def taken(self, kept: Int) -> GrowingWords:
-        return GrowingWords(self.feature, self.table.take(kept))
+        return GrowingWords.of(self.feature, self.table.take(kept))
 
 
-def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) -> tuple[Any, ...]:
+def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) -> KernelRows:
     """What the kernels take: texts or a matrix, classes, weights, threads and, where rows have several classes, those.
 
     Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
@@ -171,7 +240,7 @@ class WordCounter(Counter):
 
     def growing(self, feature: Feature, n_classes: int, sums: Words | None = None) -> GrowingWords:
         table = _family(feature).empty_table(feature, n_classes) if sums is None else sums.table.copy()
-        return GrowingWords(feature, table)
+        return GrowingWords.of(feature, table)
 
     def minus(self, features: Sequence[Feature], a: Words, b: Words, rounded: bool, classes: Sequence[Any]) -> Words:
         try:
@@ -197,7 +266,7 @@ class WordCounter(Counter):
         names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
         often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total, real = float(sums.occurrences.value.sum()), sums.occurrences.digits > 0
-        what = "column" if feature.columns else "bucket" if sums.table.buckets else "word"
+        what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Words) -> list[int | None]:
@@ -205,8 +274,8 @@ class WordCounter(Counter):
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
-        buckets = _family(feature).empty_table(feature, n_classes).buckets
-        table = _core.Words.from_state(n_classes, buckets, stored.arrays, n_threads(None))
+        n_columns = _family(feature).empty_table(feature, n_classes).n_columns
+        table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))
         if feature.columns and table.n_ids > len(feature.columns):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
         return Words(table)

@@ -1,4 +1,4 @@
-"""Engines: the same count on a user's Dask, Spark or Ray, or on several processes, exact with workers killed and tasks repeated.
+"""Engines: the same count on a user's Dask or Spark, or on several processes, exact with workers killed and tasks repeated.
 
 A partition's tally is a value: the same whoever makes it, when, and how often. ``Work`` asks an engine for these values, and adds
 each partition once. What an engine must do for that is little: see ``banbury.engines.engine``.

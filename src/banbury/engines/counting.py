@@ -201,7 +201,7 @@ class CountPart:
         with errors.overheard() as said:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
-                    more, shown = self._counted(table, growing)
+                    growing, more, shown = self._counted(table, growing)
                 n_rows, wider = n_rows + more, wider | shown
         numbers, warnings = tuple(files), tuple(said)
         if wider:
@@ -209,31 +209,32 @@ class CountPart:
         tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
         return CountedPartitions(numbers, n_rows, tally, warnings=warnings)
 
-    def count_into(self, growing: Growing, table: Table, batch: Batch) -> None:
+    def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
         """Counts a batch of a partition."""
         for part in parts(table.aligned(batch, growing.schema), growing.schema, table.labels):
-            growing.add(part)
+            growing = growing + part
+        return growing
 
-    def _counted(self, rows: Any, growing: Growing) -> tuple[int, Wider]:
-        """Counts a partition: its rows, and what they show that the first did not."""
+    def _counted(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
+        """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
         n_rows = 0
         if has_no_rows(rows):
-            return n_rows, Wider()
+            return growing, n_rows, Wider()
         try:
             table = self.settled.table(rows)
             for batch in table.batches("counting"):
                 if wider := self.settled.wider(batch):
-                    return n_rows, wider
-                self.count_into(growing, table, batch)
+                    return growing, n_rows, wider
+                growing = self.count_into(growing, table, batch)
                 n_rows += batch.n_rows
         except errors.EmptyData:  # a file that has no rows
-            return n_rows, Wider()
+            return growing, n_rows, Wider()
         except errors.BadValue as unfit:
             column, of_words = getattr(unfit, "column", None), isinstance(getattr(unfit, "value", None), str)
             if not (self.settled.inferred and self.settled.are_files and of_words and column is not None):
                 raise
-            return n_rows, Wider(kinds={column: "string"})
-        return n_rows, Wider()
+            return growing, n_rows, Wider(kinds={column: "string"})
+        return growing, n_rows, Wider()
 
 
 def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files: bool) -> Settled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
@@ -116,7 +116,7 @@ class Dask:
     """Partitions that Dask computes where they are."""
 
     name = "Dask"
-    progress, are_numbered = None, True
+    progress = None
 
     def __init__(
         self,
@@ -140,8 +140,8 @@ class Dask:
             yield from self._computed(graph, keys)
             start, size = start + size, 2 * size
 
-    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
-        partitions = [partition for partition in range(len(self.parts)) if partition not in skip]
+    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
+        partitions = range(len(self.parts))
         graph, keys = self._tasks(work, self._numbered(partitions))
         if self.client is None:
             for at in range(0, len(keys), AT_ONCE):

@@ -14,7 +14,7 @@ results in a worker's memory until they are sent asks for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from banbury.progress import Ask
@@ -48,15 +48,14 @@ class Engine(Protocol):
     names: Sequence[str] | None  # what the partitions are called, whoever reads them and when; None: nothing
     columns: Sequence[str]  # of the rows, where they are known
     progress: Ask | None  # tasks that are done, and their share, where that is known before what they made comes
-    are_numbered: bool  # whether a partition has the same number when it is read again
     are_files: bool  # whether rows are the names of files, which are read where the work is done
 
     def first(self, take: PartWork) -> Steps[Parcel]:
         """What the work makes of the first partition, the second and so on, for as long as it is asked."""
         ...
 
-    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
-        """What the work makes of each partition but some, as it is done. When the iterator is closed, what runs is cancelled."""
+    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
+        """What the work makes of each partition, as it is done. When the iterator is closed, what runs is cancelled."""
         ...
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
@@ -30,7 +30,7 @@ class Processes:
     """Parts of a table, each worked on by one of several processes."""
 
     name = "processes"
-    progress, are_numbered = None, True
+    progress = None
     columns: Sequence[str] = ()
 
     def __init__(self, parts: Sequence[Any], names: Sequence[str] | None, executor: Executor | None) -> None:
@@ -51,8 +51,8 @@ class Processes:
     def _n_workers(self) -> int:
         return n_threads(None) if self.given is None else getattr(self.given, "_max_workers", None) or 1
 
-    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
-        return self._each(work, {number: part for number, part in enumerate(self.parts) if number not in skip})
+    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
+        return self._each(work, dict(enumerate(self.parts)))
 
     def _each(self, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel]]:
         waiting = dict(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import socket
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -124,7 +124,6 @@ class Spark:
     """Partitions that Spark computes where they are."""
 
     name = "Spark"
-    are_numbered = True
 
     def __init__(
         self,
@@ -154,7 +153,7 @@ class Spark:
             if table is not None:
                 yield take(0, table.rename_columns(self.columns))
             return
-        taken, done, wanted = self._mapped(take, (), CHUNK), set[int](), 1
+        taken, done, wanted = self._mapped(take, CHUNK), set[int](), 1
         while True:
             with self._watched():
                 cells = taken.take(wanted)
@@ -166,18 +165,18 @@ class Spark:
                 return
             wanted *= FAN_IN
 
-    def each(self, work: PartWork, skip: Collection[int]) -> Steps[tuple[int, Parcel]]:
+    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
         """Spark Connect gives what is done in the order of partitions, classic Spark when all is done."""
-        yield from self._brought(self._mapped(work, skip))
+        yield from self._brought(self._mapped(work))
 
     def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
-        sums, n_sums = self._mapped(work, ()), self.n_partitions
+        sums, n_sums = self._mapped(work), self.n_partitions
         if self.names is not None:
             groups = list(in_groups(self.names, _n_workers(self.session)).values())
             n_sums, files = len(groups), partial(_files_of, groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
-            sums = spread.mapInArrow(partial(_cells_of, work, files, frozenset(), CELL), CELLS)
+            sums = spread.mapInArrow(partial(_cells_of, work, files, CELL), CELLS)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
         for width in (FAN_IN**2, FAN_IN):
             if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
@@ -196,8 +195,8 @@ class Spark:
 
     # Jobs
 
-    def _mapped(self, work: PartWork, skip: Collection[int], cell: int = CELL) -> Any:
-        return self.plain.mapInArrow(partial(_cells_of, work, self.rows, frozenset(skip), cell), CELLS)
+    def _mapped(self, work: PartWork, cell: int = CELL) -> Any:
+        return self.plain.mapInArrow(partial(_cells_of, work, self.rows, cell), CELLS)
 
     def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
         with self._watched():
@@ -326,15 +325,14 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 # On workers: what is made of them. A parcel, or the error in its place, travels as a table of cells.
 
 
-def _cells_of(work: PartWork, rows: Any, skip: Collection[int], cell: int, batches: Batches) -> Batches:
+def _cells_of(work: PartWork, rows: Any, cell: int, batches: Batches) -> Batches:
     for partition, part in rows(batches):
-        if partition not in skip:
-            try:
-                made: Parcel | errors.BanburyError = work(partition, part)
-            except errors.BanburyError as problem:
-                made = problem
-            if made:
-                yield from in_cells(partition, made, cell)
+        try:
+            made: Parcel | errors.BanburyError = work(partition, part)
+        except errors.BanburyError as problem:
+            made = problem
+        if made:
+            yield from in_cells(partition, made, cell)
 
 
 def _added(add: Add, batches: Batches) -> Batches:

@@ -37,13 +37,13 @@ class CountFolds(CountPart):
 
     dealing: Dealing
 
-    def count_into(self, growing: Growing, table: Table, batch: Batch) -> None:
+    def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
         fits, n_folds = table.aligned(batch, growing.schema), self.dealing.n_folds
         numbers, names, weights = numbered(fits, growing.schema, table.labels)
         codes = np.where(numbers >= 0, numbers * np.int32(n_folds) + self.dealing.folds(fits, growing.schema), -1)
         folded = [json.dumps([fold, name]) for name in names for fold in range(n_folds)]
         labels = Codes(codes.astype(np.int32), 0, folded)
-        growing.add(count_rows(fits, growing.schema, labels, weights, table.labels.threads))
+        return growing + count_rows(fits, growing.schema, labels, weights, table.labels.threads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,12 @@ from banbury import errors
 from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import PartitionAnswers, check_question
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
-from banbury.engines.engine import Engine, Parcel, PartWork, Steps
+from banbury.engines.engine import Engine, PartWork, Steps
 from banbury.engines.interrupts import heeded
 from banbury.engines.parcels import Adding, CountedPartitions, Wider, in_chunks, opened, repeat_warnings, total
 from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import CountFolds, Evaluate, Folded, ScoreFolds
-from banbury.files import load, save, to_bytes
+from banbury.files import to_bytes
 from banbury.label_sets import LabelTarget
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels import evaluate as evaluate_labels
@@ -57,18 +55,13 @@ class Done:
 class Work:
     """The verbs, on the partitions of an engine."""
 
-    def __init__(self, engine: Engine, parts_folder: Any = None) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        wanted = f"left out for data of {engine.name}, whose parts cannot be told apart when they are read again"
-        errors.require(parts_folder is None or engine.are_numbered, "parts_folder", parts_folder, wanted)
         self._first: tuple[dict[str, str], list[Sampled]] | None = None
-        self.folder = None if parts_folder is None else PartsFolder.at(parts_folder, engine.names)
 
     def count(self, target: Any, id: Any = None, **settings: Any) -> Tally:
         """``bb.count`` of all partitions; ``id`` is a column that is no feature."""
         asked = replace(_asked(target, **settings), id=_column("id", id))
-        if self.folder is not None and asked.schema is None and (kept := self.folder.schema()) is not None:
-            asked = replace(asked, schema=kept, features="auto")
         settled, counted = self._widened(asked, CountPart)
         assert counted.tally is not None
         tally = complete(counted.tally, counted.n_rows, settled.schema.target)
@@ -166,7 +159,7 @@ class Work:
         done, found = set[int](), None
 
         def steps() -> Steps[tuple[int, Any]]:
-            with closing(self.engine.each(work, ())) as each:
+            with closing(self.engine.each(work)) as each:
                 for partition, parcel in each:
                     if partition not in done:
                         done.add(partition)
@@ -249,8 +242,6 @@ class Work:
 
     def _summed(self, work: PartWork) -> CountedPartitions:
         """All partitions, each once."""
-        if self.folder is not None:
-            return self._kept(work, self.folder)
         parcels = (done.value for done in self._watched(self.engine.added(work, Adding())) if done.value is not None)
         return total(map(opened, parcels))
 
@@ -266,32 +257,6 @@ class Work:
 
         with heeded(), closing(steps):
             yield from watched(told(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
-
-    def _kept(self, work: PartWork, folder: PartsFolder) -> CountedPartitions:
-        """The same, with the tally of each partition kept in a file as it comes; those that are there are not counted again."""
-        found = folder.loaded()
-        skip = set() if found is None else set(found.partitions)
-        n_done = len(skip)
-
-        def steps() -> Steps[tuple[int, Parcel]]:
-            nonlocal n_done
-            with closing(self.engine.each(work, skip)) as each:
-                for _, parcel in each:
-                    n_done += 1
-                    yield n_done, parcel
-
-        for done in self._watched(steps()):
-            counted = opened(done.value)
-            if counted.wider and found is not None and found.tally is not None:
-                folder.forget()  # what was kept was counted as something else
-                found = None
-            if found is None or not set(counted.partitions) <= set(found.partitions):
-                if not counted.wider and (found is None or not found.wider):
-                    folder.keep(counted)
-                found = counted if found is None else found + counted
-        if found is None:
-            raise errors.empty_data(None, "there is no partition")
-        return found
 
 
 def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
@@ -317,63 +282,3 @@ def _check_alike(sample: Sequence[Sampled]) -> None:
     for each in sample[1:]:
         if set(each.batch.names) != set(names):
             raise other_columns(each.batch.names, names, "a partition", "partition")
-
-
-@dataclass(frozen=True)
-class PartsFolder:
-    """A folder that keeps the tally of each partition in a file, so that a count that was cut off can go on."""
-
-    path: Path
-    names: Sequence[str] | None
-
-    @classmethod
-    def at(cls, path: Any, names: Sequence[str] | None) -> PartsFolder:
-        try:
-            place = Path(os.fspath(path))
-            place.mkdir(parents=True, exist_ok=True)
-        except (OSError, TypeError, ValueError) as problem:
-            raise errors.bad_setting("parts_folder", path, f"a folder that can be written to ({problem})") from None
-        return cls(place, names)
-
-    def _name(self, partition: int) -> str:
-        return str(partition) if self.names is None else self.names[partition]
-
-    def _files(self) -> Iterator[tuple[int, Path]]:
-        for path in sorted(self.path.glob("part-*.banbury")):
-            number = path.stem.removeprefix("part-")
-            if number.isdecimal():
-                yield int(number), path
-
-    def schema(self) -> Any:
-        """What the kept tallies count; None where there is none."""
-        first = next(self._files(), None)
-        return None if first is None else self._read(*first).schema
-
-    def _read(self, partition: int, path: Path) -> Tally:
-        tally = load(path)
-        known = self.names is None or partition < len(self.names)
-        if not isinstance(tally, Tally) or not known or tally.parts != {self._name(partition)}:
-            text = f"{path} holds no tally of part {self._name(partition) if known else partition!r} of these data: the folder "
-            text += "belongs to others. Name another parts_folder, or empty this one."
-            raise errors.BadFile(text, path=str(path))
-        return tally
-
-    def loaded(self) -> CountedPartitions | None:
-        """The sum of what is kept."""
-        found: CountedPartitions | None = None
-        for partition, path in self._files():
-            tally = replace(self._read(partition, path), parts=frozenset())
-            rows = int(tally.n_rows) + tally.skipped  # where weights are fractional, about
-            counted = CountedPartitions((partition,), max(rows, 1), tally)
-            found = counted if found is None else found + counted
-        return found
-
-    def keep(self, counted: CountedPartitions) -> None:
-        [partition] = counted.partitions
-        assert counted.tally is not None
-        kept = replace(counted.tally, parts=frozenset({self._name(partition)}))
-        save(kept, self.path / f"part-{partition:06}.banbury")
-
-    def forget(self) -> None:
-        for _, path in self._files():
-            path.unlink(missing_ok=True)

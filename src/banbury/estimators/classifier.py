@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
 from banbury.estimators.class_weights import BALANCED, check_class_weight, weighted_prior
-from banbury.estimators.guard import Guarded, noted
+from banbury.estimators.guard import in_one_step, noted
 from banbury.estimators.rows import (
     TakesTables,
     as_array,
@@ -43,7 +43,7 @@ CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that 
 COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
 
-class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
     A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
@@ -103,30 +103,30 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
         self.calibrate, self.class_weight = calibrate, class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows and forgets all that was learned before. Rows without a label are skipped, with a warning.
 
         Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
         """
-        with self._lock:
-            self._check_class_weight()
-            if elsewhere(X) is not None:
-                return self._fit_elsewhere(X, y, sample_weight)
-            batch, labels = self._checked(X, y)
-            if self._chosen or self.calibrate is not None:
-                growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
-            else:
-                growing = self._first(batch, labels, sample_weight)
-                alpha, tuning, calibration = float(self.alpha), None, None
-            check_class_weight(self.class_weight, growing.classes)
-            model = self._estimated(growing.seen, alpha).calibrated(calibration)
-            self._keep(growing, labels.dtype, frozenset())
-            self._note_columns(growing.schema)
-            self.alpha_, self.tuning_, self.calibration_ = alpha, tuning, calibration
-            self._live = LiveModel(model)
-            return self
+        self._check_class_weight()
+        if elsewhere(X) is not None:
+            self._fit_elsewhere(X, y, sample_weight)
+            return
+        batch, labels = self._checked(X, y)
+        if self._chosen or self.calibrate is not None:
+            growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
+        else:
+            growing = self._first(batch, labels, sample_weight)
+            alpha, tuning, calibration = float(self.alpha), None, None
+        check_class_weight(self.class_weight, growing.classes)
+        model = self._estimated(growing.seen, alpha).calibrated(calibration)
+        self._keep(growing, labels.dtype, frozenset())
+        self._note_columns(growing.schema)
+        self.alpha_, self.tuning_, self.calibration_ = alpha, tuning, calibration
+        self._live = LiveModel(model)
 
-    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> NaiveBayesClassifier:
+    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
         from banbury.selection import tune
 
         checked_choice(self.how, 1.0 if "alpha" in self._chosen else self.alpha, self.seed)
@@ -145,7 +145,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self._keep_tally(tally)
         self.alpha_, self.tuning_, self.calibration_ = float(alpha), tuning, calibration
         self._live = LiveModel(model)
-        return self
 
     def _keep_tally(self, tally: Tally) -> None:
         """What was counted where rows are, as if it had been counted here."""
@@ -153,73 +152,63 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self._keep(Growing.of(tally), dtype if dtype.kind in "biuf" else np.dtype(object), frozenset())
         self._note_columns(tally.schema)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
         The first call settles the schema; from then on any batches in any order give the tally of all rows at once. One text
         costs its words, however many were counted before.
         """
-        with self._lock:
-            for name in self._chosen:
-                text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
-                text += " Choose with fit or bb.tune, and give partial_fit what was chosen."
-                raise errors.BadSetting(text, name=name)
-            self._check_class_weight()
-            if classes is None and sample_weight is None and self._texts_learned(X, y):
-                return self
-            declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
-            batch, labels = self._checked(X, y)
-            if self.__sklearn_is_fitted__():
-                part = self._more(batch, labels, sample_weight)
-                dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
-                known, classes_ = self._growing.classes, self.classes_
-                more = not set(known).issuperset(part.tally.classes)
-                if more or dtype != self._dtype or declared != self._declared:
-                    classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
-                self._warn_of_calibration("partial_fit")
-                self._changed(self._growing.add(part), known)  # all that can fail has been done
-                self.classes_, self._dtype, self._declared = classes_, dtype, declared
-                self._drop_calibration()
-            else:
-                growing = self._first(batch, labels, sample_weight, more_to_come=True)
-                self._keep(growing, labels.dtype, declared)
-                self._note_columns(growing.schema)
-                self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
-                if self.calibrate is not None:
-                    errors.warn(errors.not_calibrated("partial_fit"))
-            return self
+        for name in self._chosen:
+            text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
+            text += " Choose with fit or bb.tune, and give partial_fit what was chosen."
+            raise errors.BadSetting(text, name=name)
+        self._check_class_weight()
+        if classes is None and sample_weight is None and self._learn_texts(X, y):
+            return
+        declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
+        batch, labels = self._checked(X, y)
+        if not self.__sklearn_is_fitted__():
+            growing = self._first(batch, labels, sample_weight, more_to_come=True)
+            self._keep(growing, labels.dtype, declared)
+            self._note_columns(growing.schema)
+            self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
+            if self.calibrate is not None:
+                errors.warn(errors.not_calibrated("partial_fit"))
+            return
+        part = self._more(batch, labels, sample_weight)
+        dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
+        known = self._growing.classes
+        more = not set(known).issuperset(part.tally.classes)
+        if more or dtype != self._dtype or declared != self._declared:
+            self.classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
+        self._dtype, self._declared = dtype, declared
+        self._grow(self._growing + part)
+        self._drop_calibration("partial_fit")
 
-    def _texts_learned(self, texts: Any, labels: Any) -> bool:
+    def _learn_texts(self, texts: Any, labels: Any) -> bool:
         """Counts a list of texts, all that a row has, of classes that are known; False if it is something else."""
         if not (type(texts) is type(labels) is list and self.__sklearn_is_fitted__() and self.calibration_ is None):
             return False
         if not texts or (self._dtype is not None and self._dtype.kind not in "UT"):
             return False
-        touched = self._growing.add_texts(texts, labels, n_threads(self.threads))
-        if touched is not None:
-            self._changed(touched, self._growing.classes)
-        return touched is not None
+        growing = self._growing.add_texts(texts, labels, n_threads(self.threads))
+        if growing is not None:
+            self._grow(growing)
+        return growing is not None
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
+    @in_one_step
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again: the twin of ``partial_fit``.
 
         Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
         than no times.
         """
-        with self._lock:
-            self._check_fitted()
-            batch, labels = self._checked(X, y)
-            part = self._more(batch, labels, sample_weight)
-            known = self._growing.classes
-            self._changed(self._growing.forget(part), known)
-            try:
-                self._warn_of_calibration("forget")
-            except errors.BanburyWarning:  # a warning may be an error: then nothing was forgotten
-                self._changed(self._growing.add(part), self._growing.classes)
-                raise
-            self.classes_ = sorted_classes(self._declared.union(self._growing.classes), self._dtype)
-            self._drop_calibration()
-            return self
+        self._check_fitted()
+        batch, labels = self._checked(X, y)
+        self._grow(self._growing - self._more(batch, labels, sample_weight))
+        self.classes_ = sorted_classes(self._declared.union(self._growing.classes), self._dtype)
+        self._drop_calibration("forget")
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
@@ -301,14 +290,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     # Keeping what was learned
 
-    def _warn_of_calibration(self, what: str) -> None:
-        """Before anything is changed: a warning may be an error."""
-        if self.calibration_ is not None:
-            errors.warn(errors.not_calibrated(what))
-
-    def _drop_calibration(self) -> None:
+    def _drop_calibration(self, why: str) -> None:
         """What was learned of other rows does not hold for these."""
         if self.calibration_ is not None:
+            errors.warn(errors.not_calibrated(why))
             self.calibration_ = None
             self._live = None if self._live is None else LiveModel(self._live.model.calibrated(None))
 
@@ -353,11 +338,10 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         checked_choice(self.how, self.alpha, self.seed)
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
-        growing, part = Growing(schema), _counted(batch, schema, labels, sample_weight)
+        part = _counted(batch, schema, labels, sample_weight)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
-        growing.add(part)
-        return growing
+        return Growing(schema) + part
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
         table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
@@ -380,23 +364,29 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self._tally = self._live = self._frozen = None
         self._touched = []
 
-    def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
-        """Notes what changed; classes that came or went may have given the words other ids, so the model is made anew."""
-        self._touched = noted(self._touched, touched)
-        self._tally = self._frozen = None
-        if self._growing.classes != classes:
+    def _grow(self, growing: Growing) -> None:
+        """Takes over changed sums; classes that came or went may have given the words other ids, so the model is made anew."""
+        if growing.classes == self._growing.classes:
+            self._touched = noted(self._touched, growing.touched)
+        else:
             self._live, self._touched = None, []
+        self._growing = growing
+        self._tally = self._frozen = None
 
     def _current(self) -> Model:
         """The model of what was counted, brought up to date; its words go on growing."""
-        self._check_fitted()
-        if self._live is None:
-            self._live = LiveModel(self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_))
-        elif self._touched:
-            seen = self._growing.seen
-            self._live.follow(seen, self._touched, self._prior(seen))
-        self._touched = []
-        return self._live.model
+        growing = self._check_fitted()
+        growing.keep()
+        if self._live is not None and not self._touched:
+            return self._live.model
+        live, self._live = self._live, None  # if it is interrupted now, it is made anew
+        seen = growing.seen
+        if live is None:
+            live = LiveModel(self._estimated(seen, self.alpha_).calibrated(self.calibration_))
+        else:
+            live.follow(seen, self._touched, self._prior(seen))
+        self.__dict__.update(_live=live, _touched=[])
+        return live.model
 
     def _estimated(self, tally: Tally, alpha: float) -> Model:
         prior = self._prior(tally)

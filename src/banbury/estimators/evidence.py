@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier
+from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import sample_weights, tell_unlabelled, to_validate
 from banbury.naive_bayes import LiveModel, Model, check_seed
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.table import Held, Table
-from banbury.tally import Tally, Touched
+from banbury.tally import Growing, Tally
 from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, Weighing, learn, learn_sample
 
 
@@ -62,7 +63,8 @@ class EvidenceClassifier(NaiveBayesClassifier):
         self.features, self.weigh, self.pairs, self.correct = features, weigh, pairs, correct
         self.threads, self.seed, self.class_weight, self.sample = threads, seed, class_weight, sample
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen.
 
         Rows without a label are skipped, with a warning.
@@ -70,23 +72,22 @@ class EvidenceClassifier(NaiveBayesClassifier):
         Of a frame of Dask or Spark all rows are counted where they are, and weights are learned from a ``sample`` of them;
         ``y``, ``sample_weight`` and ``groups`` are names of columns.
         """
-        with self._lock:
-            self._check_weighing()
-            self._check_class_weight()
-            if (work := elsewhere(X)) is not None:
-                return self._weighed_elsewhere(work, y, sample_weight, groups)
-            batch, labels = self._checked(X, y)
-            growing = self._first(batch, labels, sample_weight)
-            check_class_weight(self.class_weight, growing.classes)
-            weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
-            model = self._with_weights(growing.seen, weighing)
-            self._keep(growing, labels.dtype, frozenset())
-            self._note_columns(growing.schema)
-            self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
-            self._live = LiveModel(model)
-            return self
+        self._check_weighing()
+        self._check_class_weight()
+        if (work := elsewhere(X)) is not None:
+            self._weigh_elsewhere(work, y, sample_weight, groups)
+            return
+        batch, labels = self._checked(X, y)
+        growing = self._first(batch, labels, sample_weight)
+        check_class_weight(self.class_weight, growing.classes)
+        weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
+        model = self._with_weights(growing.seen, weighing)
+        self._keep(growing, labels.dtype, frozenset())
+        self._note_columns(growing.schema)
+        self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
+        self._live = LiveModel(model)
 
-    def _weighed_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> EvidenceClassifier:
+    def _weigh_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         given = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
         own = {"weights": sample_weight, "threads": self.threads}
         tally = work.count(y, id=groups, **given, **own)
@@ -100,37 +101,35 @@ class EvidenceClassifier(NaiveBayesClassifier):
         self._keep_tally(tally)
         self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
         self._live = LiveModel(model)
-        return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> EvidenceClassifier:
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
-        with self._lock:
-            self._check_weighing()
-            if not self.__sklearn_is_fitted__():
-                self.weighing_ = None
-            super().partial_fit(X, y, classes, sample_weight)
-            return self
+        self._check_weighing()
+        if not self.__sklearn_is_fitted__():
+            self.weighing_ = None
+        super().partial_fit(X, y, classes, sample_weight)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None, refit: Any = None) -> EvidenceClassifier:
+    @in_one_step
+    def forget(self, X: Any, y: Any, sample_weight: Any = None, refit: Any = None) -> None:
         """Takes rows out again, and with them the corrections of values that no row has any more.
 
         ``refit``: rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
         """
-        with self._lock:
-            super().forget(X, y, sample_weight)
-            self.weighing_ = None if self.weighing_ is None else self.weighing_.kept(self._growing.seen)
-            return self if refit is None else self.refit(*refit)
+        super().forget(X, y, sample_weight)
+        self.weighing_ = None if self.weighing_ is None else self.weighing_.kept(self._growing.seen)
+        if refit is not None:
+            self.refit(*refit)
 
-    def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
+    @in_one_step
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """Learns the weights again from rows that were counted, and leaves the tally as it is."""
-        with self._lock:
-            self._check_fitted()
-            batch, labels = self._checked(X, y)
-            self._check_columns(batch)
-            weighing = self._weighed(self._growing.seen, batch, labels, sample_weight, groups)
-            model = self._with_weights(self._growing.seen, weighing)
-            self.weighing_, self._live, self._frozen, self._touched = weighing, LiveModel(model), None, []
-            return self
+        self._check_fitted()
+        batch, labels = self._checked(X, y)
+        self._check_columns(batch)
+        weighing = self._weighed(self._growing.seen, batch, labels, sample_weight, groups)
+        model = self._with_weights(self._growing.seen, weighing)
+        self.weighing_, self._live, self._frozen, self._touched = weighing, LiveModel(model), None, []
 
     @property
     def weights_stale_(self) -> bool:
@@ -187,6 +186,6 @@ class EvidenceClassifier(NaiveBayesClassifier):
     def _estimated(self, tally: Tally, alpha: float) -> Model:
         return self._with_weights(tally, self.weighing_)
 
-    def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
-        super()._changed(touched, classes)
+    def _grow(self, growing: Growing) -> None:
+        super()._grow(growing)
         self._live, self._touched = None, []

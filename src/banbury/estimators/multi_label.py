@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.estimators.guard import Guarded
+from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, labels_of, part_of, sample_weights, to_validate
 from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
@@ -29,7 +29,7 @@ from banbury.table import Held, Labels, Table, aligned
 from banbury.tally import Growing, Tally
 
 
-class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any number of labels for each row: one tally, and a yes or no model for every label.
 
     ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
@@ -91,72 +91,67 @@ class MultiLabelClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     # Learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
-        with self._lock:
-            self._check_settings()
-            batch, sets, kind, columns = self._checked_sets(X, y)
-            rows = self._held(batch, sets, sample_weight)
-            tally = rows.count()
-            if len(tally.classes) < 2:
-                raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
-            model, growing = self._learned(rows, tally), Growing.of(tally)
-            self._growing, self._kind, self._columns = growing, kind, columns
-            self._note(model)
-            self._note_columns(growing.schema)
-            return self
+        self._check_settings()
+        batch, sets, kind, columns = self._checked_sets(X, y)
+        rows = self._held(batch, sets, sample_weight)
+        tally = rows.count()
+        if len(tally.classes) < 2:
+            raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
+        model = self._learned(rows, tally)
+        self._growing = Growing.of(tally)
+        self._kind, self._columns = kind, columns
+        self._note(model)
+        self._note_columns(tally.schema)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> MultiLabelClassifier:
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows. New labels, categories and words may come at any time; thresholds and weights stay as they are.
 
         The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
         """
-        with self._lock:
-            self._check_settings()
-            batch, sets, kind, columns = self._checked_sets(X, y)
-            if not self.__sklearn_is_fitted__():
-                alpha = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0).alpha
-                table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
-                schema = replace(table.settled(batch, True), labels=LabelTarget())
-                growing = Growing(schema)
-                growing.add(part_of(batch, schema, sets, sample_weight))
-                self._growing, self._kind, self._columns = growing, kind, columns
-                self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
-                self.alpha_ = alpha
-                self._note_columns(schema)
-            else:
-                self._check_columns(batch)
-                self._check_kind(sets, columns)
-                schema = self._growing.schema
-                self._growing.add(part_of(aligned(batch, schema), schema, sets, sample_weight))
-            self._model = None
-            self.classes_ = self._labels(self._growing.classes)
-            return self
-
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
-        """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
-        with self._lock:
-            self._check_fitted()
-            batch, sets, _, _ = self._checked_sets(X, y)
+        self._check_settings()
+        batch, sets, kind, columns = self._checked_sets(X, y)
+        if not self.__sklearn_is_fitted__():
+            self.alpha_ = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0).alpha
+            table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+            schema = replace(table.settled(batch, True), labels=LabelTarget())
+            self._growing = Growing(schema) + part_of(batch, schema, sets, sample_weight)
+            self._kind, self._columns = kind, columns
+            self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
+            self._note_columns(schema)
+        else:
             self._check_columns(batch)
+            self._check_kind(sets, columns)
             schema = self._growing.schema
-            self._growing.forget(part_of(aligned(batch, schema), schema, sets, sample_weight))
-            self._model = None
-            if self.weighing_ is not None:
-                self.weighing_ = self.weighing_.kept(self._growing.seen)
-            self.thresholds_ = self.thresholds_.of([name for name in self._growing.classes if name != EVERY])
-            self.classes_ = self._labels(self._growing.classes)
-            return self
+            self._growing = self._growing + part_of(aligned(batch, schema), schema, sets, sample_weight)
+        self._model = None
+        self.classes_ = self._labels(self._growing.classes)
 
-    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiLabelClassifier:
+    @in_one_step
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
+        self._check_fitted()
+        batch, sets, _, _ = self._checked_sets(X, y)
+        self._check_columns(batch)
+        schema = self._growing.schema
+        self._growing = self._growing - part_of(aligned(batch, schema), schema, sets, sample_weight)
+        self._model = None
+        if self.weighing_ is not None:
+            self.weighing_ = self.weighing_.kept(self._growing.seen)
+        self.thresholds_ = self.thresholds_.of([name for name in self._growing.classes if name != EVERY])
+        self.classes_ = self._labels(self._growing.classes)
+
+    @in_one_step
+    def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
-        with self._lock:
-            self._check_fitted()
-            batch, sets, _, _ = self._checked_sets(X, y)
-            self._check_columns(batch)
-            rows = self._held(batch, sets, sample_weight, self._growing.schema)
-            self._note(self._learned(rows, self.tally_))
-            return self
+        self._check_fitted()
+        batch, sets, _, _ = self._checked_sets(X, y)
+        self._check_columns(batch)
+        rows = self._held(batch, sets, sample_weight, self._growing.schema)
+        self._note(self._learned(rows, self.tally_))
 
     # Answers
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.estimators.guard import Guarded
 from banbury.label_sets import are_sets
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import joined_texts
@@ -20,7 +20,7 @@ from banbury.table import Labels
 from banbury.tally import Growing, Part, parts
 
 
-class TakesTables:
+class TakesTables(Guarded):
     """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
 
     n_features_in_: int
@@ -42,12 +42,6 @@ class TakesTables:
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """A pickle may be older than a setting, which then is what it was before."""
-        settings = signature(type(self).__init__).parameters.values()
-        given = {each.name: each.default for each in settings if each.default is not Parameter.empty}
-        super().__setstate__({**given, **state})  # type: ignore[misc]
 
     def _batch(self, X: Any) -> Batch:
         return one_batch(X)

@@ -14,6 +14,7 @@ from banbury.density import AsDensity, n_parameters
 from banbury.distributions.family import check_positive
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import check_whole, many
+from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
@@ -154,7 +155,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.unlabelled, self.unlabelled_weight = unlabelled, unlabelled_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from all rows, whether they have a label or not."""
         self._check()
         share = self.unlabelled_weight
@@ -177,7 +179,6 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
             dtype = np.array(classes).dtype
         self.classes_ = as_array(tuple(classes), dtype)
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -246,7 +247,8 @@ class Mixture(AsDensity, _Learner):
         self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.n_components, self.choose_by = n_components, choose_by
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Mixture:
+    @in_one_step
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         """Finds the components. ``y`` is not used."""
         self._check()
         if self.choose_by not in ("bic", "held_out"):
@@ -265,7 +267,6 @@ class Mixture(AsDensity, _Learner):
         self.n_components_ = best
         self._keep(climbs.get(best) or self._climbed(observed, weights, best), batch)
         self._warn_of_degenerate(weights)
-        return self
 
     def _warn_of_degenerate(self, weights: Real) -> None:
         """Says where a component has narrowed to a value, or has no rows."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.class_weights import check_class_weight, weighted_rows
+from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes, tell_unlabelled
 from banbury.explain import Explanation
 from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
@@ -65,7 +66,8 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         self.how, self.alpha, self.seed, self.class_weight = how, alpha, seed, class_weight
         self.level, self.root, self.bins = level, root, bins
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts all pairs of columns, and draws the tree that says most. Rows without a label are skipped, with a warning."""
         choice, bins = checked_choice(self.how, self.alpha, self.seed), checked_bins(self.bins)
         check_level(self.level)
@@ -81,7 +83,6 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
         self.classes_, self.network_ = sorted_classes(pairs.target.values, labels.dtype), network
         self._note_columns(schema)
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""

@@ -16,7 +16,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.evidence import Term
 from banbury.explain import page
-from banbury.renamed import check_pickled
 
 DECIBANS = 10.0 / math.log(10.0)
 LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow
@@ -68,10 +67,6 @@ class Explanation:
     calibration: float = 0.0  # in decibans
     held_out: bool = False  # whether the row was counted, and was left out first
     remarks: tuple[str, ...] = ()  # more sentences to be read with it
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        check_pickled(type(self), state)
-        self.__dict__.update(state)
 
     def recalibrated(self, slope: float, shift: float) -> Explanation:
         """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""

@@ -19,7 +19,6 @@ from banbury.digits import told_apart
 from banbury.hypotheses.examples import Chosen, Examples, Predictions
 from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
 from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, is_scalar, plain, vector
-from banbury.renamed import takes_old
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
 ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
@@ -28,7 +27,6 @@ DIGITS = 12  # at least, of a cut in the name of a hypothesis
 ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
 
 
-@takes_old(features="columns")
 def conjunctions(
     table: Any,
     target: Any = None,
@@ -73,7 +71,6 @@ def conjunctions(
     return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
 
-@takes_old(features="columns")
 def thresholds(
     table: Any,
     target: Any = None,

@@ -15,7 +15,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.hypotheses.examples import Askable, Chosen, Examples, Functions, Predictions
 from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, matrix, plain, vector
-from banbury.renamed import takes_old
 
 Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
 
@@ -218,7 +217,6 @@ class Hypotheses:
             space = space._after(evidence, part)
         return space
 
-    @takes_old(most="n")
     def trace(
         self,
         rows: Any = None,

@@ -131,7 +131,7 @@ class HeldRows:
         growing = Growing(self.schema)
         every = np.arange(self.n_rows) if rows is None else rows
         for batch, sets, weights, _ in self.some(every):
-            growing.add(count_sets(batch, growing.schema, sets, weights, self.threads))
+            growing = growing + count_sets(batch, growing.schema, sets, weights, self.threads)
         return growing.frozen()
 
     def dealt(self, n: int) -> Int:
@@ -176,7 +176,7 @@ class CountedFolds:
         for batch, sets, weights, at in rows.some(known):
             own = LabelSets(*sets.numbered(labels), labels, sets.known)
             groups = of_row[known[at]], n_folds
-            growing.add(count_sets(batch, growing.schema, own, weights, rows.threads, groups))
+            growing = growing + count_sets(batch, growing.schema, own, weights, rows.threads, groups)
         counted = growing.frozen()
         if rows.others is not None:  # a fold of their own, the last, of which no row is tested
             place = {name: k for k, name in enumerate((EVERY, *labels))}

@@ -18,7 +18,6 @@ from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import Variable, coded
 from banbury.readers import Batch, Codes, Source
-from banbury.renamed import old_class
 from banbury.schema import Schema
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order
 from banbury.table import Labels, Table
@@ -216,6 +215,3 @@ def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[B
         part = count(batch)
         so_far[:] = [count, so_far[1] + part if so_far else part]
     return so_far[1]
-
-
-Sums = old_class("Sums")  # of networks that 0.1 pickled

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors, renamed
+from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Choice, How, Kind, check_positive
 from banbury.distributions.histogram import NODE_BINS
@@ -477,11 +477,6 @@ class BeliefNetwork:
         if not np.isfinite(whole):
             raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
         return float(queried(self._scorer, (), both)) - whole
-
-    def log_evidence(self, given: Mapping[str, Any]) -> float:
-        """The old name of ``log_probability(given)``."""
-        renamed.warn("log_evidence", "log_probability")
-        return self.log_probability(given)
 
     def _node(self, name: Any) -> int:
         if name not in self.nodes:

@@ -16,7 +16,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity
 from banbury.naive_bayes import Model, log_sum
-from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
 from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.readers import read
@@ -101,7 +100,7 @@ class DensityDisplay(Display):
         for c, (number, part) in enumerate(self.components.items(), 1):
             highest = float(part.max())
             style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
-            for end in levels(np.exp(part - highest), [HALF]):  # none where half of it is at one point
+            if (end := level_inside(np.exp(part - highest), HALF)) is not None:
                 level = highest + float(np.log(end))
                 ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
@@ -124,6 +123,16 @@ class DensityDisplay(Display):
         ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
         for share, shade in zip(self.inside, shades, strict=False):
             ax.fill([], [], color=shade, label=f"{share:.0%}")
+
+
+def level_inside(density: Real, share: float) -> float | None:
+    """The density above which this share of it lies, as far as the grid reaches; None where all of that is at one point."""
+    ordered = np.sort(density[np.isfinite(density)], axis=None)[::-1]
+    total = np.cumsum(ordered)
+    if not len(total) or not total[-1] > 0:
+        return None
+    level = float(ordered[min(int(np.searchsorted(total, share * total[-1])), len(ordered) - 1)])
+    return level if level < ordered[0] else None
 
 
 def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:

@@ -15,7 +15,6 @@ from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, signed
 from banbury.plots.features import answering
-from banbury.renamed import takes_old
 
 
 class EvidenceDisplay(Display):
@@ -34,7 +33,6 @@ class EvidenceDisplay(Display):
     [-2.55, 3.01, 2.93, 1.96, -1.25, 4.1]
     """
 
-    @takes_old(most="n")
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
         check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
         errors.check_whole("n", n, 1, 10**6)
@@ -49,13 +47,11 @@ class EvidenceDisplay(Display):
             self.weights.append(weight)
 
     @classmethod
-    @takes_old(most="n")
     def from_explanation(cls, explanation: Explanation, *, n: int = 15, ax: Any = None) -> Self:
         """Draws an explanation: the ``n`` strongest features or words, and all others together."""
         return cls(explanation, n=n).plot(ax)
 
     @classmethod
-    @takes_old(most="n")
     def from_model(
         cls, model: Model | BeliefNetwork, row: Any, against: Any = None, *, n: int = 15, ax: Any = None
     ) -> Self:

@@ -1,4 +1,4 @@
-"""LikelihoodDisplay: P(value | class) of one feature, over the histogram of its rows; of a block its contours."""
+"""LikelihoodDisplay: P(value | class) of one feature, over the histogram of its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
-from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
 from banbury.plots.features import (
     ClassedRows,
@@ -23,13 +22,10 @@ from banbury.plots.features import (
     named_values,
     number_of,
     parts_of,
-    span,
     table,
 )
-from banbury.renamed import takes_old
 
 MOST_BINS = 50
-STEPS = 200  # of a plane, in each direction
 
 
 class RowsPerBin(NamedTuple):
@@ -46,9 +42,8 @@ class LikelihoodDisplay(Display):
     ``values`` are those drawn, ``likelihood`` what the model says of them, values × classes, times P(class) where ``prior``
     is true. ``histogram`` has the rows' own densities, or is None.
 
-    A block of two columns of numbers is drawn as contours, which have 50% and 90% of each class inside: ``plane`` has its grid
-    and the rows as points, and ``likelihood`` is (up, across, classes). A joint table has bars for its combinations of values, a
-    block of occurrences for its most telling columns.
+    Of a block of numbers one column is drawn. A joint table has bars for its combinations of values, a block of occurrences for
+    its most telling columns.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -67,12 +62,10 @@ class LikelihoodDisplay(Display):
     prior: bool = field(default=False, kw_only=True)
     histogram: RowsPerBin | None = field(default=None, kw_only=True)
     hidden: int = field(default=0, kw_only=True)
-    plane: contours.Plane | None = field(default=None, kw_only=True)
     what: str = field(default="value", kw_only=True)
     chosen: str = field(default="frequent", kw_only=True)
 
     @classmethod
-    @takes_old(most="n")
     def from_model(
         cls,
         model: Model,
@@ -80,7 +73,7 @@ class LikelihoodDisplay(Display):
         data: Any = None,
         target: Any = None,
         *,
-        columns: str | Sequence[str] | None = None,
+        columns: str | None = None,
         classes: Sequence[Any] | None = None,
         prior: bool = False,
         bins: int | Sequence[float] | None = None,
@@ -92,8 +85,8 @@ class LikelihoodDisplay(Display):
 
         ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities, of so many ``bins`` or with
         these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``n``: of a
-        category with more values the most frequent. ``columns``: of a block of numbers two, or one, that are drawn, whatever the
-        others are.
+        category with more values the most frequent. ``columns``: of a block of numbers the one that is drawn, whatever the others
+        are.
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
@@ -112,28 +105,19 @@ class LikelihoodDisplay(Display):
             more |= {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
             given = np.exp(log_likelihood(model, feature, values)) if shown.share is None else shown.share
             likelihood = given * np.exp(weight)
-        elif len(drawn) > 1:
-            plane = more["plane"] = _plane(model, (drawn[0], drawn[1]), rows, at)
-            values = plane.across, plane.up
-            grid_of = dict(zip(drawn, map(np.ravel, np.meshgrid(*values)), strict=True))
-            logs = model.log_likelihood(table(model, grid_of), feature.name)
-            likelihood = np.exp(logs + weight).reshape(STEPS, STEPS, -1)
         else:
             seen = None
             if rows is not None:
-                seen, more["histogram"] = _histogram(rows, drawn[0], at, bins, prior)
-            values = grid(model, feature, drawn[0], seen)
-            logs = model.log_likelihood(table(model, {drawn[0]: values}), feature.name)
+                seen, more["histogram"] = _histogram(rows, drawn, at, bins, prior)
+            values = grid(model, feature, drawn, seen)
+            logs = model.log_likelihood(table(model, {drawn: values}), feature.name)
             likelihood = np.exp(logs + weight)
             if len(feature.inputs) > 1:
-                feature = feature._replace(name=drawn[0], columns=())
-        return cls(feature, chosen, values, likelihood[..., at], **more).plot(ax)
+                feature = feature._replace(name=drawn, columns=())
+        return cls(feature, chosen, values, likelihood[:, at], **more).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        if self.plane is not None:
-            self._planes(ax, self.plane)
-        else:
-            (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
+        (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
 
     def _lines(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 3.8)
@@ -160,14 +144,6 @@ class LikelihoodDisplay(Display):
         ax.set_title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
 
-    def _planes(self, ax: Any, plane: contours.Plane) -> None:
-        ax = self._begin(ax, 5.8, 4.4)
-        contours.draw(ax, plane, self.likelihood, self.classes)
-        ax.set(xlabel=name(plane.columns[0], 40), ylabel=name(plane.columns[1], 40))
-        inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
-        family = self.feature.family.adjective()
-        ax.set_title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
-
     def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
         ax = self._begin(ax, 6.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
@@ -186,33 +162,18 @@ class LikelihoodDisplay(Display):
         ax.legend()
 
 
-def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
-    """The columns that make the axes: those given, or all there are."""
+def _drawn(parts: FeatureParts, columns: Any) -> str:
+    """The column that makes the axis: the one given, or the only one there is."""
     feature, inputs = parts.feature, parts.feature.inputs
-    if columns is None and (len(inputs) < 3 or not parts.axes):
-        return inputs
+    if columns is None and (len(inputs) < 2 or not parts.axes):
+        return inputs[0]
     errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
-    chosen = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
-    if len(set(chosen)) not in (1, 2) or len(set(chosen)) != len(chosen) or not set(chosen).issubset(inputs):
-        text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has two axes. "
-        text += f"Name two of them, whatever the others are: columns=({inputs[0]!r}, {inputs[1]!r}). Got {columns!r} instead."
+    if columns not in inputs:
+        text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has one axis. "
+        text += f"Name one of them, whatever the others are: columns={inputs[0]!r}. Got {columns!r} instead. "
+        text += "bb.plots.DecisionBoundaryDisplay draws two."
         raise errors.BadSetting(text, feature=feature.name, columns=list(inputs))
-    return chosen
-
-
-def _plane(model: Model, columns: tuple[str, str], rows: ClassedRows | None, at: list[int]) -> contours.Plane:
-    """A grid over two of a block's columns, with room for contours around the rows; these by the numbers of the classes drawn."""
-    points = None
-    if rows is not None:
-        x, y, numbers = rows.points(columns)
-        place = np.full(len(model.classes), -1, dtype=np.int64)
-        place[at] = np.arange(len(at))
-        points = x, y, place[numbers]
-    axes = []
-    for column, seen in zip(columns, (None, None) if points is None else points[:2], strict=True):
-        low, high = span(model, column, seen)
-        axes.append(np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), STEPS))
-    return contours.Plane(columns, axes[0], axes[1], points)
+    return str(columns)
 
 
 def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: bool) -> tuple[Real, RowsPerBin]:

@@ -19,7 +19,6 @@ from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, s
 from banbury.plots.features import ClassedRows, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
 from banbury.readers import Batch
-from banbury.renamed import takes_old
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
@@ -46,7 +45,6 @@ class NomogramDisplay(Display):
     (0.226, [[0.774, 0.226]])
     """
 
-    @takes_old(most="n")
     def __init__(
         self,
         model: Model,
@@ -64,7 +62,6 @@ class NomogramDisplay(Display):
         self.prior = self._weighed([]).prior
 
     @classmethod
-    @takes_old(most="n")
     def from_model(
         cls,
         model: Model,
@@ -271,8 +268,6 @@ class Sheet:
 
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float, levels: int = 1) -> None:
         """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
-        if not len(decibans):  # of hashed words no name is known
-            return
         places = np.clip(decibans, self.low, self.high)
         self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
         self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)

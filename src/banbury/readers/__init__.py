@@ -29,7 +29,6 @@ from banbury.readers.options import (
     header_columns,
 )
 from banbury.readers.tables import column, encode, from_texts, library
-from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
 __all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "LikelyCodes", "Remembering"]
@@ -49,7 +48,6 @@ SAID_ELSEWHERE = dict(
 )
 
 
-@takes_old(names="columns")
 def read(
     data: Any,
     *,

@@ -13,9 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banbury import errors
-from banbury.readers.arrow import Strings, arrow, from_arrow, texts
+from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, texts
 from banbury.readers.batches import Batch, Source, distinct
-from banbury.readers.blocks import BLOCK, LONGEST_RECORD, Block, BlockFile, cut, fetched, lines_before, opened, reason
+from banbury.readers.blocks import (
+    BLOCK,
+    LONGEST_RECORD,
+    Block,
+    BlockFile,
+    csv_input,
+    cut,
+    fetched,
+    lines_before,
+    opened,
+    reason,
+)
 from banbury.readers.columns import Coded, Codes, Column, Kind, Numbers, decoded
 from banbury.readers.options import Options
 from banbury.readers.tables import names_for, no_rows
@@ -26,10 +37,12 @@ WEIGHT = "instance weight"
 SPECIAL = re.compile(rb"['\"\\{%\t]")
 MOST_CELLS = 1 << 22  # of sparse rows that are written out together
 
-_DECLARED = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(\{.*\}|\S+)", re.IGNORECASE)
-_VALUE = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,\t{}%]*))\s*(,|\t|\Z|(?=[}%{]))")
-_PAIR = re.compile(r"\s*(\d+)\s+(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,{}%\s]+))\s*(,|(?=\}))")
-_WEIGHT = re.compile(r"\s*,?\s*\{\s*([^{}]*?)\s*\}\s*(?:%.*)?\Z")
+_DECLARED = re.compile(
+    r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(\{.*\}|\S+)", re.IGNORECASE | re.ASCII
+)
+_VALUE = re.compile(r"\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,\t{}%]*))\s*(,|\t|\Z|(?=[}%{]))", re.ASCII)
+_PAIR = re.compile(r"\s*(\d+)\s+(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^,{}%\s]+))\s*(,|(?=\}))", re.ASCII)
+_WEIGHT = re.compile(r"\s*,?\s*\{\s*([^{}]*?)\s*\}\s*(?:%.*)?\Z", re.ASCII)
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _WEIGHS = re.compile(rb"[^\s{,][ \t]*,?[ \t]*\{[^{}\n]*\}[ \t]*\r?$", re.MULTILINE)
@@ -75,7 +88,7 @@ class _ArffFile(BlockFile):
                 data += piece
                 while (end := data.find(b"\n", at) + 1) or (len(piece) < BLOCK and at < len(data)):
                     end = end or len(data)
-                    line, at, number = decoded(data[at:end]).strip().removeprefix("\ufeff"), end, number + 1
+                    line, at, number = decoded(data[at:end]).strip(BLANKS), end, number + 1
                     word = line.split(None, 1)[0].lower() if line else ""
                     if word == "@data":
                         if not attributes:
@@ -140,7 +153,7 @@ class _ArffFile(BlockFile):
         """The rows of a block, each with its line of the file; blank lines and comments are none."""
         before = lines_before(self.path, block.offset)
         for number, line in enumerate(bytes(block.data).split(b"\n"), before + 1):
-            text = decoded(line).strip()
+            text = decoded(line).strip(BLANKS)
             if text and text[0] != "%":
                 yield number, text
 
@@ -158,7 +171,7 @@ class _ArffFile(BlockFile):
         types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
         null = ["?", " ?", "? ", " ? "]
         table = pa_csv.read_csv(
-            pa.BufferReader(block.data),
+            csv_input(block.data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=list(types)),
             pa_csv.ParseOptions(quote_char=False),
             pa_csv.ConvertOptions(null_values=null, strings_can_be_null=True, column_types=types, check_utf8=False),
@@ -202,7 +215,7 @@ class _ArffFile(BlockFile):
                 raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
             value = pair[4] if pair[4] is not None else _unescaped(pair[2] or pair[3] or "")
             cells[place] = None if pair[4] == "?" else value
-        closing = re.compile(r"\s*\}").match(line, at)
+        closing = re.compile(r"\s*\}", re.ASCII).match(line, at)
         if closing is None:
             lacking = "is no pair of a number and a value, or the row has no }"
             raise Broken(row, f"{errors.shortened(line[at:])!r} {lacking}")
@@ -262,8 +275,8 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     values: list[tuple[str, bool]] = []
     at = 0
     while (found := _VALUE.match(text, at)) is not None:
-        quoted, plain = found[3] is None, (found[3] or "").strip()
-        if text[found.start() : found.end()].strip() == "" and text[found.end() : found.end() + 1] in ("{", "%"):
+        quoted, plain = found[3] is None, (found[3] or "").strip(BLANKS)
+        if text[found.start() : found.end()].strip(BLANKS) == "" and text[found.end() : found.end() + 1] in ("{", "%"):
             return values, text[found.end() :]
         values.append((_unescaped(found[1] or found[2] or "") if quoted else plain, quoted))
         at = found.end()

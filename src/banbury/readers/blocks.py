@@ -5,6 +5,7 @@ Arrow's own streaming reader parses on one core; cutting here and parsing blocks
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import lzma
@@ -36,6 +37,9 @@ MOST_UNPACKED = 1 << 28  # bytes that any packed file may come to
 MOST_RATIO = 200  # times its size that a larger one may
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 COMPRESSED = tuple(CODECS)
+BYTE_ORDER_MARK = (
+    codecs.BOM_UTF8
+)  # skipped where a file begins with it; anywhere else U+FEFF is a character like any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +76,48 @@ def opened(path: str, layout: Layout = UNQUOTED) -> Any:
     return Uncommented(_unpacked(path), layout) if layout.comment else _unpacked(path)
 
 
-def _unpacked(path: str) -> Any:
-    """The file, or the member of a zip archive, as a stream of bytes."""
-    place, compressed = divided(path), os.path.splitext(path.lower())[1] in COMPRESSED
+def _unpacked(path: str) -> FileBytes:
+    """The bytes of a file, or of a member of a zip archive."""
+    place = divided(path)
     try:
         if place is None:
-            stream = arrow().input_stream(path, compression="detect")
-            return Unpacked(stream, path, os.path.getsize(path)) if compressed else stream
+            return FileBytes(arrow().input_stream(path, compression="detect"), path, os.path.getsize(path))
         stream, size = opened_member(*place)
-        if compressed:
-            codec = CODECS[os.path.splitext(path.lower())[1]]
+        if codec := CODECS.get(os.path.splitext(path.lower())[1]):
             stream = arrow().input_stream(arrow().PythonFile(stream), compression=codec)
-        return Unpacked(stream, path, size)
+        return FileBytes(stream, path, size)
     except (OSError, arrow().ArrowException) as error:
         raise errors.bad_file(path, reason(error)) from None
 
 
-class Unpacked(io.RawIOBase):
-    """A stream of bytes that comes out of a packed file. One that comes to far more than files of its size do is refused."""
+class FileBytes(io.RawIOBase):
+    """The bytes of a file, unpacked and without a byte-order mark at their start.
+
+    A packed file that comes to far more than files of its size do is refused.
+    """
 
     def __init__(self, stream: Any, path: str, size: int) -> None:
         super().__init__()
         self._stream, self._path = stream, path
         self._n_read, self._most = 0, max(MOST_UNPACKED, MOST_RATIO * size)
+        self._first: bytes | None = (
+            None  # the first bytes, once they have been searched for a mark and until they are read
+        )
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes more; fewer only at the end."""
+        if self._first is None:
+            self._first = self._fetch(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+        if not self._first:
+            return self._fetch(size)
+        first = self._first if size < 0 else self._first[:size]
+        self._first = self._first[len(first) :]
+        return first + self._fetch(size if size < 0 else size - len(first))
+
+    def _fetch(self, size: int) -> bytes:
         try:
             data: bytes = self._stream.read(*([] if size < 0 else [size]))
         except (zipfile.BadZipFile, zlib.error, EOFError, lzma.LZMAError) as error:
@@ -170,6 +188,12 @@ def fetched(stream: Any, size: int, path: str) -> bytes:
         raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
 
 
+def csv_input(data: Any) -> Any:
+    """A block for Arrow's CSV reader, which drops a byte-order mark at the start of each: it is given another one to drop."""
+    marked = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK
+    return arrow().BufferReader(b"".join([BYTE_ORDER_MARK, data]) if marked else data)
+
+
 def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:
     """The first megabyte, or so many bytes."""
     with opened(path, layout) as stream:
@@ -199,6 +223,7 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
         fetched(stream, start, path)
         rest, offset = b"", start
         while piece := fetched(stream, BLOCK, path):
+            refuse_zero_bytes(path, piece, offset + len(rest))
             data = rest + piece if rest else piece
             end = line_end(data, layout)
             if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
@@ -211,6 +236,13 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
                 offset += end
         if rest:
             yield Block(memoryview(rest), offset)
+
+
+def refuse_zero_bytes(path: str, data: bytes, offset: int = 0) -> None:
+    """Raises where some bytes of a text file, which begin at ``offset``, are no text."""
+    if b"\0" in data:
+        place = f"byte {offset + data.index(0):,} is zero"
+        raise errors.bad_file(path, f"it is not text ({place}). Save it as UTF-8 text without NUL characters.")
 
 
 def no_lines(path: str) -> errors.BadFile:

@@ -14,7 +14,6 @@ NO_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape"
 AMBIGUOUS = re.compile(r"utf-?(7|16|32)|iso-?2022|hz", re.IGNORECASE)
 
 MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -54,11 +53,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def decode_file(data: bytes, declared: str | None = None) -> str:
-    """The text of a whole file, which may begin with a byte order mark."""
+    """The text of a whole file, which may begin with the byte-order mark of UTF-16 or UTF-32."""
     for mark, name in MARKS:
         if data.startswith(mark):
-            if name == "utf-8":
-                return decode(data[len(mark) :], declared)
             try:
                 return data.decode(name)
             except UnicodeDecodeError:

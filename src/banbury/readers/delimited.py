@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
+from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
 from banbury.readers.blocks import (
     HEAD,
@@ -23,6 +23,7 @@ from banbury.readers.blocks import (
     Block,
     BlockFile,
     Layout,
+    csv_input,
     cut,
     first_lines_of,
     first_refused,
@@ -37,7 +38,6 @@ from banbury.readers.tables import no_rows
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
 
@@ -88,10 +88,8 @@ class _DelimitedFile(BlockFile):
         return self.layout.quote.decode()
 
     def _header(self, head: bytes, skipped: int) -> tuple[int, bytes]:
-        """Where the first record ends, and its bytes; a byte order mark, lines to skip and blank lines are passed over."""
+        """Where the first record ends, and its bytes; lines to skip and blank lines are passed over."""
         begin, newline, quote = 0, self.layout.newline, self.layout.quote
-        if head.startswith(BYTE_ORDER_MARK):
-            begin = len(BYTE_ORDER_MARK)
         for number in range(skipped):
             begin = head.find(newline, begin) + 1
             if not begin:
@@ -122,7 +120,7 @@ class _DelimitedFile(BlockFile):
         if names is None and not self.has_header:
             return tuple(str(number + 1) for number in range(len(fields)))
         if names is None:
-            fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
+            fields = [field.strip(BLANKS) or f"x{j}" for j, field in enumerate(fields)]
             if len(set(fields)) < len(fields):
                 twice = next(name for name in fields if fields.count(name) > 1)
                 text = f"two columns are named {twice!r}{errors.where(self.path)}. Rename one of them."
@@ -326,7 +324,7 @@ class _DelimitedFile(BlockFile):
         spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
         flags = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "strings_can_be_null": True}
         return pa_csv.read_csv(
-            arrow().BufferReader(data),
+            csv_input(data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
             pa_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
             pa_csv.ConvertOptions(

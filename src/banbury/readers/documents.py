@@ -5,7 +5,6 @@ Files that cannot be read are named, skipped and counted; so are broken messages
 
 from __future__ import annotations
 
-import codecs
 import fnmatch
 import io
 import os
@@ -19,7 +18,7 @@ from typing import Any, Literal
 
 from banbury import errors
 from banbury.readers.batches import Batch, Source, numbered
-from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
+from banbury.readers.blocks import BYTE_ORDER_MARK, COMPRESSED, ending, fetched, opened
 from banbury.readers.columns import Coded, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file, html_text
 from banbury.readers.mail import (
@@ -96,7 +95,7 @@ def from_messages(values: list[Any], options: Options) -> Source:
             rows.append([*[None] * len(apart), html_text(value)])
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-            rows.append(losses.cells(data, form, options, f"row {row:,}"))
+            rows.append(losses.cells(data.removeprefix(BYTE_ORDER_MARK), form, options, f"row {row:,}"))
     losses.tell_broken(None)
     if not apart:
         return from_texts([text for (text,) in rows], options.columns, options.batch_rows)
@@ -261,9 +260,8 @@ class _Documents:
     def _lines(self, path: str, shown: str) -> Iterator[tuple[str, Cells, float]]:
         """Each line of a file as a text."""
         with _stream(path) as stream:
-            for number, line in enumerate(stream):
-                data = line.removesuffix(b"\n").removesuffix(b"\r")
-                text = decoded(data.removeprefix(codecs.BOM_UTF8) if number == 0 else data)
+            for line in stream:
+                text = decoded(line.removesuffix(b"\n").removesuffix(b"\r"))
                 yield shown, [*[None] * len(self.apart), text], 0.0
 
     def _messages(
@@ -331,7 +329,10 @@ def shown_path(path: str) -> str:
 
 
 def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
-    """The first bytes of a document, and whether they are all of it. Does not wait for what is no regular file."""
+    """The first bytes of a document, without a byte-order mark, and whether they are all of it.
+
+    Does not wait for what is no regular file.
+    """
     if path.lower().endswith(COMPRESSED):
         with opened(path) as stream:
             data = fetched(stream, most + 1, path)
@@ -345,13 +346,19 @@ def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
         data = os.read(handle, wanted)
         while 0 < len(data) < wanted - 1 and (more := os.read(handle, wanted - len(data))):
             data += more
-        return data, len(data) <= most
+        return data.removeprefix(BYTE_ORDER_MARK), len(data) <= most
     finally:
         os.close(handle)
 
 
 def _stream(path: str) -> io.BufferedReader:
-    return io.BufferedReader(opened(path)) if path.lower().endswith(COMPRESSED) else open(path, "rb")
+    """The file as a stream of bytes, without a byte-order mark; one that is not packed can tell how far it is read."""
+    if path.lower().endswith(COMPRESSED):
+        return io.BufferedReader(opened(path))
+    stream = open(path, "rb")  # noqa: SIM115 (whoever reads it closes it)
+    if stream.read(len(BYTE_ORDER_MARK)) != BYTE_ORDER_MARK:
+        stream.seek(0)
+    return stream
 
 
 # Classes of files

@@ -1,4 +1,4 @@
-"""Files by their endings: delimited text, Parquet, NDJSON, ARFF, LIBSVM, documents; zip archives, folders and patterns.
+"""Files by their endings: delimited text, Parquet, NDJSON, ARFF, documents; zip archives, folders and patterns.
 
 The content is checked against the name.
 """
@@ -17,10 +17,9 @@ from banbury.readers.archives import ZIP, table_in
 from banbury.readers.arff import from_arff
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Source
-from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
+from banbury.readers.blocks import COMPRESSED, ending, head_of, reason, refuse_zero_bytes
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
-from banbury.readers.libsvm import BEGIN, from_libsvm
 from banbury.readers.lines import from_lines
 from banbury.readers.options import OF_FOLDERS, OF_TEXT_TABLES, Options, header_columns
 from banbury.readers.tables import from_arrow_batches
@@ -32,12 +31,16 @@ PARQUET_ROWS = 131072
 LONGEST_PATH = 4096
 SNIFFED = 65536
 ARFF = (".arff",)
-LIBSVM = (".libsvm", ".svmlight", ".svm")
-TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *LIBSVM)
-ENDINGS = ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON"), (ARFF, "ARFF"), (LIBSVM, "LIBSVM"))
+SVMLIGHT = (".libsvm", ".svmlight", ".svm")  # refused by name
+TABLES = (*DELIMITED, *PARQUET, *LINES, *ARFF, *SVMLIGHT)
+ENDINGS = ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON"), (ARFF, "ARFF"))
 MARKUP = (".sgm", ".sgml", ".xml")
-_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
-_RELATION = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*(?:%.*)?\n)*\s*@relation\b", re.IGNORECASE)
+_MARKUP = re.compile(rb"\s*<(?:!DOCTYPE|\?xml|!--)", re.IGNORECASE)
+_RELATION = re.compile(rb"(?:[ \t\r]*(?:%.*)?\n)*+[ \t]*@relation\b", re.IGNORECASE)
+_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_SVMLIGHT = re.compile(
+    rb"(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*" + _NUMBER + rb"(?:[ \t]+qid:\d+)?[ \t]+\d+:" + _NUMBER + rb"(?:\s|\Z)"
+)
 
 CONTENTS = (
     (b"PAR1", "Parquet", "Rename it to end in .parquet; take it out of an archive, if it is in one."),
@@ -114,9 +117,8 @@ def from_table(path: str, options: Options) -> Source:
     for begin, content, advice in CONTENTS:
         if head.startswith(begin):
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
-    if b"\0" in head:
-        raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
-    readers = {"JSON": from_lines, "ARFF": from_arff, "LIBSVM": from_libsvm, "CSV": from_delimited}
+    refuse_zero_bytes(path, head)
+    readers = {"JSON": from_lines, "ARFF": from_arff, "CSV": from_delimited}
     return readers[kind](path, options)
 
 
@@ -171,15 +173,19 @@ def near(path: str) -> list[str]:
 
 
 def kind_of_table(path: str) -> str:
-    """Parquet, JSON, ARFF, LIBSVM or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
+    """Parquet, JSON, ARFF or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
     for endings, kind in ENDINGS:
         if ending(path) in endings:
             return kind
-    head = head_of(path)
+    head = b"" if ending(path) in SVMLIGHT else head_of(path)
+    if ending(path) in SVMLIGHT or _SVMLIGHT.match(head):
+        text = "it is a LIBSVM or SVMlight file, rows of index:value pairs, which are not read here. Read it with scikit-learn: "
+        text += "X, y = sklearn.datasets.load_svmlight_file(path), then bb.count(X, y)."
+        raise errors.bad_file(path, text)
     begin = head[:64].lstrip()
     if begin.startswith((b"PAR1", b"{")):
         return "Parquet" if begin.startswith(b"PAR1") else "JSON"
-    return "ARFF" if _RELATION.match(head) else "LIBSVM" if BEGIN.match(head) else "CSV"
+    return "ARFF" if _RELATION.match(head) else "CSV"
 
 
 def from_parquet(path: str, options: Options) -> Source:

@@ -32,7 +32,7 @@ _POST = re.compile(
     rb"""(?:(?!From:|Subject:)[!-9;-~]++[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+)*+(?:From|Subject):""", re.IGNORECASE
 )
 _AFTER_POSTMARK = re.compile(rb">From |[!-9;-~]++[ \t]*+:")
-_ENVELOPE = re.compile(rb"\xef\xbb\xbf|(?:>?From [^\n]*\n)+")
+_ENVELOPE = re.compile(rb"(?:>?From [^\n]*\n)+")
 _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 _PARAMETER = re.compile(r""";\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"?|([^;]*))""", re.DOTALL)
 _ENCODED = re.compile(r"=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bq])\?([^?]*)\?=", re.IGNORECASE)

@@ -79,7 +79,7 @@ class Dataset:
         try:
             for batch in self.each("counting"):
                 for part in parts(batch, growing.schema, labels):
-                    growing.add(part)
+                    growing = growing + part
         except errors.TooManyCells as many:
             column = getattr(many, "column", "")
             text = f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "

@@ -162,7 +162,7 @@ class Observed:
                 self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
             part = self._repeats[n] if n > 1 else self.batch
             part.threads = self.threads
-            growing.add(count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
+            growing = growing + count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads)
         return growing.frozen()
 
     def _count(
@@ -174,7 +174,7 @@ class Observed:
             part = self.batch.take(rows[some])
             part.threads = self.threads
             labels = Codes(numbers[some], 0, list(classes))
-            growing.add(count_rows(part, schema, labels, weights[some], self.threads))
+            growing = growing + count_rows(part, schema, labels, weights[some], self.threads)
         return growing.frozen()
 
 

@@ -107,7 +107,6 @@ def described(state: ServedState) -> dict[str, Any]:
         "digest": digest,
         "change": change,
         "learns": state.folder is not None,
-        "keeps_rows": state.keeps_rows,
         "version": __version__,
     }
     if weighing is not None:

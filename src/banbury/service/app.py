@@ -29,12 +29,13 @@ try:
 except ImportError as lacking:
     raise errors.MissingLibrary(f"banbury serve needs {lacking.name}: pip install 'banbury[serve]'.") from None
 
-from banbury.service import answers, metrics, openapi, page, protocol
+from banbury.service import answers, metrics, openapi, page
 from banbury.service.access import Tokens, host_of, is_loopback
 from banbury.service.connection import limited
 from banbury.service.log import DiskFull
 from banbury.service.looking import Looking
-from banbury.service.refitting import Refitting
+from banbury.service.parsing import Problem, parse_json, parse_whole_number
+from banbury.service.refitting import Refitting, describe_problem
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
 
 log = logging.getLogger("banbury.service")
@@ -62,14 +63,6 @@ class Limits:
     seconds: float = 10.0  # for a request to arrive, and for the next part of an answer to be taken
     requests: int = 64  # at a time
     listed: int = 1_000  # rows or changes in one answer
-
-
-class Problem(Exception):
-    """A request that gets no answer, and why."""
-
-    def __init__(self, status: int, detail: str, **headers: str) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
 
 
 class Json(Response):
@@ -110,10 +103,9 @@ class Service:
     async def body(self, request: Request) -> bytes:
         """What was sent: not too much of it, and not too slowly."""
         limit = self.limits.body
-        length = request.headers.get("content-length", "0")
         text = f"the request is larger than {limit:,} bytes. Send fewer rows at a time."
         too_large = Problem(413, text, connection="close")
-        if not length.isdecimal() or int(length) > limit:
+        if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
         parts, size = [], 0
         try:
@@ -131,27 +123,22 @@ class Service:
         return b"".join(parts)
 
     async def json(self, request: Request, known: tuple[str, ...], empty: bool = False) -> tuple[dict[str, Any], int]:
-        """The JSON object that was sent, which has no other names than these; and how many bytes it took."""
+        """The JSON object that was sent, which has no other names than these; and its size in bytes."""
         body = await self.body(request)
         if empty and not body:
             return {}, 0
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Problem(415, "JSON is wanted: send it with the header Content-Type: application/json.")
-        try:
-            given = json.loads(body, parse_constant=_no_number)
-            if b"\\ud" in body or b"\\uD" in body:  # half a character cannot be kept
-                json.dumps(given, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as wrong:
-            said = "it is nested too deeply" if isinstance(wrong, RecursionError) else errors.shortened(wrong, 120)
-            raise Problem(400, f"the request is no JSON: {said}.") from None
-        if type(given) is not dict:
-            raise Problem(400, f"a JSON object is wanted, with {errors.listed(known)}.")
-        for name in given:
+        content = parse_json(body)
+        expected = f"The request body must be a JSON object with {errors.listed(known) or 'nothing in it'}."
+        if type(content) is not dict:
+            raise Problem(400, expected)
+        for name in content:
             if name not in known:
                 text = f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)}"
-                raise Problem(422, f"{text} It may have {errors.listed(known)}.")
-        return given, len(body)
+                raise Problem(422, f"{text} {expected}")
+        return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
         """Rows that are not too many, nor too long."""
@@ -171,29 +158,38 @@ class Service:
             raise Problem(413, f"a text is longer than {most:,} characters. Cut it off.")
         return row
 
-    async def changed(self, wanted: Put | Delete | Undo | Together) -> dict[str, Any]:
-        """Has a change made, and waits until it is durable."""
-        answer = await asyncio.wrap_future(self.state.submit(wanted))
-        for each in answer.get("rows", [answer]):
-            self.metrics.rows[each["action"]] += 1
+    async def change(
+        self, change: Put | Delete | Undo | Together, respond: Callable[[dict[str, Any]], Response] = Json
+    ) -> Response:
+        """Makes a change and waits until it is durable; a change whose response cannot be built is not made."""
+
+        def respond_and_count(answer: dict[str, Any]) -> tuple[Response, list[str]]:
+            return respond(answer), [row["action"] for row in answer.get("rows", [answer])]
+
+        response: Response
+        response, actions = await asyncio.wrap_future(self.state.submit(change, respond_and_count))
+        self.metrics.rows.update(actions)
         if self.refit_every is not None and not self.refitting.under_way:
             learner = self.state.learner
             if learner.settings.weighing is not None and learner.change - (learner.weighed_at or 0) >= self.refit_every:
                 await asyncio.to_thread(self._try_refit)
-        return answer
+        return response
 
     def _try_refit(self) -> None:
         try:
             self.refitting.begin()
-        except errors.BanburyError as problem:
-            self.refit_every, self.refitting.problem = None, str(problem)
+        except Exception as problem:  # the change is made, whatever becomes of the weights
+            self.refit_every = None
+            self.refitting.problem = describe_problem(problem)
 
     def number(self, request: Request, name: str, default: int, most: int) -> int:
-        given = request.query_params.get(name, str(default))
-        if not (given.isascii() and given.isdecimal() and int(given[:20]) <= most):
-            wanted = f"{name} must be a whole number from 0 to {most:,}."
-            raise Problem(422, f"{wanted} Got {errors.shortened(repr(given))} instead.")
-        return int(given)
+        """A whole number of the query."""
+        text = request.query_params.get(name, str(default))
+        number = parse_whole_number(text, most)
+        if number is None:
+            detail = f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(text))} instead."
+            raise Problem(422, detail)
+        return number
 
 
 # What can be asked ----------------------------------------------------------------------------------------------------
@@ -223,8 +219,12 @@ async def explain(service: Service, request: Request) -> Any:
 
 async def put_row(service: Service, request: Request) -> Any:
     given, _ = await service.json(request, ("row", "label", "note"))
-    answer = await service.changed(_put(service, request.path_params["id"], given))
-    return Json(answer, 201 if answer.pop("new", False) else 200)
+    return await service.change(_put(service, request.path_params["id"], given), _answer_put)
+
+
+def _answer_put(answer: dict[str, Any]) -> Response:
+    is_new = answer.pop("new", False)
+    return Json(answer, 201 if is_new else 200)
 
 
 def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
@@ -244,15 +244,16 @@ async def put_rows(service: Service, request: Request) -> Any:
         if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note"}:
             raise Problem(422, "each of rows must be an object with id, row and label, and no other names.")
         puts.append(_put(service, each["id"], each))
-    answer = await service.changed(Together(tuple(puts)))
-    for each in answer["rows"]:
-        each.pop("new", None)
-    return {"rows": answer["rows"]}
+    return await service.change(Together(tuple(puts)), _answer_puts)
+
+
+def _answer_puts(answer: dict[str, Any]) -> Response:
+    return Json({"rows": [{name: row[name] for name in ("action", "id", "label", "change")} for row in answer["rows"]]})
 
 
 async def delete_row(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("row",), empty=True)
-    return await service.changed(Delete(request.path_params["id"], given.get("row")))
+    await service.json(request, (), empty=True)
+    return await service.change(Delete(request.path_params["id"]))
 
 
 def get_rows(service: Service, request: Request) -> Any:
@@ -265,7 +266,7 @@ def get_rows(service: Service, request: Request) -> Any:
 
 async def undo(service: Service, request: Request) -> Any:
     given, _ = await service.json(request, ("id",), empty=True)
-    return await service.changed(Undo(given.get("id")))
+    return await service.change(Undo(given.get("id")))
 
 
 def history(service: Service, request: Request) -> Any:
@@ -299,36 +300,6 @@ async def get_metrics(service: Service, request: Request) -> Any:
         "banbury_started_seconds": ("When the service started, in seconds since 1970.", service.metrics.started),
     }
     return Response(service.metrics.text(gauges), headers=SAFE, media_type=metrics.KIND)
-
-
-async def v2_server(service: Service, request: Request) -> Any:
-    return {"name": "banbury", "version": __version__, "extensions": []}
-
-
-async def v2_health(service: Service, request: Request) -> Any:
-    return {"live": True, "ready": True}
-
-
-async def v2_model(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    return protocol.metadata(service.name, service.state.learner)
-
-
-async def v2_ready(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    return {"name": service.name, "ready": bool(service.state.learner.classes)}
-
-
-async def v2_infer(service: Service, request: Request) -> Any:
-    _check_name(service, request)
-    given, size = await service.json(request, protocol.KNOWN)
-    return await _answered(size, protocol.infer, service.name, service.state.learner, given, service.limits.rows)
-
-
-def _check_name(service: Service, request: Request) -> None:
-    name, version = request.path_params["name"], request.path_params.get("version", protocol.VERSION)
-    if (name, version) != (service.name, protocol.VERSION):
-        raise Problem(404, f"there is no such model here; {service.name!r} is, in version {protocol.VERSION}.")
 
 
 def get_openapi(service: Service, request: Request) -> Any:
@@ -372,12 +343,6 @@ ENDPOINTS = (
     Endpoint("POST", "/refit", "learn", refit, "Learn weights again from all rows, beside the answers."),
     Endpoint("GET", "/model", "read", get_model, "What is served: classes, families, digest, age of weights."),
     Endpoint("GET", "/metrics", "read", get_metrics, "What the service did, as Prometheus reads it."),
-    Endpoint("GET", "/v2", "read", v2_server, "Open Inference Protocol: the server."),
-    Endpoint("GET", "/v2/health/live", None, v2_health, "Open Inference Protocol: whether the server runs."),
-    Endpoint("GET", "/v2/health/ready", None, v2_health, "Open Inference Protocol: whether it answers."),
-    Endpoint("GET", "/v2/models/{name}", "read", v2_model, "Open Inference Protocol: what the model takes and gives."),
-    Endpoint("GET", "/v2/models/{name}/ready", None, v2_ready, "Open Inference Protocol: whether the model answers."),
-    Endpoint("POST", "/v2/models/{name}/infer", "read", v2_infer, "Open Inference Protocol: the class of each row."),
     Endpoint("GET", "/openapi.json", "read", get_openapi, "All of this in the words of OpenAPI."),
     Endpoint("GET", "/docs", "read", docs, "All of this for reading, with examples."),
     Endpoint("GET", "/health", None, health, "Whether the service runs."),
@@ -462,10 +427,6 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         raise Problem(401, text, **{"www-authenticate": "Bearer"})
     if endpoint.scope not in own:
         raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number that JSON has")
 
 
 def server(service: Service) -> uvicorn.Server:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import banbury
+from banbury import errors
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
+from banbury.schema import Schema
 from banbury.service.learner import Learner
 from banbury.service.state import ServedState
 
@@ -31,8 +33,18 @@ def fields(state: ServedState) -> dict[str, Any]:
     names = [name for name in tally.classes if not (tally.schema.labels is not None and name == "")]
     known = [name for name in state.names or [] if name not in names]
     told = {"fields": list(_fields(learner)), "names": names + known}
-    drawn = len(names) > 1 or tally.schema.labels is not None
-    return told | {"sheet": drawn and any(field["kind"] != "list" for field in told["fields"])}
+    has_two_sides = len(names) > 1 or tally.schema.labels is not None
+    return told | {"sheet": has_two_sides and _can_be_drawn(tally.schema)}
+
+
+def _can_be_drawn(schema: Schema) -> bool:
+    """Whether every feature has a line in a nomogram: lists of numbers and blocks have none."""
+    try:
+        for feature in schema.features:
+            feature.family.check_line(feature)
+    except errors.BadSetting:
+        return False
+    return True
 
 
 def _fields(learner: Learner) -> Iterator[dict[str, Any]]:

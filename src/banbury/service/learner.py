@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -116,78 +117,59 @@ class Learner:
 
     def count(self, row: Any, label: Any) -> None:
         """Adds a row to the sums alone."""
-        self._growing = Growing(self.schema) if self._growing is None else self._growing
-        self._growing.add(self.part(row, label))
+        growing = Growing(self.schema) if self._growing is None else self._growing
+        self._growing = growing + self.part(row, label)
 
     def add(self, part: Part) -> None:
         """Adds a row; if it raises, nothing was changed."""
-        with self.lock:
-            before, growing = self.classes, self._growing
-            self._growing = Growing(self.schema) if growing is None else growing
-            try:
-                touched = self._growing.add(part)
-            except BaseException:
-                self._growing = growing
-                raise
-            try:
-                self._follow(None if growing is None else touched, before)
-            except BaseException:
-                self._live = None
-                self._take(part)
-                raise
+        with self.lock, self._unless_kept_undone():
+            growing = Growing(self.schema) if self._growing is None else self._growing
+            self._take_over(growing + part)
 
     def forget(self, part: Part) -> None:
         """Takes a row out again; if it raises, nothing was changed."""
-        with self.lock:
-            before = self.classes
-            touched = self._take(part)
+        with self.lock, self._unless_kept_undone():
+            assert self._growing is not None
             try:
-                self._follow(touched, before)
-            except BaseException:
-                self._live = None
-                self._growing = Growing(self.schema) if self._growing is None else self._growing
-                self._growing.add(part)
-                raise
+                self._take_over(self._growing - part)
+            except errors.EmptyData:  # it was the last row
+                alone = Growing(self.schema) + part
+                nothing = self._growing.frozen() - alone.frozen()
+                self.__dict__.update(_none=nothing, _growing=None, _live=None, _model=None, _unfollowed=[])
 
-    def _take(self, part: Part) -> Any:
-        assert self._growing is not None
+    @contextmanager
+    def _unless_kept_undone(self) -> Iterator[None]:
+        """Undoes a change of words that was not taken over."""
         try:
-            return self._growing.forget(part)
-        except errors.EmptyData:  # it was the last row
-            alone = Growing(self.schema)
-            alone.add(part)
-            self._none = self._growing.frozen() - alone.frozen()
-            self._growing = None
-            return None
+            yield
+        finally:
+            if self._growing is not None:
+                self._growing.keep()
 
-    def _follow(self, touched: Any, before: Sequence[Any]) -> None:
-        """Notes what the parameters of a plain model have yet to follow; raises where there is no such model."""
-        if self._growing is None:
-            self._live, self._model, self._unfollowed = None, None, []
-            return
+    def _take_over(self, growing: Growing) -> None:
+        """Takes over changed sums in one step, and what the model has yet to follow; raises where there is no such model."""
         if self.schema.labels is None:
-            class_log_prior(self.settings.class_prior, self._growing.seen)
-        if touched is None or self._growing.classes != tuple(before) or len(self._unfollowed) >= MANY:
-            self._live, self._unfollowed = None, []  # it is derived anew
-        elif self._live is not None:
-            self._unfollowed.append(touched)
+            class_log_prior(self.settings.class_prior, growing.seen)
+        live, unfollowed = self._live, [*self._unfollowed, growing.touched]
+        if self._growing is None or growing.classes != self._growing.classes or len(unfollowed) > MANY:
+            live = None  # it is derived anew
+        self.__dict__.update(_growing=growing, _live=live, _unfollowed=[] if live is None else unfollowed)
 
     def _followed(self) -> Model:
         """The plain model, brought up to date."""
         assert self._growing is not None
+        self._growing.keep()
+        if self._live is not None and not self._unfollowed:
+            return self._live.model
+        live, self._live = self._live, None  # if it is interrupted now, it is derived anew
         seen = self._growing.seen
-        if self._live is None:
-            made: Any = self.settings.model(seen)
-            self._live, self._unfollowed = LiveModel(made), []
-        elif self._unfollowed:
-            try:
-                self._live.follow(seen, self._unfollowed, self.settings.class_prior)
-            except BaseException:
-                self._live = None
-                raise
-            finally:
-                self._unfollowed = []
-        return self._live.model
+        if live is None:
+            model: Any = self.settings.model(seen)
+            live = LiveModel(model)
+        else:
+            live.follow(seen, self._unfollowed, self.settings.class_prior)
+        self.__dict__.update(_live=live, _unfollowed=[])
+        return live.model
 
     # Answering
 

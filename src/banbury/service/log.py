@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from banbury import errors
 
-FORMAT = 1
+FORMAT = 2
 PRAGMAS = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
@@ -26,7 +26,7 @@ PRAGMAS = (
 # a row may go back to any that it had. What is deleted leaves its number, time and id.
 TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS contents (content INTEGER PRIMARY KEY, id TEXT NOT NULL, hash BLOB NOT NULL, row TEXT);
+CREATE TABLE IF NOT EXISTS contents (content INTEGER PRIMARY KEY, id TEXT NOT NULL, row TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS rows (
     id TEXT PRIMARY KEY, label TEXT, content INTEGER NOT NULL, change INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS changes (
@@ -39,14 +39,13 @@ CREATE INDEX IF NOT EXISTS what_undid ON changes (undoes) WHERE undoes IS NOT NU
 
 
 class Kept(NamedTuple):
-    """A row as it stands. ``label`` and ``row`` are JSON; None: it has no label, or its content is not kept."""
+    """A row as it stands. ``label`` and ``row`` are JSON; without a label, ``label`` is None."""
 
     id: str
     label: str | None
     content: int
     change: int
-    hash: bytes
-    row: str | None
+    row: str
 
 
 class Change(NamedTuple):
@@ -136,9 +135,8 @@ class Log:
         labelled, every = self._read("SELECT count(label), count(*) FROM rows")[0]
         return labelled, every - labelled
 
-    def content(self, number: int | None, within: bool = False) -> str | None:
-        found = self._read("SELECT row FROM contents WHERE content = ?", number, within=within)
-        return found[0][0] if found else None
+    def content(self, number: int, within: bool = False) -> str:
+        return str(self._read("SELECT row FROM contents WHERE content = ?", number, within=within)[0][0])
 
     def changes(self, after: int) -> Iterator[Change]:
         """The changes behind one, in order."""
@@ -165,31 +163,31 @@ class Log:
             if self._writing.in_transaction:
                 self._writing.execute("ROLLBACK")
             if isinstance(problem, sqlite3.Error):
-                raise DiskFull(f"the change could not be written to the log, and was not made: {problem}.") from None
+                raise _not_written(problem) from None
             raise
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Several changes within a transaction: all of them, or none."""
-        self._writing.execute("SAVEPOINT several")
+        """A part of a transaction: all of it or nothing; DiskFull where it cannot be written."""
         try:
+            self._writing.execute("SAVEPOINT part")
             yield
+            self._writing.execute("RELEASE part")
+        except sqlite3.Error as problem:
+            raise _not_written(problem) from None
         except BaseException:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK TO several")
-                self._writing.execute("RELEASE several")
+            self._writing.execute("ROLLBACK TO part")
+            self._writing.execute("RELEASE part")
             raise
-        self._writing.execute("RELEASE several")
 
     def tell(self, **about: Any) -> None:
         """Notes what the state was begun with."""
         rows = [(name, json.dumps(value)) for name, value in about.items()]
         self._writing.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", rows)
 
-    def keep(self, id: str, row: str | None, hash: bytes) -> int:
-        """Keeps a content, or its hash alone; its number."""
-        given = self._writing.execute("INSERT INTO contents (id, hash, row) VALUES (?, ?, ?)", (id, hash, row))
-        return int(given.lastrowid or 0)
+    def keep(self, id: str, row: str) -> int:
+        """Keeps a content; its number."""
+        return int(self._writing.execute("INSERT INTO contents (id, row) VALUES (?, ?)", (id, row)).lastrowid or 0)
 
     def put(
         self,
@@ -255,6 +253,10 @@ class Log:
             raise DiskFull("deleted rows could not be purged yet: another program reads the log. Delete again.")
 
 
-_ROWS = "SELECT rows.id, label, rows.content, change, hash, row FROM rows JOIN contents USING (content)"
+def _not_written(problem: sqlite3.Error) -> DiskFull:
+    return DiskFull(f"the change could not be written to the log, and was not made: {problem}.")
+
+
+_ROWS = "SELECT rows.id, label, rows.content, change, row FROM rows JOIN contents USING (content)"
 ROWS = f"SELECT * FROM ({_ROWS})"
 CHANGES = "SELECT change, time, id, action, label_before, content_before, label, content, undoes, note FROM changes"

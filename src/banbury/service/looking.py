@@ -63,9 +63,8 @@ class Looking:
     _suspicious: Remembered = field(default_factory=Remembered)
 
     def rows(self) -> list[Kept]:
-        """The rows with a label whose contents are kept, in the order of their ids."""
-        rows = [] if self.state.folder is None else self.state.log.rows(labelled=True)
-        return [row for row in rows if row.row is not None]
+        """The rows with a label, in the order of their ids; none without a state."""
+        return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
     def measured(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
         """Every row with a label, judged by the model without it; None where there are too few, or labels are sets."""
@@ -119,8 +118,8 @@ class Looking:
             told["measured"] = self._of_labels(rows)
         else:
             told["measured"] = None if found is None else _figures(found) | _right(found)
-        why = f"Figures need {FEWEST} rows with a label, of two classes, whose contents are kept here; there are "
-        return told | {"why": f"{why}{len(rows)}.", "curve": self._curve(rows, model), "drift": self._drift(rows)}
+        why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
+        return told | {"why": why, "curve": self._curve(rows, model), "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""

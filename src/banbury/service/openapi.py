@@ -42,13 +42,10 @@ def _plain(value: Any) -> Any:
 
 def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
     """What to send, by method and path: a body, an id or a query."""
-    row, name = example_row(learner), learner.rows.text or learner.rows.columns[0]
+    row = example_row(learner)
     classes = [each for each in learner.classes if each != EVERY]
     one = classes[0] if classes else "yes"
     label = [one] if learner.schema.labels is not None else one
-    cell = row if isinstance(row, str) else row.get(name)
-    kind = "BYTES" if isinstance(cell, str) else "BOOL" if isinstance(cell, bool) else "FP64"
-    tensor = {"name": name, "shape": [1], "datatype": kind, "data": [cell]}
     return {
         ("POST", "/predict"): {"body": {"rows": [row], "posteriors": True}},
         ("POST", "/explain"): {"body": {"row": row}},
@@ -65,7 +62,6 @@ def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
         ("GET", "/look/rows"): {"query": {"truth": 0, "answer": 0}},
         ("GET", "/export"): {"query": {"format": "ndjson"}},
         ("GET", "/history"): {"query": {"n": 10}},
-        ("POST", "/v2/models/{name}/infer"): {"body": {"inputs": [tensor]}},
     }
 
 
@@ -76,8 +72,7 @@ def described(endpoints: Sequence[Any], learner: Learner, name: str) -> dict[str
         path = endpoint.path.replace("{id:path}", "{id}")
         own = given.get((endpoint.method, path), {})
         about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
-        inside = {"id": own.get("id", "1"), "name": name}
-        parameters = [_parameter(key, "path", value) for key, value in inside.items() if f"{{{key}}}" in path]
+        parameters = [_parameter("id", "path", own.get("id", "1"))] if "{id}" in path else []
         parameters += [_parameter(key, "query", value) for key, value in own.get("query", {}).items()]
         about |= {"parameters": parameters} if parameters else {}
         if "body" in own:
@@ -108,14 +103,14 @@ def page(endpoints: Sequence[Any], learner: Learner, name: str, url: str) -> str
         own = given.get((endpoint.method, path), {})
         parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
         parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else " Anybody may ask.</p>"]
-        parts += [f"<pre>{escape(_curl(endpoint.method, path, own, name, url))}</pre>"]
+        parts += [f"<pre>{escape(_curl(endpoint.method, path, own, url))}</pre>"]
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Banbury: {escape(name)}</title><style>{STYLE}</style>'
     about = f"<h1>{escape(name)}</h1><p>Served by Banbury {__version__}. Rows and answers are JSON.</p>"
     return "".join([head, about, *parts, "</html>"])
 
 
-def _curl(method: str, path: str, own: Mapping[str, Any], name: str, url: str) -> str:
-    path = path.replace("{id}", str(own.get("id", "1"))).replace("{name}", name)
+def _curl(method: str, path: str, own: Mapping[str, Any], url: str) -> str:
+    path = path.replace("{id}", str(own.get("id", "1")))
     query = "&".join(f"{key}={value}" for key, value in own.get("query", {}).items())
     said = method != "GET" and (method != "POST" or "body" not in own)
     words = ["curl", "-s", *(["-X", method] if said else []), f"'{url}{path}{'?' + query if query else ''}'"]

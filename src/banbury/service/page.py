@@ -103,7 +103,7 @@ def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
 def _labelled(state: ServedState) -> Iterator[dict[str, Any]]:
     schema, alone = state.learner.schema, state.learner.rows.text
     for kept in state.log.rows(labelled=True):
-        row = json.loads(kept.row or "{}")
+        row = json.loads(kept.row)
         cells = {alone: row} if isinstance(row, str) and alone else row
         cells = dict(zip(schema.columns, cells, strict=True)) if isinstance(cells, list) else cells
         yield {"id": kept.id, schema.target or "label": json.loads(kept.label or "null"), **cells}

@@ -57,13 +57,16 @@ class Refitting:
             self.state.weigh(learned, change)
             self.problem = None
         except Exception as problem:  # the old weights go on; what went wrong is told
-            self.problem = str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
+            self.problem = describe_problem(problem)
+
+
+def describe_problem(problem: Exception) -> str:
+    """The message of our own errors; of any other its type alone, since its message may hold what a row holds."""
+    return str(problem) if isinstance(problem, errors.BanburyError) else type(problem).__name__
 
 
 def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     """The sums and the rows that make them up; raises where some rows were counted before the state was begun."""
-    if not state.keeps_rows:
-        raise NotKept("the state keeps no rows, from which weights could be learned again.")
     tally, rows, change = state.standing()
     if len(rows) != tally.n_rows:
         text = f"weights are learned from rows, and {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
@@ -73,7 +76,7 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
 
 def refitted(state: ServedState, settings: ModelSettings, tally: Tally, rows: Sequence[Kept]) -> ModelSettings:
     """The settings with weights that these rows teach, which a tally counted."""
-    batch = state.learner.rows.batch([json.loads(kept.row or "") for kept in rows])
+    batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]
     batch.threads, several = settings.threads, tally.schema.labels is not None
     labels = LabelSets.of(labels) if several else labels

@@ -87,6 +87,10 @@ class JsonRows:
             return count_sets(batch, self.schema, LabelSets.of([label]), None, 1)
         return count_rows(batch, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), None, 1)
 
+    def check(self, row: Any) -> None:
+        """Raises where a row could not be learned, whichever label it got."""
+        self.part(row, [] if self.schema.labels is not None else "")
+
     def label(self, label: Any, classes: Sequence[Any]) -> Any:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
@@ -98,8 +102,15 @@ class JsonRows:
 
 
 def key(value: Any) -> str:
-    """Equal values of JSON as the same text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    """Equal values of JSON as the same text; raises BadValue where JSON in UTF-8 cannot hold a value."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+        text.encode()
+    except (TypeError, ValueError):
+        shown = errors.shortened(ascii(value))
+        why = f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode."
+        raise errors.BadValue(f"{why} Replace the value, or leave it out.") from None
+    return text
 
 
 def _one(label: Any, classes: Sequence[Any]) -> Any:

@@ -11,7 +11,6 @@ import json
 import os
 import queue
 import re
-import secrets
 import shutil
 import threading
 import time
@@ -22,7 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from banbury import errors
 from banbury.files import load, save
@@ -30,8 +29,8 @@ from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, checked_choice
 from banbury.service.learner import Learner, ModelSettings
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
-from banbury.service.rows import key
-from banbury.tally import Tally
+from banbury.service.rows import key, plain
+from banbury.tally import Part, Tally
 
 try:
     import fcntl
@@ -54,7 +53,7 @@ class UnknownRow(errors.BanburyError):
 
 
 class NotKept(errors.BanburyError):
-    """What was asked for needs what a row holds, and that is not kept, or is another."""
+    """The request needs rows that the service does not have."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,9 @@ class Put:
 
 @dataclass(frozen=True)
 class Delete:
-    """Forget a row, and purge what it held. ``row`` is needed where contents are not kept."""
+    """Forget a row, and purge what it held."""
 
     id: str
-    row: Any = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,23 @@ class Together:
 
 Wanted: TypeAlias = Put | Delete | Undo | Together
 Answer: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A change that waits to be committed, what makes a response of its answer, and the future of that response."""
+
+    wanted: Wanted
+    respond: Callable[[Answer], Any]
+    future: Future[Any]
+
+
+class Step(NamedTuple):
+    """What a change takes out of the sums and adds to them."""
+
+    change: int
+    old: Part | None
+    new: Part | None
 
 
 class ServedState:
@@ -112,12 +127,12 @@ class ServedState:
     def __init__(self, learner: Learner, folder: Path | None = None, log: Log | None = None, lock: Any = None) -> None:
         self.learner, self.folder, self._log, self._lock_file = learner, folder, log, lock
         about = {} if log is None else log.about
-        self.keeps_rows = bool(about.get("keeps_rows", True))
-        self._salt = bytes.fromhex(about.get("salt", ""))
         learner.weighed_at = about.get("weighed_at")
         self.snapshot_at = 0 if folder is None else max(_snapshots(folder), default=0)  # the last one's change
         self.commits = 0
-        self._queue: queue.SimpleQueue[tuple[Wanted, Future[Answer]] | Callable[[], None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Pending | Callable[[], None] | None] = queue.SimpleQueue()
+        self._steps: list[Step] = []  # of the change that is being made
+        self._new_classes: dict[Any, None] = {}  # those of its rows, in order
         self._undo: list[Callable[[], None]] = []  # what takes back, in memory, that which was not committed
         self._beside: threading.Thread | None = None  # writes a snapshot, as of this change
         self._beside_at = 0
@@ -138,7 +153,6 @@ class ServedState:
         served: Served | Path | None,
         folder: str | os.PathLike[str] | None = None,
         *,
-        keep_rows: bool = True,
         learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None = None,
         threads: int | None = None,
     ) -> ServedState:
@@ -162,9 +176,9 @@ class ServedState:
             if "begun" not in log.about:
                 if served is None:
                     raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
-                learner = _begun(place, log, served, keep_rows, learned, threads)
+                learner = _begun(place, log, served, learned, threads)
             else:
-                learner = _restarted(place, log, served, keep_rows, threads)
+                learner = _restarted(place, log, served, threads)
             return cls(learner, place, log, lock)
         except BaseException:
             if log is not None:
@@ -243,8 +257,6 @@ class ServedState:
 
     def verified(self) -> Answer:
         """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
-        if not self.keeps_rows:
-            raise NotKept("the state keeps no rows, so that they cannot be counted again.")
         tally, rows, change = self.standing()
         assert self.folder is not None
         again = _recounted(_tally(load(self.folder / BASE)), rows)
@@ -259,18 +271,22 @@ class ServedState:
 
     # Changing
 
-    def submit(self, wanted: Wanted) -> Future[Answer]:
-        """Has a change made; the future has the answer once it is durable."""
+    def submit(self, wanted: Wanted, respond: Callable[[Answer], Any] = lambda answer: answer) -> Future[Any]:
+        """Queues a change; the future has its answer, as ``respond`` returns it, once the change is durable.
+
+        ``respond`` is called before the change is committed, and a change for which it raises is not made.
+        """
         _ = self.log
         if self._closed:
             raise errors.BanburyError("the service is ending, and takes no more changes.")
-        future: Future[Answer] = Future()
-        self._queue.put((wanted, future))
+        future: Future[Any] = Future()
+        self._queue.put(Pending(wanted, respond, future))
         return future
 
     def change(self, wanted: Wanted) -> Answer:
         """Makes a change, and waits until it is durable."""
-        return self.submit(wanted).result()
+        answer: Answer = self.submit(wanted).result()
+        return answer
 
     @property
     def waiting(self) -> int:
@@ -279,6 +295,8 @@ class ServedState:
 
     def offer(self, names: Sequence[Any]) -> None:
         """From now on these are classes that rows may be given, though none has them yet."""
+
+        key(list(names))  # raises where JSON cannot hold one
 
         def told() -> None:
             with self.log.transaction():
@@ -337,46 +355,48 @@ class ServedState:
             with suppress(queue.Empty):
                 while len(taken) < MOST_TOGETHER:
                     taken.append(self._queue.get_nowait())
-            if group := [each for each in taken if isinstance(each, tuple)]:
+            changes = [each for each in taken if isinstance(each, Pending)]
+            if group := [each for each in changes if each.future.set_running_or_notify_cancel()]:
                 self._commit(group)
             for each in taken:
                 if callable(each):
                     each()
             if None in taken:
                 return
-            if self.keeps_rows and self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
+            if self.learner.change - max(self.snapshot_at, self._beside_at) >= SNAPSHOT_EVERY:
                 self._snapshot_beside()
 
-    def _commit(self, group: Sequence[tuple[Wanted, Future[Answer]]]) -> None:
-        """Makes changes, each or not at all, and answers when all of them are durable."""
-        done: list[tuple[Future[Answer], Answer | BaseException]] = []
-        before, written = self.learner.change, None
+    def _commit(self, group: Sequence[Pending]) -> None:
+        """Makes changes, each completely or not at all, and responds when all of them are durable."""
+        before = self.learner.change
+        written = None
         try:
             with self.log.transaction():
-                for wanted, future in group:
-                    done.append((future, self._tried(wanted)))
-                if self._renew or (not self.keeps_rows and self.learner.change > before):
+                outcomes = [self._make(pending) for pending in group]
+                if self._renew:
                     written = self._written_snapshot()
         except BaseException as problem:
-            self._take_back(0)
-            self.learner.change, self._renew = before, False
+            self._take_back(0, before)
+            self._renew = False
             if written is not None:
                 written.unlink(missing_ok=True)
             ours = isinstance(problem, errors.BanburyError)
-            for _, future in group:
-                future.set_exception(problem if ours else DiskFull(f"the change was not made: {problem}."))
+            for pending in group:
+                pending.future.set_exception(problem if ours else DiskFull(f"the change was not made: {problem}."))
             return
         self.commits += 1
         self._undo.clear()
-        self._settle_or_say(done, written)
-        for future, answer in done:
-            if isinstance(answer, BaseException):
-                future.set_exception(answer)
+        not_purged = self._purge_deleted_rows(written)
+        for pending, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                pending.future.set_exception(outcome)
+            elif not_purged is not None and isinstance(pending.wanted, Delete):
+                pending.future.set_exception(not_purged)
             else:
-                future.set_result(answer)
+                pending.future.set_result(outcome)
 
-    def _settle_or_say(self, done: list[tuple[Future[Answer], Answer | BaseException]], written: Path | None) -> None:
-        """Leaves nothing of deleted rows in any file, before the answer says so."""
+    def _purge_deleted_rows(self, written: Path | None) -> errors.BanburyError | None:
+        """Leaves nothing of deleted rows in any file of the state; returns what went wrong."""
         try:
             if written is not None:
                 self._wait_beside()
@@ -384,56 +404,88 @@ class ServedState:
             if self._scrub:
                 self.log.scrub()
             self._scrub = self._renew = False
-        except (errors.BanburyError, OSError) as problem:
-            told = problem if isinstance(problem, errors.BanburyError) else DiskFull(f"not purged yet: {problem}.")
-            done[:] = [(f, told if isinstance(a, dict) and a["action"] == "deleted" else a) for f, a in done]
-
-    def _tried(self, wanted: Wanted) -> Answer | BaseException:
-        """The answer to one change of several; an error of its own is an answer, and leaves the others alone."""
-        begun, change = len(self._undo), self.learner.change
-        try:
-            if not isinstance(wanted, Together):
-                return self._makes[type(wanted)](wanted)
-            with self.log.savepoint():
-                return {"action": "together", "rows": [self._makes[type(each)](each) for each in wanted.changes]}
         except errors.BanburyError as problem:
-            if isinstance(problem, DiskFull):
-                raise
-            self._take_back(begun)
-            self.learner.change = change
+            return problem
+        except OSError as problem:
+            return DiskFull(f"not purged yet: {problem}.")
+        return None
+
+    def _make(self, pending: Pending) -> Any:
+        """Makes one change and returns its response. If anything fails, nothing has changed, and the exception is returned.
+
+        The sums change last, when the log has the change and the response is built, so that hardly anything can fail after
+        somebody has seen them.
+        """
+        self._steps.clear()
+        self._new_classes.clear()
+        n_undo = len(self._undo)
+        before = self.learner.change
+        purges = self._scrub, self._renew
+        try:
+            with self.log.savepoint():
+                response = pending.respond(self._answer(pending.wanted))
+                for step in self._steps:
+                    self._take(step)
+                return response
+        except DiskFull:
+            raise
+        except Exception as problem:
+            self._take_back(n_undo, before)
+            self._scrub, self._renew = purges
             return problem
 
-    def _take_back(self, begun: int) -> None:
-        while len(self._undo) > begun:
-            self._undo.pop()()
+    def _answer(self, wanted: Wanted) -> Answer:
+        if isinstance(wanted, Together):
+            return {"action": "together", "rows": [self._makes[type(each)](each) for each in wanted.changes]}
+        return self._makes[type(wanted)](wanted)
+
+    def _take(self, step: Step) -> None:
+        """Has the sums follow a change."""
+        with self.learner.lock:
+            if (old := step.old) is not None:
+                self.learner.forget(old)
+                self._undo.append(lambda: self.learner.add(old))
+            if (new := step.new) is not None:
+                self.learner.add(new)
+                self._undo.append(lambda: self.learner.forget(new))
+            self.learner.change = step.change
+
+    def _take_back(self, n_undo: int, change: int) -> None:
+        """Has the sums go back to an earlier change, and forgets what was derived since: the next change has the same number."""
+        if len(self._undo) == n_undo and self.learner.change == change:
+            return
+        with self.learner.lock:
+            while len(self._undo) > n_undo:
+                self._undo.pop()()
+            self.learner.change = change
+            self.learner.use(replace(self.learner.settings))
+            self._digest = None
 
     def _put(self, put: Put) -> Answer:
         id, kept = checked_id(put.id), self.log.row(put.id, within=True)
         text = key(put.row)
-        hash, same = _hashed(text, self._salt), False
-        label = None if put.label is None else self.learner.rows.label(put.label, self.learner.classes)
+        same = kept is not None and kept.row == text
+        label = None if put.label is None else self.learner.rows.label(put.label, self._classes())
         told = None if label is None else key(label)
-        if kept is not None:
-            same = kept.hash == hash
-            if same and kept.label == told:
-                return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
-        self._relearn(kept, put.row if same else None, put.row, label)
-        held = text if self.keeps_rows else None
-        content = kept.content if same and kept is not None else self.log.keep(id, held, hash)
+        if kept is not None and same and kept.label == told:
+            return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
+        old, new = self._count(kept, put.row, label)
+        content = kept.content if same and kept is not None else self.log.keep(id, text)
         action = _action(kept, same, label)
-        change = self.learner.change = self.log.put(id, action, kept, told, content, note=put.note)
+        change = self.log.put(id, action, kept, told, content, note=put.note)
+        self._plan(change, old, new)
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
 
     def _delete(self, delete: Delete) -> Answer:
         id, kept = checked_id(delete.id), self.log.row(delete.id, within=True)
         if kept is None:
             raise _unknown(id)
-        known = delete.row is not None and _hashed(key(delete.row), self._salt) == kept.hash
-        self._relearn(kept, delete.row if known else None, None, None)
+        old, _ = self._count(kept, None, None)
         if self.log.first_change(id) <= max(self.snapshot_at, self._beside_at):
             self._renew = True
         self._scrub = True
-        change = self.learner.change = self.log.purge(id, kept)
+        change = self.log.purge(id, kept)
+        self._plan(change, old, None)
         return {"action": "deleted", "id": id, "change": change}
 
     def _undone(self, undo: Undo) -> Answer:
@@ -443,30 +495,30 @@ class ServedState:
             text = "there is no change left" if undo.id is None else f"no change of {undo.id!r} is left"
             raise UnknownRow(f"{text} to undo.")
         content = kept.content if last.content_before is None else last.content_before
-        row, label = self.log.content(content, within=True), _label(last.label_before)
-        if row is None and (label is not None or kept.label is not None):
-            raise _not_kept(kept.id)
-        self._relearn(kept, None, None if row is None else json.loads(row), label)
+        label = _label(last.label_before)
+        old, new = self._count(kept, json.loads(self.log.content(content, within=True)), label)
         change = self.log.put(kept.id, "undone", kept, last.label_before, content, undoes=last.change)
-        self.learner.change = change
+        self._plan(change, old, new)
         return {"action": "undone", "id": kept.id, "label": label, "undoes": last.change, "change": change}
 
-    def _relearn(self, kept: Kept | None, given: Any, row: Any, label: Any) -> None:
-        """Takes a row out as it was learned, and adds it as it is to be; ``given`` is what it held, where that is not kept."""
-        old, new = None, None if label is None else self.learner.part(row, label)
-        if label is None and row is not None:
-            self.learner.rows.batch([row])  # so that it can be learned later
-        if kept is not None and kept.label is not None:
-            held = json.loads(kept.row) if kept.row is not None else given
-            if held is None:
-                raise _not_kept(kept.id)
-            old = self.learner.part(held, json.loads(kept.label))
-        if old is not None:
-            self.learner.forget(old)
-            self._undo.append(lambda: self.learner.add(old))
+    def _classes(self) -> list[Any]:
+        """The classes that rows have, those of the change that is under way among them."""
+        return list(dict.fromkeys((*self.learner.classes, *self._new_classes)))
+
+    def _plan(self, change: int, old: Part | None, new: Part | None) -> None:
+        """Notes what a change takes out of the sums and adds to them."""
+        self._steps.append(Step(change, old, new))
         if new is not None:
-            self.learner.add(new)
-            self._undo.append(lambda: self.learner.forget(new))
+            self._new_classes.update(dict.fromkeys(new.tally.classes))
+
+    def _count(self, kept: Kept | None, row: Any, label: Any) -> tuple[Part | None, Part | None]:
+        """A row as it was learned, counted apart, and as it is to be learned; None: it was not, or is not to be."""
+        old = None
+        if kept is not None and kept.label is not None:
+            old = self.learner.part(json.loads(kept.row), json.loads(kept.label))
+        if row is not None and label is None:
+            self.learner.rows.check(row)
+        return old, None if label is None else self.learner.part(row, label)
 
     # Snapshots
 
@@ -524,7 +576,7 @@ class ServedState:
     def _snapshot(self) -> None:
         self._wait_beside()
         self._settle(self._written_snapshot())
-        self._settle_or_say([], None)
+        self._purge_deleted_rows(None)
 
 
 T = TypeVar("T")
@@ -548,8 +600,7 @@ def _action(kept: Kept | None, same: bool, label: Any) -> str:
 
 
 def _told(kept: Kept) -> Answer:
-    row = {} if kept.row is None else {"row": json.loads(kept.row)}
-    return {"id": kept.id, "label": _label(kept.label), **row, "change": kept.change}
+    return {"id": kept.id, "label": _label(kept.label), "row": json.loads(kept.row), "change": kept.change}
 
 
 def _label(text: str | None) -> Any:
@@ -570,11 +621,6 @@ def _unknown(id: str) -> UnknownRow:
     return UnknownRow(f"there is no row {id!r}. Learn it first: PUT /rows/{{id}}.", id=id)
 
 
-def _not_kept(id: str) -> NotKept:
-    text = f"what row {id!r} holds is not kept, and is needed to forget it exactly. Give the same row again with the request."
-    return NotKept(text, id=id)
-
-
 # Beginning and restarting ---------------------------------------------------------------------------------------------
 
 
@@ -588,17 +634,16 @@ def _begun(
     place: Path,
     log: Log,
     served: Served | Path,
-    keep_rows: bool,
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
 ) -> Learner:
     base = _loaded(served)
-    salt, tally, settings = secrets.token_bytes(16), _tally(base), ModelSettings.of(base, threads)
+    tally, settings = _tally(base), ModelSettings.of(base, threads)
     learner, choice = Learner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)
     with log.transaction():
-        log.tell(format=FORMAT, salt=salt.hex(), keeps_rows=keep_rows, settings=about, begun=time.time())
+        log.tell(format=FORMAT, settings=about, begun=time.time())
         log.tell(model=_identity(served) if isinstance(served, Path) else None)
         if learned is None:
             _keep_base(served, place)
@@ -606,9 +651,8 @@ def _begun(
         again = Learner(tally - tally, ModelSettings())
         for number, (row, label) in enumerate(learned(tally), 1):
             again.count(row, label)
-            id, text = f"{number:07}", key(row)
-            content = log.keep(id, text if keep_rows else None, _hashed(text, salt))
-            learner.change = log.put(id, "learned", None, key(label), content)
+            id = f"{number:07}"
+            learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
         if again.tally() != tally:
             text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
             raise errors.SchemaMismatch(f"{text} Give the very rows, read as they were then.")
@@ -630,22 +674,17 @@ def _keep_base(served: Served | Path, place: Path) -> None:
         save(served, place / BASE)
 
 
-def _hashed(text: str, salt: bytes) -> bytes:
-    return blake2b(text.encode(), key=salt, digest_size=32).digest()
-
-
 def _loaded(served: Served | Path) -> Served:
     thing: Any = load(served) if isinstance(served, Path) else served
-    _tally(thing)  # which refuses what is not served
+    tally = _tally(thing)
+    for names in (tally.classes, tally.schema.columns):
+        key([plain(name) for name in names])  # raises where JSON cannot hold one
     return thing  # type: ignore[no-any-return]
 
 
-def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: bool, threads: int | None) -> Learner:
+def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> Learner:
     """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
     about, last = log.about, log.last
-    if about["keeps_rows"] != keep_rows:
-        begun = "keeps rows" if about["keeps_rows"] else "keeps no rows"
-        raise errors.bad_setting("keep_rows", keep_rows, f"as the state was begun, which {begun}")
     if served is not None and not _is_base(served, place, about):
         text = f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
         raise errors.BadSetting(text)
@@ -653,8 +692,6 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: b
     if not fit:
         _remove_snapshots(place)
         base = load(place / BASE)
-        if not keep_rows and last:
-            raise errors.bad_file(place, "its snapshot is gone, and it keeps no rows to make it again")
         tally = _recounted(_tally(base), log.rows(labelled=True))
         return Learner(tally, ModelSettings.of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(place, but=max(fit))
@@ -669,9 +706,8 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, keep_rows: b
             (change.content_before, change.label_before, learner.forget),
             (change.content, change.label, learner.add),
         ):
-            row = None if label is None else log.content(number)
-            if row is not None and label is not None:
-                act(learner.part(json.loads(row), json.loads(label)))
+            if number is not None and label is not None:
+                act(learner.part(json.loads(log.content(number)), json.loads(label)))
         learner.change = change.change
     return learner
 
@@ -697,7 +733,7 @@ def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
     """The sums of the base and of all these rows."""
     learner = Learner(base, ModelSettings())
     for kept in rows:
-        assert kept.row is not None and kept.label is not None
+        assert kept.label is not None
         learner.count(json.loads(kept.row), json.loads(kept.label))
     return learner.tally()
 

@@ -11,7 +11,7 @@ from banbury.labels import LabelModel
 from banbury.next_labels import next_to_label
 from banbury.readers import Batch
 from banbury.service.log import Kept
-from banbury.service.state import NotKept, ServedState
+from banbury.service.state import ServedState
 from banbury.wrong_labels import suspicious as found_suspicious
 
 ORDERS = ("telling", "id")
@@ -20,8 +20,6 @@ POOL = 5_000  # rows without a label that are looked through
 
 def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
-    if not state.keeps_rows:
-        raise NotKept("the state keeps no rows, so that no wrong label can be looked for.")
     schema = state.learner.schema
     if schema.labels is not None:
         text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
@@ -40,8 +38,6 @@ def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
     """Rows without a label: those whose labels would teach most, some of them at random; or in the order of their ids."""
     if order not in ORDERS:
         raise errors.unknown_choice("order", order, ORDERS)
-    if not state.keeps_rows:
-        raise NotKept("the state keeps no rows, so that there are none to ask about.")
     rows = state.log.rows(n=n if order == "id" else POOL, labelled=False)
     if not rows or n == 0:
         return {"rows": []}
@@ -55,11 +51,11 @@ def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
 
 
 def told_of(row: Kept) -> dict[str, Any]:
-    return {"id": row.id, "row": json.loads(row.row or "null")}
+    return {"id": row.id, "row": json.loads(row.row)}
 
 
 def batch_of(state: ServedState, rows: Sequence[Kept]) -> Batch:
-    return state.learner.rows.batch([json.loads(row.row or "null") for row in rows])
+    return state.learner.rows.batch([json.loads(row.row) for row in rows])
 
 
 def labels_of(rows: Sequence[Kept]) -> list[Any]:

@@ -6,13 +6,15 @@ use crate::classes::Rows;
 use crate::error::{Error, demand};
 use crate::threads;
 use crate::words::add_up::Found;
-use crate::words::index::{Vocabulary, number_bucket};
+use crate::words::index::{Vocabulary, number_column};
 use crate::words::merge::gather;
 use crate::words::store::{Count, Lane, Unit};
 use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 
+pub const TOO_MANY_COLUMNS: &str = "the matrix has more columns than the words it is counted into";
+
 impl Words {
-    /// Adds the rows of a matrix, whose columns are the first buckets. Gives the numbers of the words they have, in order.
+    /// Adds the rows of a matrix, whose columns are the words. Gives the numbers of the words they have, in order.
     pub fn count_matrix(
         &mut self,
         matrix: &Matrix,
@@ -57,19 +59,19 @@ impl Words {
     fn found(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<Found>, Error> {
         demand(matrix.len() == rows.len(), "there must be as many classes as rows")?;
         demand(rows.n_classes == self.n_classes(), "classes must be those of the words")?;
-        demand(matrix.n_columns <= self.buckets(), "there must be a bucket for every column")?;
+        demand(matrix.n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
         let threads = threads::worth(threads, matrix.cells());
         Task { matrix, rows, threads }.found()
     }
 
     /// Has numbers for the first so many columns.
     pub fn number_columns(&mut self, n_columns: usize) -> Result<(), Error> {
-        demand(n_columns <= self.buckets(), "there must be a bucket for every column")?;
-        if let Vocabulary::Hashed { ids, buckets } = &mut self.vocabulary
-            && buckets.len() < n_columns
+        demand(n_columns <= self.n_columns(), TOO_MANY_COLUMNS)?;
+        if let Vocabulary::Columns { ids, columns } = &mut self.vocabulary
+            && columns.len() < n_columns
         {
-            for bucket in 0..n_columns {
-                number_bucket(bucket, ids, buckets);
+            for column in 0..n_columns {
+                number_column(column, ids, columns);
             }
         }
         self.cells.grow(self.vocabulary.len());
@@ -80,7 +82,7 @@ impl Words {
     pub fn columns(&self) -> &[u32] {
         match &self.vocabulary {
             Vocabulary::Named { .. } | Vocabulary::Paired(_) => &[],
-            Vocabulary::Hashed { ids, .. } => ids,
+            Vocabulary::Columns { ids, .. } => ids,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows whose words were counted elsewhere: a matrix of occurrences, every cell of it or only those that are not zero.
 //!
-//! A column is a word, and the bucket of its number. The rows of each class are added up by themselves, or, where a table of all
+//! A column is a word. The rows of each class are added up by themselves, or, where a table of all
 //! classes and columns is small, all rows as they come.
 
 mod by_class;

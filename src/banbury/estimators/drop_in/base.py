@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Self, TypeVar, cast
@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.family import Family, How
-from banbury.estimators.guard import Guarded, noted
+from banbury.estimators.guard import Guarded, in_one_step, noted
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import LiveModel, Model, estimate
 from banbury.readers import Batch, Codes, Sparse, n_threads, read
@@ -29,16 +29,14 @@ from banbury.readers.batches import Matrix, positions
 from banbury.readers.tables import has_twins
 from banbury.schema import Schema, block
 from banbury.sums import some
-from banbury.tally import Growing, Tally, Touched, count_rows
+from banbury.tally import Growing, Part, Tally, Touched, count_rows
 from banbury.threads import taken
 
 LabelArray = NDArray[Any]
 T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
-GROW = "grow"
 UNLABELLED = ()  # labels of rows that are asked about
-NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
 
@@ -63,42 +61,41 @@ class State:
     settings: Settings
     counted_under: Settings  # the settings that the schema was made with
     float_dtype: Any
-    named: frozenset[Any] = frozenset()  # classes that the user named, which stay without rows
     home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
     live: LiveModel | None = None
     touched: list[Touched] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
 
-    def changed(self, touched: Touched, classes: tuple[Any, ...], settings: Settings) -> None:
-        """Notes the columns that changed; under other classes or settings the model is made anew."""
-        self.touched = noted(self.touched, touched)
-        self.read = {}
-        if self.growing.classes != classes or settings.family != self.settings.family:
-            self.live, self.touched = None, []
-        self.settings = settings
+    def grown(self, growing: Growing, settings: Settings) -> State:
+        """With changed sums; under other classes or settings the model is made anew."""
+        live, touched = self.live, noted(self.touched, growing.touched)
+        if growing.classes != self.growing.classes or settings.family != self.settings.family:
+            live, touched = None, []
+        return replace(self, growing=growing, settings=settings, live=live, touched=touched, read={})
 
     def refuse_other_sums(self, settings: Settings) -> None:
         """Raises where parameters were changed to some that need other sums than those there are."""
         then, now = self.counted_under.family, settings.family
         first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
-        coded = [getattr(family, "codes", None) is not None for family in (first, second)]
-        if type(first) is not type(second) or coded[0] != coded[1]:
-            text = "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+        if type(first) is not type(second):
+            text = "missing was changed since the first rows were learned, and needs other sums. "
             raise ValueError(text + "Call fit with all rows.")
 
     def current(self) -> Model:
         """The model of what was counted, brought up to date."""
+        self.growing.keep()
         if self.live is not None and not self.touched:
             return self.live.model
+        live, self.live = self.live, None  # if it is interrupted now, it is made anew
         seen = self.under_settings(self.growing.seen)
-        if self.live is None:
-            self.live = LiveModel(estimate(seen, how=self.settings.how))
+        if live is None:
+            live = LiveModel(estimate(seen, how=self.settings.how))
         else:
-            self.live.follow(seen, self.touched, self.live.model.class_prior)
+            live.follow(seen, self.touched, live.model.class_prior)
         if self.settings.log_prior is not None:
-            self.live.model = replace(self.live.model, log_prior=self.settings.log_prior)
-        self.touched = []
-        return self.live.model
+            live.model = replace(live.model, log_prior=self.settings.log_prior)
+        self.__dict__.update(live=live, touched=[])
+        return live.model
 
     def under_settings(self, tally: Tally) -> Tally:
         """The sums, to be estimated as the settings say."""
@@ -110,7 +107,7 @@ class State:
         return replace(tally, schema=replace(schema, features=features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("growing", "settings", "counted_under", "float_dtype", "named", "home")
+        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,21 +164,26 @@ class DropIn(Guarded):
     # Learning
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from rows, and forgets all that was learned before."""
-        with self._lock, self._names_kept():
-            batch = self._rows(X, y, reset=True)
-            codes, classes = self._labels(y, batch.n_rows)
-            state = self._begun(X, batch, codes, classes, self._weights(sample_weight, batch))
-            state.current()
-            self.classes_, self._state = classes, state
-        return self
+        batch = self._rows(X, y, reset=True)
+        codes, classes = self._labels(y, batch.n_rows)
+        weights = self._weights(sample_weight, batch)
+        weightless = [] if weights is None else np.bincount(codes.codes, weights, len(classes)) == 0
+        named = classes if self._has_class_prior else classes[weightless]
+        state = self._begun(X, batch, codes, len(classes), named, weights)
+        state.current()
+        self.classes_, self._state = classes, state
 
-    def _begun(self, X: Any, batch: Batch, codes: Codes, classes: LabelArray, weights: Any) -> State:
-        """What is learned from the first rows."""
-        settings = self._settings(len(classes))
-        growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
-        self._add(growing, growing.add, X, batch, codes, weights)
+    def _growth(self) -> Growing | None:
+        return self._state.growing if self.__sklearn_is_fitted__() else None
+
+    def _begun(self, X: Any, batch: Batch, codes: Codes, n_classes: int, named: LabelArray, weights: Any) -> State:
+        """What is learned from the first rows; classes that were named stay, with rows or without."""
+        settings = self._settings(n_classes)
+        growing = Growing(self._schema(batch, settings), tuple(named.tolist()))
+        growing = self._changed(growing, operator.add, X, batch, codes, weights)
         return State(growing, settings, settings, self._float_dtype(batch))
 
     def __copy__(self) -> Self:
@@ -193,84 +195,50 @@ class DropIn(Guarded):
                 other._state = copy.deepcopy(self._state)
         return other
 
-    @contextmanager
-    def _names_kept(self) -> Iterator[None]:
-        """What was noted of the columns stays as it was where rows are refused."""
-        before = {name: self.__dict__[name] for name in NOTED if name in self.__dict__}
-        try:
-            yield
-        except BaseException:
-            for name in NOTED:
-                self.__dict__.pop(name, None)
-            self.__dict__.update(before)
-            raise
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
+        """Learns from more rows. The first call names all ``classes``.
 
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
-        with self._lock, self._names_kept():
-            self._learn(X, y, classes, sample_weight)
-        return self
-
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not self.__sklearn_is_fitted__()
-        grow = isinstance(classes, str) and classes == GROW
-        known = None if first else self.classes_
-        if not grow:
-            known = self._named_classes(classes, known)
+        known = self._named_classes(classes, None if first else self.classes_)
         batch = self._rows(X, y, reset=first)
         codes, own = self._labels(y, batch.n_rows)
-        merged = own if known is None else np.union1d(known, own) if grow else known
-        if not grow:
-            self._refuse_unknown(own, merged)
+        self._refuse_unknown(own, known)
         weights = self._weights(sample_weight, batch)
-        named = frozenset() if grow or classes is None else frozenset(merged.tolist())
         if first:
-            state = self._begun(X, batch, codes, merged, weights)
-            self.classes_, self._state = merged, replace(state, named=named)
+            self._state = self._begun(X, batch, codes, len(known), known, weights)
+            self.classes_ = known
             return
-        state, growing, settings = self._state, self._state.growing, self._settings(len(merged))
-        state.refuse_other_sums(settings)
-        before = growing.classes
-        if len(merged) != len(before):
-            growing.declare(tuple(merged.tolist()))
-        try:
-            touched = self._add(growing, growing.add, X, batch, codes, weights)
-        except BaseException:
-            growing.declare(before)
-            raise
-        state.changed(touched, before, settings)
-        state.named |= named
-        self.classes_ = merged
+        settings = self._settings(len(known))
+        self._state.refuse_other_sums(settings)
+        growing = self._state.growing
+        if classes is not None:
+            growing = growing.declare(tuple(known.tolist()))
+        growing = self._changed(growing, operator.add, X, batch, codes, weights)
+        self._state = self._state.grown(growing, settings)
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @in_one_step
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
 
         Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
         named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
         """
-        with self._lock:
-            state = self._fitted()
-            batch = self._rows(X, y, reset=False)
-            codes, own = self._labels(y, batch.n_rows)
-            self._refuse_unknown(own, self.classes_)
-            weights, growing = self._weights(sample_weight, batch), state.growing
-            before = growing.classes
-            may_go = set() if self._has_class_prior else set(own.tolist()) - state.named
-            growing.declare(tuple(name for name in before if name not in may_go))
-            try:
-                touched = self._add(growing, growing.forget, X, batch, codes, weights)
-            finally:
-                growing.declare(growing.classes)
-            settings, still = state.settings, set(growing.classes)
-            if len(still) < len(before):
+        state = self._fitted()
+        batch = self._rows(X, y, reset=False)
+        codes, own = self._labels(y, batch.n_rows)
+        self._refuse_unknown(own, self.classes_)
+        weights = self._weights(sample_weight, batch)
+        growing = self._changed(state.growing, operator.sub, X, batch, codes, weights)
+        settings, still = state.settings, set(growing.classes)
+        if len(still) < len(self.classes_):
+            self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
+            if settings.log_prior is not None:
                 settings = replace(settings, log_prior=self._settings(len(still)).log_prior)
-                self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
-            state.changed(touched, before, settings)
-        return self
+        self._state = state.grown(growing, settings)
 
     @property
     def _has_class_prior(self) -> bool:
@@ -291,15 +259,21 @@ class DropIn(Guarded):
         features = settings.family if one else dict(zip(batch.names, settings.families(0), strict=True))
         return batch, {"features": features, "how": settings.how, "class_prior": prior}
 
-    def _add(
-        self, growing: Growing, change: Callable[[Any], Touched], X: Any, batch: Batch, labels: Codes, weights: Any
-    ) -> Touched:
-        """Adds rows to the sums, or takes them away; numbers that cannot be counted raise in scikit-learn's words."""
+    def _changed(
+        self,
+        growing: Growing,
+        change: Callable[[Growing, Part], Any],
+        X: Any,
+        batch: Batch,
+        labels: Codes,
+        weights: Any,
+    ) -> Growing:
+        """Sums with rows added, or taken away; numbers that cannot be counted raise in scikit-learn's words."""
         batch.threads = n_threads(None)
         try:
             part = count_rows(batch, growing.schema, labels, weights, batch.threads)
             self._check_counted(part.tally, X)
-            return change(part)
+            return change(growing, part)  # type: ignore[no-any-return]
         except errors.BadValue:
             self._refuse(X)
             raise
@@ -316,11 +290,7 @@ class DropIn(Guarded):
     def _dtype(self) -> Any:
         return "numeric"
 
-    @property
-    def _sparse(self) -> bool:
-        """Whether sparse matrices are taken."""
-        return getattr(self, "accept_sparse", True)
-
+    _sparse = True  # whether sparse matrices are taken
     _adds_up = False  # whether a column that a sparse row has twice is scored like the sum of both
 
     def _plain(self, X: Any) -> bool:
@@ -415,7 +385,7 @@ class DropIn(Guarded):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = bool(self._sparse)
+        tags.input_tags.sparse = self._sparse
         tags.input_tags.allow_nan = self.missing == "skip"
         return tags
 

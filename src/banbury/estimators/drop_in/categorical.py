@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -10,8 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import naive_bayes as theirs
-from sklearn.utils import check_array
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from banbury import _core
@@ -19,10 +16,10 @@ from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.base import MISSING, SPARSE, Settings, read_off
+from banbury.estimators.drop_in.base import MISSING, Settings, read_off
 from banbury.estimators.drop_in.discrete import Discrete
 from banbury.naive_bayes import Model
-from banbury.readers import Batch, Codes, Sparse, read
+from banbury.readers import Batch, Codes
 from banbury.readers.batches import Matrix
 from banbury.readers.columns import Coded
 from banbury.schema import Schema, of_one_family
@@ -35,22 +32,16 @@ LARGEST_CODE = 2**31
 class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's CategoricalNB, counted by Banbury. A category that was never seen has the probability of its pseudo-count.
 
-    ``categories="any"``: categories are texts, booleans or numbers as they come; ``categories_`` then names those that were seen.
-    ``accept_sparse=True``: sparse matrices are taken, and what they do not hold is 0. ``missing="skip"``: a missing value says
-    nothing.
+    ``missing="skip"``: a missing value says nothing. ``bb.NaiveBayesClassifier`` takes categories that are texts.
 
     >>> import banbury as bb
-    >>> clf = bb.CategoricalNB(categories="any").fit([["sun"], ["rain"], ["rain"]], ["out", "in", "in"])
-    >>> clf.predict([["sun"], ["snow"]]).tolist(), clf.categories_[0].tolist()
-    (['out', 'in'], ['rain', 'sun'])
+    >>> clf = bb.CategoricalNB().fit([[0], [1], [1]], ["out", "in", "in"])
+    >>> clf.predict([[0], [2]]).tolist()
+    ['out', 'in']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **theirs.CategoricalNB._parameter_constraints,
-        **MISSING,
-        "categories": [StrOptions({"codes", "any"})],
-        "accept_sparse": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.CategoricalNB._parameter_constraints, **MISSING}
+    _sparse = False
 
     def __init__(
         self,
@@ -60,23 +51,13 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         fit_prior: bool = True,
         class_prior: Any = None,
         min_categories: Any = None,
-        categories: str = "codes",
-        accept_sparse: bool = False,
         missing: str = "error",
     ) -> None:
         prior = {"fit_prior": fit_prior, "class_prior": class_prior}
         super().__init__(alpha=alpha, force_alpha=force_alpha, min_categories=min_categories, **prior)
-        self.categories, self.accept_sparse, self.missing = categories, accept_sparse, missing
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = self.categories == "any"
-        tags.input_tags.positive_only = self.categories != "any"
-        return tags
+        self.missing = missing
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
-        if self.categories == "any":
-            return Categorical(alpha=alpha)
         least = np.array(0 if self.min_categories is None else self.min_categories)
         if self.min_categories is not None and not np.issubdtype(least.dtype, np.signedinteger):
             raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
@@ -91,28 +72,23 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         families = settings.families(len(batch.names))
         schema = of_one_family(batch, families[0])
         plain = all(feature.kind == "integer" for feature in schema.features)
-        if self.categories == "any" or (plain and not isinstance(settings.family, tuple)):
+        if plain and not isinstance(settings.family, tuple):
             return schema
         pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
         return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))
 
     def _plain(self, X: Any) -> bool:
-        return super()._plain(X) and X.dtype.kind in "iu" and self.categories == "codes"
+        return super()._plain(X) and X.dtype.kind in "iu"
 
     @property
     def _dtype(self) -> Any:
         return "int" if self.missing == "error" else "numeric"
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        if self.categories == "any":
-            return self._any_rows(X, y, reset)
         if y is None or self.missing == "skip" or self._plain(X):
             batch = super()._rows(X, y, reset)
         else:  # numbers are checked before they become whole
-            formats = SPARSE if self._sparse else False
-            batch = self._batch(validate_data(self, X, dtype="int", accept_sparse=formats, reset=reset))
-        if isinstance(batch, Sparse):
-            batch = Matrix(batch._dense(batch.names), batch.names, batch.named)
+            batch = self._batch(validate_data(self, X, dtype="int", reset=reset))
         if isinstance(batch, Matrix):
             self._check_codes(batch, X)
         if self.missing == "skip" and isinstance(batch, Matrix):
@@ -128,30 +104,11 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             return
         low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
         if low < 0:
-            check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
+            check_non_negative(np.asarray(X), "CategoricalNB (input X)")
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
         if high >= LARGEST_CODE:
             text = f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
             raise ValueError(text)
-
-    def _any_rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        if y is None:
-            validate_data(self, X, y, reset=reset)
-        if hasattr(X, "nnz"):
-            X = check_array(X, accept_sparse=self._sparse, ensure_all_finite=False, estimator=self).toarray()
-        [batch] = list(read(X))
-        if not batch.n_rows or not batch.names:
-            check_array(np.empty((batch.n_rows, len(batch.names))), estimator=self)  # it says what there must be
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        values = (value for name in batch.names for value in batch.codes(name).values)
-        if any(isinstance(value, float) and math.isinf(value) for value in values):
-            raise ValueError("Input X contains infinity, which is no category.")
-        for codes in map(batch.codes, batch.names if self.missing == "error" else ()):
-            numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
-            if ((numbers < 0) | (numbers >= len(codes.values))).any():
-                text = "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively "
-                raise ValueError(f"{text}unless missing='skip' is given.")
-        return batch
 
     @read_off
     def category_count_(self, model: Model) -> list[Real]:
@@ -161,17 +118,17 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     @read_off
     def feature_log_prob_(self, model: Model) -> list[Real]:
         """Per column log P(category | class), (classes, categories)."""
-        return log_shares_by_column(model)
+        tables: dict[str, Real] = {}
+        for group in model.parameters:
+            assert isinstance(group, CategoricalParameters)
+            for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
+                tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
+        return [tables[feature.name] for feature in model.tally.schema.features]
 
     @read_off
     def n_categories_(self, model: Model) -> NDArray[np.int64]:
         """How many categories each column has."""
         return np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
-
-    @read_off
-    def categories_(self, model: Model) -> list[NDArray[Any]]:
-        """Per column its categories, in the order of ``category_count_``."""
-        return [np.array(keys) for keys, _ in _tables(model)]
 
 
 def _all_codes(array: NDArray[Any]) -> bool:
@@ -183,16 +140,6 @@ def _all_codes(array: NDArray[Any]) -> bool:
     except _core.BadValue:
         return False
     return int(high.max(initial=0)) < LARGEST_CODE
-
-
-def log_shares_by_column(model: Model) -> list[Real]:
-    """Per column log P(category | class), (classes, categories)."""
-    tables: dict[str, Real] = {}
-    for group in model.parameters:
-        assert isinstance(group, CategoricalParameters)
-        for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
-            tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
-    return [tables[feature.name] for feature in model.tally.schema.features]
 
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
 from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, State, read_off
+from banbury.estimators.guard import in_one_step
 from banbury.naive_bayes import Model
-from banbury.readers import Batch, Sparse
+from banbury.readers import Batch
 from banbury.readers.batches import Matrix
 from banbury.schema import Schema, of_one_family
 from banbury.sums import Moments
@@ -26,8 +27,7 @@ from banbury.tally import Tally
 class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
 
-    ``missing="skip"``: a missing number says nothing. ``accept_sparse=True``: sparse matrices are taken, and what they do not
-    hold is 0.
+    ``missing="skip"``: a missing number says nothing.
 
     >>> import banbury as bb
     >>> clf = bb.GaussianNB().partial_fit([[1.0]], ["a"], classes=["a", "b"]).partial_fit([[2.0], [4.0]], ["a", "b"])
@@ -35,36 +35,31 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     ([[1.5], [4.0]], ['a'])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **theirs.GaussianNB._parameter_constraints,
-        **MISSING,
-        "accept_sparse": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.GaussianNB._parameter_constraints, **MISSING}
+    _sparse = False
 
-    def __init__(
-        self, *, priors: Any = None, var_smoothing: float = 1e-9, accept_sparse: bool = False, missing: str = "error"
-    ) -> None:
+    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, missing: str = "error") -> None:
         super().__init__(priors=priors, var_smoothing=var_smoothing)
-        self.accept_sparse, self.missing = accept_sparse, missing
+        self.missing = missing
 
     # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    @in_one_step
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Learns from rows, and forgets all that was learned before."""
         home = _home(X)
         super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
         self._state.home = home
-        return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come."""
+    @in_one_step
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
+        """Learns from more rows. The first call names all ``classes``."""
         first, home = not self.__sklearn_is_fitted__(), _home(X)
         if home is not None:
             X, y, sample_weight = _brought(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
         if first:
             self._state.home = home
-        return self
 
     def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
@@ -97,14 +92,6 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     def _float_dtype(self, batch: Batch) -> Any:
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
-
-    def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
-        batch = super()._rows(X, y, reset)
-        if not isinstance(batch, Sparse):
-            return batch
-        if self.missing == "error":
-            self._refuse(batch.matrix)
-        return Matrix(batch._dense(batch.names), batch.names, batch.named)
 
     def _check_counted(self, tally: Tally, X: Any) -> None:
         if self.missing == "error":

@@ -1,0 +1,122 @@
+"""Parsing: JSON and numbers of a request, checked before anything else sees them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+from banbury import errors
+
+DEEPEST = 32  # objects and lists inside each other; a request needs five
+
+
+class Problem(Exception):
+    """A request that gets no answer, and why."""
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+
+
+def parse_json(body: bytes) -> Any:
+    """Parses a JSON text in UTF-8.
+
+    Refuses with 400 what is not JSON, and with 422 what is JSON but cannot be kept and sent back unchanged.
+
+    >>> parse_json(b'{"row": [1, 2.5, "a"]}')
+    {'row': [1, 2.5, 'a']}
+    """
+    try:
+        text = body.decode("utf-8-sig")
+        value = json.loads(
+            text,
+            object_pairs_hook=_make_object,
+            parse_int=_parse_integer,
+            parse_float=_parse_float,
+            parse_constant=_refuse_constant,
+        )
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as problem:
+        text = f"the request body is not valid JSON in UTF-8: {errors.shortened(problem, 120)}."
+        raise Problem(400, text) from None
+    _check_depth(value)
+    if "\\ud" in text or "\\uD" in text:
+        _check_characters(value)
+    return value
+
+
+def parse_whole_number(text: str, most: int) -> int | None:
+    """Parses digits, with any number of leading zeros; None unless they are a number from 0 to ``most``.
+
+    >>> parse_whole_number("007", 10), parse_whole_number("0" * 9_000 + "11", 10), parse_whole_number("-1", 10)
+    (7, None, None)
+    """
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(most)):  # int() refuses thousands of digits
+        return None
+    number = int(digits)
+    return number if number <= most else None
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        name, times = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise Problem(422, f"an object has the name {errors.shortened(repr(name))} {times} times. Send each name once.")
+    return value
+
+
+def _parse_integer(digits: str) -> int:
+    if len(digits) > 300:  # the largest 64-bit float has 309 digits, and int() refuses more than 4,300
+        _parse_float(digits)
+    return int(digits)
+
+
+def _parse_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        text = f"the number {errors.shortened(digits)} is too large for a 64-bit float. Send one between -1.79e308 and 1.79e308."
+        raise Problem(422, text)
+    return number
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for parent in level
+            if type(parent) in (dict, list)
+            for child in (parent.values() if type(parent) is dict else parent)
+            if type(child) in (dict, list)
+        ]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _check_characters(value: Any) -> None:
+    """Refuses half of a surrogate pair, which JSON can escape but UTF-8 cannot hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as problem:
+        half = problem.object[problem.start]
+        text = (
+            f"the escape \\u{ord(half):04x} is half of a surrogate pair, not a character. Send both halves, or neither."
+        )
+        raise Problem(422, text) from None
+
+
+def _too_deep() -> Problem:
+    return Problem(422, f"the request is nested too deeply: more than {DEEPEST} objects and lists inside each other.")
