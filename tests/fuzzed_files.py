@@ -1,16 +1,19 @@
-"""Files that are rightly signed and say something else: one value of the JSON text or of an array is another.
+"""Files that are rightly signed and say something else: values of the JSON text or of arrays are others.
 
-What is loaded from such a file works, without a NaN, or it is refused by name: ``tests/test_fuzzed_files.py``.
+What is loaded from such a file answers every question, without a NaN, or it is refused by name: ``tests/test_fuzzed_files.py``.
+``python tests/fuzzed_files.py SECONDS [SEED [KIND]]`` goes on for so long with files that no run has had, and shows what fails.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-import tempfile
+import sys
+import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ import numpy as np
 import banbury as bb
 import hostile
 import naive_files as files
+import saved_models
 
 NASTY: tuple[Any, ...] = (
     None,
@@ -40,89 +44,65 @@ NASTY: tuple[Any, ...] = (
 NUMBERS = (math.nan, math.inf, -math.inf, -1.0, 0.0, 1e308, -1e308, 2.0**-1074)
 WHOLE = (-1, 0, 1, 2**31, 2**62, -(2**63), 2**63 - 1)
 
-TEXTS = ["a good one", "bad bad", "good good", "no", "one no", "two bad"]
-LABELS = list("ppqqpq")
 
-
-def rows() -> dict[str, Any]:
-    rng = np.random.default_rng(1)
-    return {
-        "flag": [True, False, None, True, True, False],
-        "word": ["a", "b", "b", None, "c", "a"],
-        "x": [1.0, 2.5, 4.0, 8.0, None, 3.0],
-        "n": [1, 0, 2, 5, 3, 3],
-        "wide": rng.gamma(2.0, size=6).round(3).tolist(),
-        "deep": rng.normal(size=6).round(3).tolist(),
-        "t": TEXTS,
-    }
-
-
-FAMILIES: dict[str, Any] = {
-    "flag": "bernoulli",
-    "word": "categorical",
-    "x": "gaussian",
-    "n": "poisson",
-    "wide": "gamma",
-    "deep": "kernel_density",
-}
-
-
-def of(**families: Any) -> Callable[[], bb.Model]:
-    """The model of some columns, each of a family."""
-    used = {name: rows()[name] for name in families}
-    return lambda: bb.estimate(bb.count(used, LABELS, features=families))
-
-
-def weighed() -> bb.Model:
+def weigh_table() -> bb.Model:
+    """Numbers with a trend and with gaps, whole numbers, categories, and pairs of them."""
     rng = np.random.default_rng(2)
     table = {"a": rng.normal(size=150).round(2), "b": rng.integers(0, 4, 150), "c": rng.choice(list("uvw"), 150)}
-    labels = np.where(table["a"] + table["b"] > 1.5, "p", "q")
-    return bb.weigh(bb.count(table, labels), table, labels, pairs=True)
+    labels = np.where((table["a"] > 0) == (table["b"] > 1), "p", "q")
+    table["a"][::7] = np.nan
+    return bb.weigh(bb.count(table, labels, features={"a": "quantile_tree"}), table, labels)
 
 
-def weighed_texts() -> bb.Model:
-    rng = np.random.default_rng(3)
-    texts = [" ".join(rng.choice(["good", "bad", "one", "no", "two"], 6)) for _ in range(80)]
-    labels = ["p" if "good" in text else "q" for text in texts]
-    return bb.weigh(bb.count(texts, labels), texts, labels)
+def weigh_labels() -> bb.LabelModel:
+    table = saved_models.draw_table(120)
+    return bb.MultiLabelClassifier().fit(table, saved_models.in_sets(table["word"])).model_
 
 
-def labels() -> bb.LabelModel:
-    return bb.LabelModel.of(bb.count(rows(), [["p"], ["q"], ["p", "q"], [], ["p"], ["r"]], features=FAMILIES))
+def count_texts(**settings: Any) -> Callable[[], bb.Model]:
+    texts = saved_models.VALUES["text"]
+    return lambda: bb.estimate(bb.count(texts, list("ppqqpq"), features=bb.Text(**settings)))
 
 
-def calibrated_labels() -> bb.LabelModel:
-    """With a slope and a shift for each label."""
-    log_odds = np.random.default_rng(0).normal(size=(40, 3))
-    return labels().calibrated(bb.calibrate("platt", log_odds, log_odds + log_odds[::-1] > 0))
-
-
-def weighed_labels() -> bb.LabelModel:
-    rng = np.random.default_rng(4)
-    texts = [" ".join(rng.choice(["good", "bad", "one", "no", "two"], 6)) for _ in range(120)]
-    sets = [[name for name, word in (("p", "good"), ("q", "bad")) if word in text] for text in texts]
-    table = {"t": texts, "word": rng.choice(["a", "b", "c"], 120).tolist(), "x": rng.normal(size=120)}
-    return bb.MultiLabelClassifier().fit(table, sets).model_
+def declare_values() -> bb.Model:
+    """Values and a vocabulary that were declared, and a prior for each value."""
+    table = saved_models.draw_table(12)
+    families = {
+        "word": bb.Categorical(values=list("abcde"), alpha=dict.fromkeys("abcde", 0.5)),
+        "whole": bb.Categorical(values=[0, 1, 2, 3, "none"], missing="category"),
+        "number": bb.Histogram(start=-4.0, width=0.5),
+        "flag": bb.Bernoulli(alpha=0.3),
+        "text": bb.Text(vocabulary=["good", "bad"]),
+    }
+    return bb.estimate(bb.count(table, saved_models.draw_classes(12), features=families), class_prior=[0.25, 0.75])
 
 
 THINGS: dict[str, Callable[[], Any]] = {
-    "simple": of(**FAMILIES),
-    "exponential, histogram, tree": of(wide="exponential", deep="histogram", x="quantile_tree"),
-    "text": of(t=bb.Text()),
-    "text with lengths": of(t=bb.Text(length=True)),
-    "text of pairs, damped": of(t=bb.Text(ngrams=2, damping="log", model="bernoulli")),
-    "calibrated": hostile.model,
-    "blocks": hostile.blocks,
+    **{
+        name: lambda name=name: saved_models.make(name, *saved_models.shapes()["30 rows"])
+        for name in saved_models.KINDS
+    },
+    "text with lengths": count_texts(length=True),
+    "text of pairs, damped": count_texts(ngrams=2, damping="log", model="bernoulli"),
+    "declared": declare_values,
+    "kernel blocks": hostile.blocks,
     "fractional": hostile.fractional,
     "rounded": hostile.rounded,
-    "a counted network": hostile.network,
+    "a network of weights": hostile.network,
     "a given network": hostile.tables,
-    "weighed": weighed,
-    "weighed texts": weighed_texts,
-    "labels": labels,
-    "calibrated labels": calibrated_labels,
-    "weighed labels": weighed_labels,
+    "a weighed table": weigh_table,
+    "weighed tables of labels": weigh_labels,
 }
+
+
+@cache
+def content_of(name: str) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return hostile.saved(THINGS[name]())
+
+
+# Changes --------------------------------------------------------------------------------------------------------------
 
 
 def leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -133,105 +113,153 @@ def leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         for name in value:
             yield from leaves(value[name], (*place, name))
     elif isinstance(value, list):
-        for number in range(min(len(value), 3)):
+        for number in range(min(len(value), 6)):
             yield from leaves(value[number], (*place, number))
 
 
-def changed(about: Any, place: tuple[Any, ...], new: Any, how: str) -> Any:
-    made = copy.deepcopy(about)
-    inner = made
-    for step in place[:-1]:
-        inner = inner[step]
-    if how == "missing":
-        del inner[place[-1]]
-    elif how == "longer" and isinstance(inner[place[-1]], list):
-        inner[place[-1]] = inner[place[-1]] * 2 or [0]
-    elif how == "more" and isinstance(inner[place[-1]], dict):
-        inner[place[-1]] = inner[place[-1]] | {"more": new}
-    else:
-        inner[place[-1]] = new
-    return made
+def value_at(about: Any, place: tuple[Any, ...]) -> Any:
+    for step in place:
+        about = about[step]
+    return about
 
 
-def of_headers(content: bytes, rng: np.random.Generator, n: int) -> Iterator[tuple[str, bytes]]:
-    """Files of which one value of the JSON text is another."""
-    about = files.unpacked(content)[0]
+def change_value(old: Any, rng: np.random.Generator, about: Any, places: list[tuple[Any, ...]]) -> Any:
+    """Another value: any, one of another place of the file, or one that is near."""
+    how = rng.integers(4)
+    if how == 0:
+        return NASTY[rng.integers(len(NASTY))]
+    if how == 1:
+        return copy.deepcopy(value_at(about, places[rng.integers(len(places))]))
+    if isinstance(old, bool) or old is None:
+        return not old
+    if isinstance(old, (int, float)):
+        return [old + 1, old - 1, -old, old * 2, float(old), str(old), old + 0.5][rng.integers(7)]
+    if isinstance(old, str):
+        return [old + "x", old[:-1], old.upper(), "0"][rng.integers(4)]
+    if isinstance(old, list) and old:
+        at = int(rng.integers(len(old)))
+        return [old[:at] + old[at + 1 :], old[: at + 1] + old[at:], old[::-1], sorted(old, key=repr)][rng.integers(4)]
+    if isinstance(old, dict) and old:
+        name = list(old)[rng.integers(len(old))]
+        return [old | {"more": 1}, {key: old[key] for key in old if key != name}][rng.integers(2)]
+    return NASTY[rng.integers(len(NASTY))]
+
+
+def change_text(about: Any, rng: np.random.Generator) -> tuple[str, Any]:
+    """The JSON text with one value that is another, there or wherever it stands."""
     places = [place for place in leaves(about) if place[0] not in ("checksums", "format", "library")]
+    place = places[rng.integers(len(places))]
+    old = value_at(about, place)
+    new = change_value(old, rng, about, places)
+    everywhere = rng.random() < 0.3 and not isinstance(old, (dict, list))
+    same = [other for other in places if value_at(about, other) == old] if everywhere else [place]
+    made = copy.deepcopy(about)
+    for *way, last in same:
+        value_at(made, tuple(way))[last] = copy.deepcopy(new)
+    return f"{place}{'…' * everywhere}: {str(old)[:40]!r} -> {str(new)[:40]!r}", made
+
+
+def change_array(old: np.ndarray, rng: np.random.Generator) -> tuple[str, np.ndarray]:
+    """Other numbers in an array, in another order, more or fewer."""
+    array = old.copy()
+    flat = array.reshape(-1)
+    nasty = np.array(NUMBERS if array.dtype.kind == "f" else WHOLE)
+    some = rng.integers(len(flat), size=int(rng.integers(1, 4)))
+    axis = int(rng.integers(array.ndim))
+    at = int(rng.integers(array.shape[axis]))
+    ways: dict[str, Callable[[], Any]] = {
+        "without": lambda: np.delete(array, at, axis),
+        "twice": lambda: np.insert(array, at, np.take(array, at, axis), axis),
+        "doubled": lambda: np.concatenate([array, array]),
+        "all": lambda: np.full_like(array, value),
+        "more": lambda: put(flat[some] + 1),
+        "less": lambda: put(flat[some] - 1),
+        "of others": lambda: put(flat[rng.integers(len(flat), size=len(some))]),
+        "times two": lambda: put(flat[some] * 2),
+        "negative": lambda: put(-flat[some]),
+        "nasty": lambda: put(value),
+        "at most": lambda: np.minimum(array, flat[some[0]]),
+        "sorted": lambda: np.sort(array, axis),
+        "reversed": lambda: np.flip(array, axis),
+        "rolled": lambda: np.roll(array, 1, axis),
+        "shuffled": lambda: rng.permutation(array, axis),
+    }
+
+    def put(numbers: Any) -> np.ndarray:
+        flat[some] = numbers
+        return array
+
+    how = list(ways)[rng.integers(len(ways))]
+    with np.errstate(all="ignore"):
+        value = np.asarray(nasty[rng.integers(len(nasty))]).astype(array.dtype)
+        made = ways[how]()
+    return f"{how} {axis} {at} {some} {value!r}", np.ascontiguousarray(made)
+
+
+def changed_files(content: bytes, rng: np.random.Generator, n: int) -> Iterator[tuple[str, bytes]]:
+    """Files of which one or two things are others, in the JSON text or in arrays."""
     for _ in range(n):
-        place = places[rng.integers(len(places))]
-        how = rng.choice(["other"] * 6 + ["missing", "longer", "more"])
-        new = NASTY[rng.integers(len(NASTY))]
+        about, arrays = files.unpacked(content)
+        names = [name for name in arrays if arrays[name].size]
+        said = []
+        for _ in range(int(rng.integers(1, 3))):
+            if rng.random() < 0.6 or not names:
+                what, about = change_text(about, rng)
+            else:
+                name = names[rng.integers(len(names))]
+                if not arrays[name].size:
+                    continue
+                how, arrays[name] = change_array(arrays[name], rng)
+                what = f"{name} {how}"
+            said.append(what)
         try:
-            yield (
-                f"{place} {how} {new!r}",
-                files.rewritten(content, lambda old, p=place, v=new, h=how: changed(old, p, v, h)),
-            )
+            yield " and ".join(said), files.packed(about, arrays)
         except (TypeError, KeyError, AttributeError):  # no file of ours could be made of it
             continue
 
 
-def of_arrays(content: bytes, rng: np.random.Generator, n: int) -> Iterator[tuple[str, bytes]]:
-    """Files of which some numbers of one array are others, or which has more of them or fewer."""
-    arrays = {name: array for name, array in files.unpacked(content)[1].items() if array.size}
-    names = list(arrays)
-    for _ in range(n):
-        name = names[rng.integers(len(names))]
-        array = arrays[name].copy()
-        nasty = NUMBERS if array.dtype.kind == "f" else WHOLE
-        flat, kind = array.reshape(-1), rng.integers(8)
-        new = np.array(nasty)[rng.integers(len(nasty))]
-        with np.errstate(all="ignore"):
-            value = np.asarray(new).astype(array.dtype)
-        if kind == 0:
-            array = array[:-1]
-        elif kind == 1:
-            array = np.concatenate([array, array])
-        elif kind == 2:
-            flat[:] = value
-        else:
-            flat[rng.integers(len(flat), size=min(int(kind), 3))] = value
-        yield f"{name} {kind} {new!r}", files.rewritten(content, arrays={name: np.ascontiguousarray(array)})
+# What becomes of them -------------------------------------------------------------------------------------------------
 
 
-def used(thing: Any) -> None:
-    """Does what can be done with a thing; raises AssertionError where an answer is a NaN."""
-    if isinstance(thing, bb.BeliefNetwork):
-        str(thing)
-        for node in thing.variables:
-            found = thing.query(node.name)
-            assert not any(math.isnan(p) for p in dict(found).values())
-        return
-    tally = thing if isinstance(thing, bb.Tally) else thing.tally
-    str(tally)
-    again = tally + tally
-    assert (again - tally).n_rows == tally.n_rows
-    with tempfile.TemporaryDirectory() as folder:
-        bb.save(thing, Path(folder) / "again.banbury")
-        bb.load(Path(folder) / "again.banbury")
-    several = isinstance(thing, bb.LabelModel)
-    model = thing if several or isinstance(thing, bb.Model) else bb.estimate(thing)
-    table = {name: rows().get(name, [0.5, 1.0, None, -2.0, 7.0, 1.0]) for name in model.schema.columns}
-    for feature in model.schema.features:
-        for name in set(feature.inputs) - rows().keys():
-            if feature.family.reads_text():
-                table[name] = TEXTS
-            elif feature.kind in ("string", "integer"):
-                table[name] = [1, 0, None, 2, 3, 1] if feature.kind == "integer" else ["a", "b", None, "u", "v", "w"]
-    posterior = model.posterior(table)
-    assert not np.isnan(posterior).any()
-    model.predict(table)
-    row = {name: values[0] for name, values in table.items()}
-    explanation = model.explain(row, model.labels[0]) if several else model.explain(row)
-    assert not any(math.isnan(each.decibans) for each in explanation.evidence)
-    str(explanation)
+def use(content: bytes) -> str:
+    """What becomes of a file: "works", or the name of the error that refuses it; raises any other error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            thing = hostile.loaded(content)
+        except bb.BanburyError as error:
+            return type(error).__name__
+        saved_models.ask(thing)
+        again = hostile.saved(thing)
+        assert hostile.saved(hostile.loaded(again)) == again
+    return "works"
 
 
-def tried(content: bytes) -> str:
-    """What becomes of a file: "works", the name of the error, or all that is said of one that has no name."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            used(hostile.loaded(content))
-        return "works"
-    except bb.errors.BanburyError as error:
-        return type(error).__name__
+def main(seconds: float, seed: int, part: str) -> None:
+    """Changes files of every kind whose name has this part until the time is over, and shows each kind of failure once."""
+    end, shown, outcomes = time.monotonic() + seconds, set[str](), dict[str, int]()
+    while time.monotonic() < end:
+        for name in (name for name in THINGS if part in name):
+            rng = np.random.default_rng([seed, list(THINGS).index(name)])
+            for what, changed in changed_files(content_of(name), rng, 20):
+                try:
+                    outcome = use(changed)
+                except Exception as error:
+                    frames = traceback.extract_tb(error.__traceback__)
+                    outcome = f"{type(error).__name__} at {frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}"
+                    if outcome not in shown:
+                        shown.add(outcome)
+                        ours = [f for f in frames if "/banbury/" in f.filename]
+                        where = " < ".join(
+                            f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in ours[::-1][:6]
+                        )
+                        print(f"{name}, seed {seed}: {what}\n    {error!r}\n    {where}", flush=True)
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            if time.monotonic() > end:
+                break
+        seed += 1
+    print(f"up to seed {seed}: {outcomes}")
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, " ".join(sys.argv[3:]))

@@ -484,14 +484,24 @@ def test_columns_keep_their_names_in_what_is_explained() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
-def test_a_copy_keeps_the_classes_that_lost_their_last_row(copied):
+@pytest.mark.parametrize("make", [bb.GaussianNB, bb.MultinomialNB])
+def test_a_class_goes_with_its_last_row_unless_it_was_named(make: Any, copied: Any) -> None:
     X, y = np.array([[1.0], [2.0], [5.0], [6.0]]), np.array(list("aabc"))
-    for make in (bb.GaussianNB, bb.MultinomialNB):
-        clf, other = make().fit(X, y), copied(make().fit(X, y))
+    prior = {"priors" if make is bb.GaussianNB else "class_prior": [0.2, 0.3, 0.5]}
+    every, without = ["a", "b", "c"], ["a", "c"]
+    for fit, left in (
+        (lambda: make().fit(X, y), without),
+        (lambda: make().partial_fit(X, y, classes=every), every),
+        (lambda: make().fit(X, y).partial_fit(X, y, classes=every).forget(X, y), every),
+        (lambda: make(**prior).fit(X, y), every),
+    ):
+        clf, other = fit(), copied(fit())
         for each in (clf, other):
             each.forget(X[2:3], y[2:3])
-        assert other.classes_.tolist() == ["a", "b", "c"]
+        assert other.classes_.tolist() == list(other.model_.classes) == left
         np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(X))
+    clf = make().fit(X, y).forget(X[2:3], y[2:3])
+    np.testing.assert_array_equal(clf.predict_proba(X), make().fit(X[[0, 1, 3]], y[[0, 1, 3]]).predict_proba(X))
 
 
 # Cross-validation ----------------------------------------------------------------------------------------------------

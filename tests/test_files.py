@@ -796,6 +796,16 @@ def test_rare_words_of_every_column_are_left_out_of_the_bytes(path: Path) -> Non
     assert b"RARE" in path.read_bytes()
 
 
+def test_rare_words_of_rows_with_labels_are_left_out_however_many_labels_they_have(path: Path) -> None:
+    texts, labels = ["often RARE", "often"], [["p", "q", "r"], ["p"]]
+    tally = bb.count(texts, labels, features=bb.Text(lowercase=False))
+    for thing in (tally, bb.LabelModel.of(tally)):
+        bb.save(thing, path, min_count=2)
+        content = path.read_bytes()
+        assert b"often" in content and b"RARE" not in content
+        bb.load(path)
+
+
 @pytest.mark.parametrize("min_count", [-1, float("nan"), float("inf"), "2", None, True])
 def test_a_min_count_that_is_none_is_refused(min_count: Any, path: Path) -> None:
     with pytest.raises(BadSetting, match="min_count"):

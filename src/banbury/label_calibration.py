@@ -14,7 +14,7 @@ from banbury.arrays import Real
 RIDGE = 1.0  # of the slope of all labels, towards 1; and of a label's own slope and shift, towards those of all
 STRETCHES = 1 << 13  # of log-odds
 FARTHEST = 1e6  # nats
-FLATTEST = 1e-4  # slope: what is more probable before is more probable after
+FLATTEST = 1e-6  # least slope, above 0 to keep the order of probabilities; it makes one nat of the farthest log-odds
 METHODS = ("temperature", "platt")
 Flags = NDArray[np.bool_]
 
@@ -27,6 +27,13 @@ class LabelCalibration:
     shifts: Real
     slope: float = 1.0
     shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        steepness = np.append(self.slopes, self.slope)
+        usable = np.isfinite(steepness).all() and steepness.min() >= FLATTEST
+        errors.require(usable, "slopes of a calibration", steepness.tolist(), f"finite numbers from {FLATTEST:g} up")
+        offsets = np.append(self.shifts, self.shift)
+        errors.require(np.isfinite(offsets).all(), "shifts of a calibration", offsets.tolist(), "finite numbers")
 
     @classmethod
     def shared(cls, n_labels: int, slope: float = 1.0, shift: float = 0.0) -> LabelCalibration:
@@ -171,7 +178,10 @@ def _line(
 
     if not of_shift and not (yes.sum() > 0 and no.sum() > 0):
         return first, second, loss(first, second) / max(n, 1.0)
-    both, slope, shift = yes + no, first * 30.0 / max(30.0, float(np.abs(x).max(initial=0.0))), second
+    both = yes + no
+    farthest = max(float(np.abs(x).max(initial=0.0)), 3.0)
+    slope = max(min(first, 3.0 / farthest), FLATTEST)  # no sigmoid is saturated there, so that Newton finds its way
+    shift = second
     now = loss(slope, shift)
     for _ in range(100):
         p = sigmoid(slope * x + shift)
@@ -179,6 +189,8 @@ def _line(
         down = left @ x + 2.0 * of_slope * (slope - first), left.sum() + 2.0 * of_shift * (shift - second)
         a, b, c = float(curve @ x**2) + 2.0 * of_slope, float(curve @ x), float(curve.sum()) + 2.0 * of_shift + 1e-9
         step = np.array([c * down[0] - b * down[1], a * down[1] - b * down[0]]) / max(a * c - b * b, 1e-300)
+        if slope == FLATTEST and step[0] > 0:  # the slope cannot fall any more, so that only the shift moves
+            step = np.array([0.0, down[1] / c])
         size, before = 1.0, now
         while size > 1e-9:
             new = max(slope - size * float(step[0]), FLATTEST), shift - size * float(step[1])

@@ -212,12 +212,13 @@ class Model:
         return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
 
     def weighed(self, weighing: Weighs | None) -> Model:
-        """The same model with its evidence weighed, or plain again."""
+        """The same model with its evidence weighed, or plain again. What was learned of values that no row has is left out."""
         if weighing is None and self.weighing is None:
             return self
         plain = self if self.weighing is None else again(self.tally, self.choice, self.class_prior)
         if weighing is None:
             return replace(plain, threads=self.threads)
+        weighing = weighing.kept(self.tally)
         log_prior = weighing.log_prior(plain.log_prior, self.tally)
         return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 
@@ -388,8 +389,7 @@ class Model:
             raise not_counted(label, problem) from None
         if rest.classes != self.classes:
             raise only_row(label)
-        weighing = None if self.weighing is None else self.weighing.kept(rest)
-        return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, weighing)
+        return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
     def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
         """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.

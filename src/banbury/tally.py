@@ -581,6 +581,10 @@ class Growing:
     def _with(self, rest: Tally, words: Mapping[int, GrowingWords], touched: Touched) -> Growing:
         return Growing(self._schema, self.declared, rest, words, touched)
 
+    def declare(self, classes: tuple[Label, ...]) -> Growing:
+        """The same sums, whose classes of these names stay, with rows or without."""
+        return Growing(self._schema, classes, self._rest, self._words, self.touched)
+
     def keep(self) -> None:
         """Makes the last change final, and lets go of rows that were needed to undo it."""
         for words in self._words.values():

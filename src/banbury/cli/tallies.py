@@ -68,9 +68,8 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     except errors.SchemaMismatch as problem:
         raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
     if isinstance(first, LabelModel) and isinstance(sums, Tally):
-        weighing = None if first.weighing is None else first.weighing.kept(sums)
         fresh = LabelModel.of(sums, how=first.choice.how, alpha=first.choice.alpha)
-        return fresh.weighed(weighing).with_thresholds(first.thresholds)
+        return fresh.weighed(first.weighing).with_thresholds(first.thresholds)
     if not isinstance(first, Model):
         return sums
     if first.calibration is not None:
@@ -87,7 +86,7 @@ def _weighed_as(first: Model, model: Model, args: Namespace) -> Model:
     known = set(model.classes).issubset(first.weighing.classes)
     what = "kept, and of other rows than these" if known else "of other classes, so what comes out is not weighed"
     errors.warn(f"the weights of {args.files[0]} are {what}. {again}")
-    return model.weighed(first.weighing.kept(model.tally)) if known else model
+    return model.weighed(first.weighing) if known else model
 
 
 def estimate(args: Namespace) -> None:

@@ -115,6 +115,9 @@ class Lexicon:
         return Bags(offsets, words, often.view(np.float32), hashes, len(self))
 
     def places(self, words: Sequence[str]) -> Int:
-        """Where these words are in the list; −1 where they are not."""
-        place = {word: k for k, word in enumerate(self.words)}
-        return np.array([place.get(word, -1) for word in words], dtype=np.int64)
+        """Where these words, all of which are in the list, are."""
+        own = self.words
+        if own == list(words):
+            return np.arange(len(own))
+        place = {word: k for k, word in enumerate(own)}
+        return np.array([place[word] for word in words], dtype=np.int64)

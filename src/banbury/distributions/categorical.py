@@ -31,7 +31,7 @@ from banbury.distributions.family import (
     side_by_side,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, kind_of
+from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_values, dense_numbers, kind_of
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.distributions.trees import flat, prior_of
 from banbury.readers import Batch, Codes
@@ -198,6 +198,15 @@ class ValueCounter(KeyCounter):
         parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
         return features, Counts.join(parts, len(rows.labels))
 
+    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+        values = super().checked_keys(feature, keys)
+        declared = feature.family.declared() or frozenset()
+        types = {type(value) for value in values if value not in declared}
+        missing = {type(None)} if feature.family.counts_missing() else set()
+        if not types <= {KEY_TYPES[feature.kind], *missing}:
+            raise ValueError(f"the keys of {feature.name!r} are not all of the kind {feature.kind!r}")
+        return values
+
 
 def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
     """The keys that the family has: those declared, and missing as a value where it is one."""
@@ -330,10 +339,13 @@ class CategoricalParameters(KeyedParameters):
 
     def _span(self, f: int) -> range | None:
         """From the least of a feature's whole numbers to the greatest; None if it has others, or they are far apart or huge."""
-        known = [key for key in self.keys[f] if key is not None] if self.features[f].kind == "integer" else []
-        if not known or int(known[-1]) - int(known[0]) >= WIDEST_LOOKUP or not -FARTHEST <= int(known[0]) < FARTHEST:
+        numbers = [key for key in self.keys[f] if key is not None] if self.features[f].kind == "integer" else []
+        if not numbers or not all(isinstance(number, int) for number in numbers):
             return None
-        return range(int(known[0]), int(known[-1]) + 1)
+        low, high = int(numbers[0]), int(numbers[-1])
+        if high - low >= WIDEST_LOOKUP or not -FARTHEST <= low < FARTHEST:
+            return None
+        return range(low, high + 1)
 
     def _unseen(self, f: int) -> int:
         return len(self.table) - len(self.features) + f
@@ -341,14 +353,13 @@ class CategoricalParameters(KeyedParameters):
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """The table's row for each of a column's distinct values."""
         start, unseen = self.offsets[f], self._unseen(f)
-        keys = self.keys[f]
-        by_place = isinstance(values, range) and keys and isinstance(keys[0], int)
-        known = [int(key) for key in keys if key is not None] if by_place else []
-        if known and isinstance(values, range) and all(-FARTHEST <= each < FARTHEST for each in (*known, *values[:1])):
+        numbers = [key for key in self.keys[f] if key is not None] if isinstance(values, range) else []
+        near = all(isinstance(number, int) and -FARTHEST <= number < FARTHEST for number in (*numbers, *values[:1]))
+        if numbers and near and isinstance(values, range):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            at = np.array(known, dtype=np.int64) - values.start
+            at = np.array(numbers, dtype=np.int64) - values.start
             inside = (at >= 0) & (at < len(values))
-            lookup[at[inside]] = (start + np.arange(len(known)))[inside]
+            lookup[at[inside]] = (start + np.arange(len(numbers)))[inside]
             return lookup
         position = self._positions[f]
         return np.fromiter((position.get(v, unseen) for v in values), dtype=np.uint32, count=len(values))

@@ -14,10 +14,9 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.evidence import stretch
 from banbury.distributions.family import ColumnReader, Feature, named
-from banbury.distributions.trees import Tree
+from banbury.distributions.trees import Tree, flat
 from banbury.sums import Keys
 
-FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
 NINE_TENTHS, OUTERMOST = 3.29, 4.0  # widths in which 90 % of a normal curve lie; and places from its middle, at most
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 
@@ -94,14 +93,14 @@ class Cells:
         """Whether there is more to say of where they lie than that one is beside the other."""
         return len(self.places) > 2
 
-    def without(self, keys: Keys) -> tuple[Int, Cells]:
-        """The cells whose values are not among these keys any more, and the same cells without their names."""
-        return np.zeros(0, dtype=np.int64), self
+    def restrict(self, keys: Keys) -> tuple[Int, Cells]:
+        """The places of the cells whose values are among these keys, and those cells alone. Stretches of numbers all stay."""
+        return np.arange(self.n_cells), self
 
 
 @dataclass(frozen=True)
 class NamedCells(Cells):
-    """Of named values: one for each."""
+    """One cell for each named value; none is part of a wider one, so that any of them can be left out."""
 
     keys: Keys
 
@@ -113,16 +112,20 @@ class NamedCells(Cells):
     def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
         at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
-        return np.where((at >= 0)[:, None], rows[at] if len(rows) else 0.0, 0.0)
+        counts = np.zeros((len(at), rows.shape[1]))
+        counts[at >= 0] = rows[at[at >= 0]]
+        return counts
 
     def name(self, first: int, last: int) -> Any:
         return self.keys[first]
 
-    def without(self, keys: Keys) -> tuple[Int, Cells]:
-        gone = [k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)]
-        lost = np.array(gone, dtype=np.int64)
-        named = {k: FORGOTTEN.format(k) for k in lost.tolist()}
-        return lost, replace(self, keys=tuple(named.get(k, key) for k, key in enumerate(self.keys)))
+    def restrict(self, keys: Keys) -> tuple[Int, Cells]:
+        there = set(keys)
+        places = np.array([k for k, key in enumerate(self.keys) if key in there], dtype=np.int64)
+        if len(places) == self.n_cells:
+            return places, self
+        tree = flat(len(places))
+        return places, replace(self, tree=tree, plain=tree, keys=tuple(self.keys[k] for k in places.tolist()))
 
 
 @dataclass(frozen=True)

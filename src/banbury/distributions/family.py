@@ -484,8 +484,8 @@ class Counter:
     def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
         """Raises where sums from a file are not those of rows, though none of them was rounded."""
 
-    def without_rare(self, sums: Any, min_count: float) -> Any:
-        """The sums without what occurs fewer times than this: of words."""
+    def without_rare(self, sums: Any, min_count: float, every: int | None) -> Any:
+        """The sums without words that occur fewer times than this: in the class ``every``, where that has all rows, or in all."""
         return sums
 
 

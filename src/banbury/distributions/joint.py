@@ -30,7 +30,7 @@ from banbury.distributions.family import (
     by_class,
 )
 from banbury.distributions.key_families import KeyedFamily
-from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of
+from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_codes, dense_numbers, kind_of
 from banbury.readers import Batch, Codes
 from banbury.sums import Combinations, Counts, Keys, in_order, lines_with_some
 
@@ -154,8 +154,9 @@ class CombinationCounter(KeyCounter):
         width = len(feature.inputs)
         if len(feature.kinds) != width or not all(len(key) == width for key in combined):
             raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")
-        for part in (part for key in combined for part in key):
-            if not isinstance(part, (bool, int, float, str)) or part != part:
+        types = [KEY_TYPES[kind] for kind in feature.kinds]
+        for part, of_column in ((part, kind) for key in combined for part, kind in zip(key, types, strict=True)):
+            if type(part) is not of_column or part != part:
                 raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
         if in_order(set(combined)) != combined:
             raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")

@@ -21,6 +21,7 @@ ListedCounts = list[tuple[Keys, Integers]]  # of each column its keys, and the r
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 FEW_CELLS = 2**20
 LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
+KEY_TYPES: dict[Kind, type] = {"boolean": bool, "integer": int, "float": float, "string": str}
 
 
 class KeyCounter(Counter):

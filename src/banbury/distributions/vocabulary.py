@@ -239,6 +239,13 @@ class Vocabulary:
         return self if kept.all() else Vocabulary(self.table, self.ids[kept], False)
 
 
+def of_one_class(table: Any, number: int) -> Learned:
+    """The texts of one class of a table."""
+    index = np.full(table.n_classes, -1, dtype=np.int64)
+    index[number] = 0
+    return Learned(table, index, 1, table.in_order, None)
+
+
 def every_word(table: Any, by_name: bool) -> Vocabulary:
     """All words that some text has; ``by_name``: in an order that does not depend on where they were met."""
     if by_name:

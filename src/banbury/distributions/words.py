@@ -14,7 +14,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
 from banbury.distributions.information import BIT, ColumnTest, expected, p_values, untested
-from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, mutual_information
+from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
 from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
 
@@ -280,8 +280,9 @@ class WordCounter(Counter):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
         return Words(table)
 
-    def without_rare(self, sums: Words, min_count: float) -> Words:
-        kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(sums.table, by_name=False))
+    def without_rare(self, sums: Words, min_count: float, every: int | None) -> Words:
+        table = sums.table if every is None else of_one_class(sums.table, every)
+        kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
         return sums if kept.complete else Words(sums.table.only(kept.ids))
 
 

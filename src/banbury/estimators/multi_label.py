@@ -141,6 +141,7 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         self._model = None
         if self.weighing_ is not None:
             self.weighing_ = self.weighing_.kept(self._growing.seen)
+        self.thresholds_ = self.thresholds_.of([name for name in self._growing.classes if name != EVERY])
         self.classes_ = self._labels(self._growing.classes)
 
     @in_one_step

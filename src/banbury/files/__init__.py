@@ -62,10 +62,8 @@ def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | Lab
 
 def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays of a file."""
-    if min_count and isinstance(thing, (Model, Tally)):
-        thing = contents.without_rare(thing, float(min_count))
     try:
-        about, numbers = _about_and_arrays(thing)
+        about, numbers = _about_and_arrays(thing, float(min_count))
     except errors.BanburyError:
         raise
     except (TypeError, ValueError) as problem:
@@ -73,8 +71,9 @@ def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, 
     return {"format": FORMAT, "library": __version__, **about}, numbers
 
 
-def _about_and_arrays(thing: Any) -> tuple[dict[str, Any], Arrays]:
+def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arrays]:
     if isinstance(thing, (Model, Tally)):
+        thing = contents.without_rare(thing, min_count)
         return contents.about(thing), contents.arrays(thing)
     from banbury.files import labels, networks
     from banbury.labels import LabelModel
@@ -83,6 +82,7 @@ def _about_and_arrays(thing: Any) -> tuple[dict[str, Any], Arrays]:
     if isinstance(thing, BeliefNetwork):
         return networks.about(thing), networks.arrays(thing)
     if isinstance(thing, LabelModel):
+        thing = contents.without_rare(thing, min_count)
         return labels.about(thing), labels.arrays(thing)
     wanted = "a Model, a LabelModel, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
     raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
@@ -127,5 +127,7 @@ def _put_together(
         if about["format"] == 1:
             format_1.checked(thing.tally if isinstance(thing, Model) else thing)
         return thing
+    except errors.BanburyWarning:  # of a user who takes warnings for errors: the file is sound
+        raise
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None

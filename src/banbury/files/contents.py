@@ -14,6 +14,7 @@ from banbury._core import Integers
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
 from banbury.files.checking import Arrays, check, integers_of, under
+from banbury.label_sets import EVERY
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
@@ -21,6 +22,7 @@ from banbury.tally import Tally
 
 if TYPE_CHECKING:  # few models have one: imported with the first
     from banbury.calibration import Calibration
+    from banbury.labels import LabelModel
     from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
@@ -112,11 +114,14 @@ def _weighing_of(thing: Model | Tally) -> Weighing | None:
     return thing.weighing.kept(thing.tally)
 
 
-def without_rare(thing: Model | Tally, min_count: float) -> Model | Tally:
-    """The same without the words, of every column of text, that occur fewer times than this in all."""
-    tally = thing.tally if isinstance(thing, Model) else thing
+def without_rare(thing: Model | Tally | LabelModel, min_count: float) -> Model | Tally | LabelModel:
+    """The same without the words, of every column of text, that occur fewer times than this in all rows."""
+    if not min_count:
+        return thing
+    tally = thing if isinstance(thing, Tally) else thing.tally
+    every = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
     groups = zip(tally.schema.groups, tally.sums, strict=True)
-    common = tuple(group.counter.without_rare(sums, min_count) for group, sums in groups)
+    common = tuple(group.counter.without_rare(sums, min_count, every) for group, sums in groups)
     if all(new is old for new, old in zip(common, tally.sums, strict=True)):
         return thing
     fewer = replace(tally, sums=common)

@@ -10,7 +10,7 @@ import numpy as np
 from banbury.distributions.keys import scalars
 from banbury.files import contents, weighing
 from banbury.files.checking import Arrays, check, real, under
-from banbury.label_calibration import FLATTEST, LabelCalibration
+from banbury.label_calibration import LabelCalibration
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.cells import CellWords
 from banbury.naive_bayes import checked_choice
@@ -83,13 +83,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
     check(fit and ((numbers >= 0) & (numbers <= 1)).all(), "thresholds are no probabilities")
     common, slope, shift = (float(own[name]) for name in ("common", "slope", "shift"))
-    finite = bool(np.isfinite([slope, shift]).all())
-    check(0 <= common <= 1 and slope >= FLATTEST and finite, "labels have no such numbers")
+    check(0 <= common <= 1, "the threshold of new labels is no probability")
     calibration = LabelCalibration.shared(len(labels), slope, shift)
     lines = {"slopes", "shifts"} & set(beside)
     if lines:
         slopes, shifts = (real(name, beside, (len(labels),)) for name in ("slopes", "shifts"))
-        check(bool((slopes >= FLATTEST).all()), "a slope is not above zero")
         calibration = LabelCalibration(slopes, shifts, slope, shift)
     thresholds = Thresholds(labels, numbers.copy(), calibration, common)
     learned = None if own["weighing"] is None else _put_weighing(own["weighing"], beside, model)
@@ -101,23 +99,17 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     check(about.keys() | {"cells"} == WEIGHING, "the weights of labels have other settings")
     labels = scalars("labels of weights", about["labels"])
     columns = tuple(model.schema[name].name for name in about["columns"])
-    check(len(set(columns)) == len(columns), "a column is weighed twice")
     for name in columns:
-        feature = model.schema[name]
-        check(feature.family.used_words(feature, model.tally.of(name)) is not None, f"{name!r} has no words")
+        check(weighing.is_text(model.tally, name), f"{name!r} has no words")
     words = tuple(weighing.words_of(t, arrays) for t in range(len(columns)))
-    cells = _put_cells(about.get("cells", []), under(CELLS, arrays), model)
+    beside = under(CELLS, arrays)
+    cells = CellWords(
+        tuple(weighing.cells_of(each, j, beside, model.tally) for j, each in enumerate(about.get("cells", [])))
+    )
+    weighing.check_once([*columns, *cells.names])
     check(len(columns) + len(cells.cells) > 0, "no column is weighed")
     corrections = arrays["corrections"]
     shape = sum(map(len, words)) + len(cells) + 1, len(labels)
     check(corrections.dtype == np.float32 and corrections.shape == shape, "there is not a correction for each word")
     learned = weighing.how_learned(about, corrections)
-    return LabelWeighing(labels, columns, words, *learned, str(about["digest"]), weighing.losses_of(about), cells)
-
-
-def _put_cells(about: list[Any], arrays: Arrays, model: LabelModel) -> CellWords:
-    found = CellWords(tuple(weighing.cells_of(each, j, arrays, model.tally) for j, each in enumerate(about)))
-    kinds = {cells.feature.name: type(cells) for cells in CellWords.of(model.tally).cells} if about else {}
-    check(len(set(found.names)) == len(about), "a column is weighed twice")
-    check(all(kinds.get(cells.feature.name) is type(cells) for cells in found.cells), "a column has other cells")
-    return found
+    return LabelWeighing(labels, columns, words, *learned, weighing.digest_of(about), weighing.losses_of(about), cells)

@@ -12,14 +12,18 @@ from banbury.arrays import Real
 from banbury.distributions.cells import Cells, NamedCells, NumberCells
 from banbury.distributions.keys import scalars
 from banbury.distributions.trees import Tree
-from banbury.files.checking import Arrays, check
+from banbury.files.checking import Arrays, check, texts
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights
 from banbury.weighing.evidence import WeighedPair
+from banbury.weighing.learning import COOLEST
 from banbury.weighing.model import CorrectedWords
 from banbury.weighing.texts import LearnedTexts, Setting
 
-LARGEST = 1e100  # of a weight: sums of what they are multiplied with stay finite
+# Fewer than 2⁶³ rows are ever counted: a ridge keeps their weights below 1e11, and C times their number is below 1e23.
+HEAVIEST = 1e12  # weight
+LARGEST = 1e25  # correction, or strength of a prior; such a number times a weight is finite in 32 bits too
+MOST_CUTS = 2**16 - 3  # of a column: its cells, missing ones and those of no value have numbers of 16 bits
 
 
 def about(weighing: Weighing) -> dict[str, Any]:
@@ -87,39 +91,65 @@ def state_of_words(t: int, words: Sequence[str]) -> Arrays:
 def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
     """The weights; whatever does not fit raises some error or other."""
     columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
-    pairs = tuple(WeighedPair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
     classes = scalars("classes", about["classes"])
     of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
+    words = tuple(corrected for corrected, _ in of_texts)
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
-    trends = tuple(about.get("trends", []))
-    check(
-        trends == tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend),
-        "a trend is of no numbers",
-    )
+    check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
+    check_once([*(cells.feature.name for cells in columns), *(text.column for text in words), *scored])
+    trends, pairs = tuple(about.get("trends", [])), tuple(_pair(each, len(columns)) for each in about["pairs"])
+    with_trend = tuple(j for j, cells in enumerate(columns) if j in trends and cells.has_trend)
+    check(trends == with_trend, "a trend is of no numbers")
     n, k = len(columns) + len(trends) + len(pairs) + len(of_texts) + len(scored), len(classes)
-    check(all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)), "a pair is of no columns")
-    nodes = [cells.nodes for cells in columns]
     sizes = [cells.n_cells + 1 for cells in columns]
-    sizes += [nodes[pair.first].n_fine * nodes[pair.second].n_fine for pair in pairs]
+    sizes += [columns[pair.first].n_fine * columns[pair.second].n_fine for pair in pairs]
     weights = Weights(
         columns,
         trends,
         pairs,
-        _reals(arrays, "weights", (n,)),
+        _reals(arrays, "weights", (n,), HEAVIEST),
         _reals(arrays, "intercepts", (k,)),
         tuple(_reals(arrays, f"{t}.corrections", (size, k)) for t, size in enumerate(sizes)),
-        float(about["strength"]),
-        float(about["temperature"]),
+        number("strength", about["strength"], 0.0, LARGEST),
+        number("temperature", about["temperature"], COOLEST, 1.0),
         losses_of(about),
         tuple(learned for _, learned in of_texts),
     )
-    tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
-    words, paired = tuple(words for words, _ in of_texts), bool(about.get("paired", True))
-    sample = None if about.get("sample") is None else int(about["sample"])
-    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored, paired, sample)
-    alike = set(state_of(weighing)) == set(arrays) and 1 / LARGEST <= weights.temperature <= LARGEST
-    check(alike, "there are other arrays than those of weights")
+    pair_tables = tuple(_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
+    paired, sample = about.get("paired", True), about.get("sample")
+    check(type(paired) is bool, "pairs were looked for or not")
+    check(sample is None or (type(sample) is int and sample >= 0), "a sample has no number of rows")
+    weighing = Weighing(weights, classes, digest_of(about), pair_tables, words, scored, paired, sample)
+    check(set(state_of(weighing)) == set(arrays), "there are other arrays than those of weights")
     return weighing
+
+
+def _pair(about: Any, n_columns: int) -> WeighedPair:
+    first, second, strength = about
+    places = all(type(j) is int and 0 <= j < n_columns for j in (first, second))
+    check(places and first != second, "a pair is not of two columns")
+    return WeighedPair(first, second, number("the strength of a pair", strength, 0.0, LARGEST))
+
+
+def digest_of(about: Mapping[str, Any]) -> str:
+    (digest,) = texts("digests", [about["digest"]])
+    return digest
+
+
+def is_text(tally: Tally, name: str) -> bool:
+    """Whether the words of a column are weighed."""
+    feature = tally.schema[name]
+    return feature.family.used_words(feature, tally.of(name)) is not None
+
+
+def check_once(names: Sequence[str]) -> None:
+    check(len(set(names)) == len(names), "a column is weighed twice")
+
+
+def number(what: str, value: Any, least: float, most: float) -> float:
+    fits = type(value) in (int, float) and least <= value <= most
+    check(fits, f"{what} is not a number from {least:g} to {most:g}")
+    return float(value)
 
 
 def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = LARGEST) -> Real:
@@ -136,22 +166,26 @@ def _learned_texts(
     fit = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
     check(fit, "there is not a correction for each word")
     learned = LearnedTexts(*how_learned(about, corrections), losses_of(about))
-    return CorrectedWords(tally.schema[about["column"]].name, words), learned
+    column = tally.schema[about["column"]].name
+    check(is_text(tally, column), f"{column!r} has no words")
+    return CorrectedWords(column, words), learned
 
 
 def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
     """How words count, C, and corrections, which are finite."""
     setting = Setting(*about["setting"])
-    numbers = [float(x) for x in (setting.power, setting.telling, setting.trust, about["strength"])]
-    check(bool(np.isfinite(corrections).all()) and all(0 <= x <= 1e6 for x in numbers), "corrections are not finite")
     check(type(setting.often) is bool, "words count how often they occur, or not")
     check(type(setting.left_out) is bool, "a text's own words are left out, or not")
-    power, telling, trust, strength = numbers
-    return Setting(setting.often, power, telling, trust, setting.left_out), strength, corrections.copy()
+    for name in ("power", "telling", "trust"):
+        number(name, getattr(setting, name), 0.0, 1.0)
+    check(bool((np.abs(corrections) <= LARGEST).all()), "corrections are not finite")
+    return setting, number("strength", about["strength"], 0.0, LARGEST), corrections.copy()
 
 
 def losses_of(about: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
-    return tuple((float(a), float(b)) for a, b in about["losses"])
+    losses = tuple((strength, loss) for strength, loss in about["losses"])
+    check(all(type(each) in (int, float) for pair in losses for each in pair), "losses are no numbers")
+    return losses
 
 
 def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
@@ -166,30 +200,47 @@ def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
 
 
 def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
+    """The cells of a column: those of its family, and of values that some row has."""
     feature = tally.schema[about["name"]]
-    strengths = [float(m) for m in about["strengths"]]
-    check(len(strengths) == 4 and all(0 <= m <= LARGEST for m in strengths), "a column has four strengths")
-    trees = _tree(arrays[f"{j}.tree"], bool(about["told_apart"])), _tree(arrays[f"{j}.plain"], False)
-    common = feature, trees[0], (strengths[0], strengths[1]), trees[1], (strengths[2], strengths[3])
-    if about["keys"] is not None:
+    check(feature.family.has_cells() and not feature.columns, f"{feature.name!r} has no cells")
+    first, others, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
+    check(type(about["told_apart"]) is bool, "cuts tell classes apart or not")
+    tree, plain = _tree(arrays[f"{j}.tree"], about["told_apart"]), _tree(arrays[f"{j}.plain"], False)
+    common = feature, tree, (first, others), plain, (plain_first, plain_others)
+    if not feature.family.has_density():
         keys = scalars("keys", about["keys"])
-        check(len(keys) == trees[0].n_cells, "a cell has no name")
+        check(set(keys) <= set(tally.of(feature.name).keys[0]), "a cell is of a value that no row has")
+        alone = all(np.array_equal(each.levels, [np.arange(len(keys))]) for each in (tree, plain))
+        check(alone, "a named cell is part of another")
         return NamedCells(*common, keys)
+    check(about["keys"] is None, "a stretch of numbers has a name")
     cuts = _reals(arrays, f"{j}.cuts", arrays[f"{j}.cuts"].shape, np.finfo(np.float64).max)
-    fit = cuts.ndim == 1 and np.all(cuts[1:] >= cuts[:-1]) and trees[0].n_cells - len(cuts) in (1, 2)
-    check(fit, "cuts are not those of cells")
+    fit = cuts.ndim == 1 and np.all(cuts[1:] >= cuts[:-1]) and len(cuts) <= MOST_CUTS
+    check(fit, "cuts are not numbers in order")
+    for each in (tree, plain):
+        _check_stretches(each, len(cuts) + 1)
+    check(tree.n_cells == plain.n_cells, "trees have other cells")
     return NumberCells(*common, cuts)
 
 
 def _tree(levels: Any, told_apart: bool) -> Tree:
     """Levels that become finer, the last of them with a node for each cell."""
-    check(levels.dtype == np.int64 and levels.ndim == 2 and levels.size, "a tree has levels")
+    check(levels.dtype == np.int64 and levels.ndim == 2 and len(levels), "a tree has levels")
     n_cells, nodes = levels.shape[1], levels.copy()
-    last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min() >= 0
+    last = np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) and nodes.min(initial=0) >= 0
     check(last, "the last level of a tree is not that of its cells")
-    full = all(len(np.unique(level)) == level.max() + 1 for level in nodes)
+    full = all(len(np.unique(level)) == level.max(initial=-1) + 1 for level in nodes)
     check(full, "a level of a tree has nodes without cells")
     for wide, fine in pairwise(nodes):
-        within = len(np.unique(np.stack([wide, fine]), axis=1).T) == fine.max() + 1
+        within = len(np.unique(np.stack([wide, fine]), axis=1).T) == fine.max(initial=-1) + 1
         check(within, "a node of a tree is part of two others")
     return Tree(tuple(nodes), told_apart)
+
+
+def _check_stretches(tree: Tree, n: int) -> None:
+    """Raises unless nodes are stretches from the lowest numbers to the highest, and one more, alone, where a value is missing."""
+    check(tree.n_cells in (n, n + 1), "cuts are not those of cells")
+    for level in tree.levels:
+        steps = np.diff(level[:n], prepend=0)
+        beside = ((steps == 0) | (steps == 1)).all() and level[0] == 0
+        check(beside and (level[n:] == level[n - 1] + 1).all(), "a node of a tree is no stretch of numbers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,18 +44,23 @@ class CellWords:
         return tuple(cells.feature.name for cells in self.cells)
 
     @cached_property
+    def _starts(self) -> list[int]:
+        """The first word of each column, then how many words there are."""
+        sizes = [sum(int(level.max(initial=-1)) + 1 for level in cells.tree.levels) for cells in self.cells]
+        return [0, *accumulate(sizes)]
+
+    @cached_property
     def _words(self) -> list[Int]:
         """Of each column the words of its cells, (cells, levels)."""
-        found, start = [], 0
-        for cells in self.cells:
+        words = []
+        for cells, start in zip(self.cells, self._starts, strict=False):
             sizes = [int(level.max(initial=-1)) + 1 for level in cells.tree.levels]
-            starts = start + np.concatenate([[0], np.cumsum(sizes)])
-            found.append(np.stack([level + first for level, first in zip(cells.tree.levels, starts, strict=False)], 1))
-            start = int(starts[-1])
-        return found
+            firsts = start + np.concatenate([[0], np.cumsum(sizes[:-1], dtype=np.int64)])
+            words.append(np.stack(cells.tree.levels, axis=1) + firsts)
+        return words
 
     def __len__(self) -> int:
-        return sum(int(words.max(initial=-1)) + 1 for words in self._words[-1:])
+        return self._starts[-1]
 
     @cached_property
     def values(self) -> Reals32:
@@ -113,14 +119,14 @@ class CellWords:
         features = tuple(cells.feature for cells in self.cells)
         return WeighedParameters(features, self.cells, self.terms, tuple(tables), tuple(counts))
 
-    def kept(self, tally: Tally) -> tuple[CellWords, NDArray[np.int64]]:
-        """The same without the names of values that no row has any more; and the words that are gone."""
-        columns, gone = [], [np.zeros(0, dtype=np.int64)]
+    def kept(self, tally: Tally) -> tuple[CellWords, NDArray[np.bool_]]:
+        """The same without values that no row of the tally has any more; and whether each word stays."""
+        columns, stays = [], np.ones(len(self), dtype=np.bool_)
         for cells, words in zip(self.cells, self._words, strict=True):
-            lost, kept = cells.without(tally.of(cells.feature.name).keys[0])
-            columns.append(kept)
-            gone.append(words[lost, -1])
-        return CellWords(tuple(columns)), np.concatenate(gone)
+            places, rest = cells.restrict(tally.of(cells.feature.name).keys[0])
+            columns.append(rest)
+            stays[np.delete(words[:, -1], places)] = False
+        return (self if stays.all() else CellWords(tuple(columns))), stays
 
 
 class CellEvidence:

@@ -140,8 +140,8 @@ class LabelModel:
         return self.thresholds.calibration if self.thresholds.calibration.changes else None
 
     def weighed(self, weighing: LabelWeighing | None) -> LabelModel:
-        """The same with its words weighed, or plain again."""
-        return replace(self, weighing=weighing)
+        """The same with its words weighed, or plain again. What was learned of values that no row has is left out."""
+        return replace(self, weighing=None if weighing is None else weighing.kept(self.tally))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -313,15 +314,12 @@ class LabelWeighing:
 
     __repr__ = __str__
 
-    def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label], stale: bool) -> Reals32:
+    def of(self, lexicon: Lexicon, column: int, labels: Sequence[Label]) -> Reals32:
         """The corrections of a column's words as they are now, (words, labels); nothing of what is new."""
         start = sum(len(words) for words in self.words[:column])
         own = self._of_labels(slice(start, start + len(self.words[column])), labels)
-        if not stale and len(own) == len(lexicon):
-            return own
-        place = lexicon.places(self.words[column])
         table = np.zeros((len(lexicon), len(labels)), dtype=np.float32)
-        table[place[place >= 0]] = own[place >= 0]
+        table[lexicon.places(self.words[column])] = own
         return table
 
     def of_cells(self, labels: Sequence[Label]) -> Reals32:
@@ -340,22 +338,20 @@ class LabelWeighing:
         return np.where(at >= 0, self.corrections[rows][:, at], np.float32(0.0))
 
     def kept(self, tally: Tally) -> LabelWeighing:
-        """The same without corrections of words and labels that no row of the tally has any more."""
+        """The same without corrections of words, values and labels that no row of the tally has any more."""
         every = tally.classes.index(EVERY)
-        words, parts, start = [], [], 0
-        for name, own in zip(self.columns, self.words, strict=True):
+        stays = []
+        for name, words in zip(self.columns, self.words, strict=True):
             there = set(lexicon_of(tally.schema[name], tally.of(name), every).words)
-            at = [k for k, word in enumerate(own) if word in there]
-            words.append(tuple(own[k] for k in at))
-            parts.append(self.corrections[start : start + len(own)][at])
-            start += len(own)
-        still = set(tally.classes)
-        labels = tuple(label for label in self.labels if label in still)
-        cells, gone = self.cells.kept(tally)
-        rest = self.corrections[start:].copy()
-        rest[gone] = 0.0
-        kept = replace(self, words=tuple(words), cells=cells, corrections=np.concatenate([*parts, rest]))
-        return replace(kept, labels=labels, corrections=kept._of_labels(slice(None), labels))
+            stays.append(np.array([word in there for word in words], dtype=np.bool_))
+        cells, of_cells = self.cells.kept(tally)
+        rows = np.concatenate([*stays, of_cells, [True]])
+        labels = tuple(label for label in self.labels if label in set(tally.classes))
+        if labels == self.labels and rows.all():
+            return self
+        used = tuple(tuple(compress(words, some)) for words, some in zip(self.words, stays, strict=True))
+        corrections = self._of_labels(slice(None), labels)[rows]
+        return replace(self, labels=labels, words=used, cells=cells, corrections=corrections)
 
 
 class WeighedLabels:
@@ -363,7 +359,6 @@ class WeighedLabels:
 
     def __init__(self, tally: Tally, labels: Sequence[Label], weighing: LabelWeighing) -> None:
         self.tally, self.labels, self.weighing = tally, tuple(labels), weighing
-        self.stale = weighing.is_stale(tally)
         self.every = tally.classes.index(EVERY)
         place = {label: c for c, label in enumerate(tally.classes)}
         self.at = np.array([place[label] for label in labels], dtype=np.int64)
@@ -372,7 +367,7 @@ class WeighedLabels:
         self.evidence = tuple(self._evidence(lexicon) for lexicon in self.lexicons)
         trust = np.float32(weighing.setting.trust)
         self.tables = tuple(
-            trust * evidence.says + weighing.of(lexicon, k, labels, self.stale)
+            trust * evidence.says + weighing.of(lexicon, k, labels)
             for k, (evidence, lexicon) in enumerate(zip(self.evidence, self.lexicons, strict=True))
         )
         own, n_rows = tally.rows.value[self.at], float(tally.rows.value[self.every])
@@ -383,6 +378,11 @@ class WeighedLabels:
         mine, every = ([each[:, at] for each in self.counts] for at in (self.at, self.every))
         cells = CellEvidence(weighing.cells, mine, every, own, n_rows)
         self.of_cells = tables_of_cells(cells, weighing.of_cells(labels), weighing.setting) if self.counts else []
+
+    @cached_property
+    def stale(self) -> bool:
+        """Whether rows were learned or forgotten since."""
+        return self.weighing.is_stale(self.tally)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.family import Choice, Feature, Parameters
-from banbury.distributions.vocabulary import AllBut, Learned, Vocabulary
+from banbury.distributions.vocabulary import AllBut, Vocabulary, of_one_class
 from banbury.sums import Words
 
 SOME_WORDS = 1 << 16  # whose pairs are looked at together
@@ -21,9 +21,7 @@ def lexicon_of(feature: Feature, sums: Words, every: int) -> Lexicon:
     """The words of a column that an estimate uses, by the counts of all rows, which are class ``every``."""
     if isinstance(sums.table, AllBut):
         return Lexicon.of(feature, Words(sums.table.of_class(every)))
-    index = np.full(sums.table.n_classes, -1, dtype=np.int64)
-    index[every] = 0
-    return Lexicon.of(feature, Words(Learned(sums.table, index, 1, sums.table.in_order, None)))  # type: ignore[arg-type]
+    return Lexicon.of(feature, Words(of_one_class(sums.table, every)))  # type: ignore[arg-type]
 
 
 def _asked(lexicon: Lexicon) -> Lexicon:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Lexicon
-from banbury.distributions.cells import MANY_NODES, Cells, Nodes, cells_by_column
+from banbury.distributions.cells import MANY_NODES, Cells, cells_by_column
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
@@ -26,7 +27,7 @@ from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedCol
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
-from banbury.weighing.texts import COMMON, LearnedTexts
+from banbury.weighing.texts import COMMON
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
@@ -144,7 +145,7 @@ class Weighing:
         weights = (self.weights.temperature * self._given).tolist()
         for k, (words, own) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
             sums, feature = tally.of(words.column), tally.schema[words.column]
-            found.append(text_parameters(feature, sums, words.words, own, at, weights[k], self.is_stale(tally)))
+            found.append(text_parameters(feature, sums, words.words, own, at, weights[k]))
         for k, name in enumerate(self.scored, len(self.texts)):
             places = ((each, f) for each in model.parameters for f in range(len(each.features)))
             plain = next(each.select([f]) for each, f in places if each.features[f].name == name)
@@ -181,50 +182,57 @@ class Weighing:
         return EvidenceTables(layout, rows, k, n_threads(None), counts)
 
     def kept(self, tally: Tally) -> Weighing:
-        """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
-        corrections, tables = list(self.weights.corrections), list(self.pair_tables)
-        columns = list(self.columns)
-        gone: dict[int, Int] = {}
-        for j, cells in enumerate(self.columns):
-            sums = tally.of(cells.feature.name)
-            lost, kept = cells.without(sums.keys[0])
-            if len(lost):
-                gone[j], columns[j] = lost, kept
-                corrections[j] = corrections[j].copy()
-                corrections[j][lost] = 0.0
-        texts, corrected = self._kept_words(tally)
-        if not gone:
-            return replace(self, texts=texts, weights=replace(self.weights, texts=corrected))
-        nodes = [cells.nodes for cells in self.columns]
-        for k, pair in enumerate(self.weights.pairs, len(self.columns)):
-            lost = _pair_cells(nodes, pair, gone)
-            if len(lost):
-                corrections[k], tables[k - len(columns)] = corrections[k].copy(), tables[k - len(columns)].copy()
-                corrections[k][lost] = tables[k - len(columns)][lost] = 0.0
-        weights = replace(self.weights, columns=tuple(columns), corrections=tuple(corrections), texts=corrected)
-        return replace(self, weights=weights, pair_tables=tuple(tables), texts=texts)
+        """Only what rows of the tally still have: its classes, values and words, so that nothing of a forgotten row is left."""
+        there = set(tally.classes)
+        classes = [c for c, name in enumerate(self.classes) if name in there]
+        restricted = [cells.restrict(tally.of(cells.feature.name).keys[0]) for cells in self.columns]
+        columns = tuple(cells for _, cells in restricted)
+        used_words = [_is_used(text, tally) for text in self.texts]
+        same_cells = all(new is old for new, old in zip(columns, self.columns, strict=True))
+        if len(classes) == len(self.classes) and same_cells and all(used.all() for used in used_words):
+            return self
+        rows = [np.append(places, old.n_cells) for (places, _), old in zip(restricted, self.columns, strict=True)]
+        pair_rows = [self._pair_rows(pair, rows) for pair in self.weights.pairs]
+        corrections = zip(self.weights.corrections, [*rows, *pair_rows], strict=True)
+        of_texts = zip(self.weights.texts, used_words, strict=True)
+        weights = replace(
+            self.weights,
+            columns=columns,
+            intercepts=self.weights.intercepts[classes],
+            corrections=tuple(table[some][:, classes] for table, some in corrections),
+            texts=tuple(
+                replace(learned, corrections=learned.corrections[np.append(used, True)][:, classes])
+                for learned, used in of_texts
+            ),
+        )
+        pair_tables = zip(self.pair_tables, pair_rows, strict=True)
+        return replace(
+            self,
+            weights=weights,
+            classes=tuple(self.classes[c] for c in classes),
+            pair_tables=tuple(table[some][:, classes] for table, some in pair_tables),
+            texts=tuple(
+                CorrectedWords(text.column, tuple(compress(text.words, used)))
+                for text, used in zip(self.texts, used_words, strict=True)
+            ),
+        )
 
-    def _kept_words(self, tally: Tally) -> tuple[tuple[CorrectedWords, ...], tuple[LearnedTexts, ...]]:
-        """The words that some text has, and their corrections."""
-        texts, corrected = [], []
-        for own, of in zip(self.texts, self.weights.texts, strict=True):
-            words = Lexicon.of(tally.schema[own.column], tally.of(own.column)).words
-            if tuple(words) != own.words:
-                there = set(words)
-                kept = np.array([word in there for word in own.words], dtype=np.bool_)
-                own = CorrectedWords(own.column, tuple(word for word in own.words if word in there))
-                of = replace(of, corrections=of.corrections[np.append(kept, True)])
-            texts.append(own)
-            corrected.append(of)
-        return tuple(texts), tuple(corrected)
+    def _pair_rows(self, pair: WeighedPair, rows: Sequence[Int]) -> Int:
+        """The cells of a pair of columns, both of which still have the value; stretches of numbers all stay."""
+        first, second = (
+            np.arange(self.columns[j].n_fine) if self.columns[j].stretches else rows[j]
+            for j in (pair.first, pair.second)
+        )
+        return np.add.outer(first * self.columns[pair.second].n_fine, second).ravel()
 
 
-def _pair_cells(nodes: Sequence[Nodes], pair: WeighedPair, gone: dict[int, Int]) -> Int:
-    """The cells of a pair whose value in either column is gone."""
-    a, b = nodes[pair.first], nodes[pair.second]
-    cells = np.arange(a.n_fine * b.n_fine).reshape(a.n_fine, b.n_fine)
-    rows, columns = (each.fine[gone.get(j, [])] for each, j in ((a, pair.first), (b, pair.second)))
-    return np.unique(np.concatenate([cells[rows].ravel(), cells[:, columns].ravel()]))
+def _is_used(text: CorrectedWords, tally: Tally) -> NDArray[np.bool_]:
+    """Whether each word is one that the tally's texts have and its family uses."""
+    words = Lexicon.of(tally.schema[text.column], tally.of(text.column)).words
+    if tuple(words) == text.words:
+        return np.ones(len(words), dtype=np.bool_)
+    there = set(words)
+    return np.array([word in there for word in text.words], dtype=np.bool_)
 
 
 @dataclass(frozen=True)

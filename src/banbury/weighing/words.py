@@ -25,14 +25,12 @@ def text_parameters(
     learned: LearnedTexts,
     classes: list[int],
     weight: float,
-    stale: bool,
 ) -> Parameters:
-    """What words say now, with corrections of those that were there when they were learned."""
+    """What words say now, with corrections of ``words``, all of which some text has."""
     lexicon = Lexicon.of(feature, sums)
     evidence = WordEvidence(lexicon.documents(), lexicon.used.texts)
     table = np.float32(learned.setting.trust) * evidence.says
-    place = lexicon.places(words) if stale or len(lexicon) != len(words) else np.arange(len(words))
-    table[place[place >= 0]] += learned.corrections[:-1][place >= 0][:, classes]
+    table[lexicon.places(words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
     scale = evidence.scale(learned.setting.power)
     often, documents = learned.setting.often, evidence.documents

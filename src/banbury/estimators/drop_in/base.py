@@ -169,17 +169,20 @@ class DropIn(Guarded):
         """Learns from rows, and forgets all that was learned before."""
         batch = self._rows(X, y, reset=True)
         codes, classes = self._labels(y, batch.n_rows)
-        state = self._begun(X, batch, codes, classes, self._weights(sample_weight, batch))
+        weights = self._weights(sample_weight, batch)
+        weightless = [] if weights is None else np.bincount(codes.codes, weights, len(classes)) == 0
+        named = classes if self._has_class_prior else classes[weightless]
+        state = self._begun(X, batch, codes, len(classes), named, weights)
         state.current()
         self.classes_, self._state = classes, state
 
     def _growth(self) -> Growing | None:
         return self._state.growing if self.__sklearn_is_fitted__() else None
 
-    def _begun(self, X: Any, batch: Batch, codes: Codes, classes: LabelArray, weights: Any) -> State:
-        """What is learned from the first rows."""
-        settings = self._settings(len(classes))
-        growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
+    def _begun(self, X: Any, batch: Batch, codes: Codes, n_classes: int, named: LabelArray, weights: Any) -> State:
+        """What is learned from the first rows; classes that were named stay, with rows or without."""
+        settings = self._settings(n_classes)
+        growing = Growing(self._schema(batch, settings), tuple(named.tolist()))
         growing = self._changed(growing, operator.add, X, batch, codes, weights)
         return State(growing, settings, settings, self._float_dtype(batch))
 
@@ -206,20 +209,23 @@ class DropIn(Guarded):
         self._refuse_unknown(own, known)
         weights = self._weights(sample_weight, batch)
         if first:
-            self._state = self._begun(X, batch, codes, known, weights)
+            self._state = self._begun(X, batch, codes, len(known), known, weights)
             self.classes_ = known
             return
         settings = self._settings(len(known))
         self._state.refuse_other_sums(settings)
-        growing = self._changed(self._state.growing, operator.add, X, batch, codes, weights)
+        growing = self._state.growing
+        if classes is not None:
+            growing = growing.declare(tuple(known.tolist()))
+        growing = self._changed(growing, operator.add, X, batch, codes, weights)
         self._state = self._state.grown(growing, settings)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
 
-        Rows that were never learned raise, and change nothing, wherever it shows. A class that loses its last row stays, since it
-        was named.
+        Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
+        named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
         """
         state = self._fitted()
         batch = self._rows(X, y, reset=False)
@@ -227,7 +233,17 @@ class DropIn(Guarded):
         self._refuse_unknown(own, self.classes_)
         weights = self._weights(sample_weight, batch)
         growing = self._changed(state.growing, operator.sub, X, batch, codes, weights)
-        self._state = state.grown(growing, state.settings)
+        settings, still = state.settings, set(growing.classes)
+        if len(still) < len(self.classes_):
+            self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
+            if settings.log_prior is not None:
+                settings = replace(settings, log_prior=self._settings(len(still)).log_prior)
+        self._state = state.grown(growing, settings)
+
+    @property
+    def _has_class_prior(self) -> bool:
+        """Whether the user gave a share for each class."""
+        return any(getattr(self, name, None) is not None for name in ("class_prior", "priors"))
 
     def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this class does."""
