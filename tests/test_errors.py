@@ -23,6 +23,7 @@ import pytest
 from scipy import sparse
 
 import banbury as bb
+import hostile
 from banbury import datasets, demo, errors
 from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
@@ -381,9 +382,9 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "unknown format",
-        lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
+        lambda _: hostile.loaded(hostile.ATTACKS["format-999"][1](hostile.saved(hostile.model()))),
         errors.UnknownFormat,
-        ["format 999", "reads formats up to 4", "a newer one"],
+        ["format 999", "reads format 1", "Install the version that wrote it"],
     ),
     (
         "unwritable_folder",

@@ -59,7 +59,7 @@ class Tally:
     rows: Integers  # (classes,)
     sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
-    rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
+    rounded: bool = False  # sums were rounded: scaled by a fraction
     parts: frozenset[str] = frozenset()  # the names of the parts it is made of, if any; equal sums are equal
 
     @property
