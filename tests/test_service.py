@@ -372,6 +372,32 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
         assert "<script" not in text
 
 
+def test_one_class_has_no_nomogram(tmp_path: Path) -> None:
+    model = bb.estimate(bb.count(["cheap", "lunch"], target=["ham", "ham"]))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        answer = client.post("/nomogram", json={"row": "cheap"})
+        assert (answer.status_code, answer.json()["error"]) == (409, "EmptyData")
+        assert "'ham' is the only class so far" in answer.json()["detail"]
+        assert client.get("/fields").json()["sheet"] is False
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # squares of these numbers overflow
+@pytest.mark.parametrize(
+    "values", [[1.7976931348623157e308], [1.7976931348623157e308, -1.7976931348623157e308], [5e-324]]
+)
+def test_the_largest_and_smallest_numbers_are_answered(values: list[float], tmp_path: Path) -> None:
+    data = {"x": values * 20, "y": [0.0, 1.0] * 10 * len(values)}
+    model = bb.estimate(bb.count(data, ["a", "a", "b", "b"] * 5 * len(values), features="quantile_tree"))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        for n, value in enumerate(values * 3):
+            row = {"x": value, "y": 1.0}
+            assert client.put(f"/rows/{n}", json={"row": row, "label": "ab"[n % 2]}).status_code == 201
+            for path in ("/predict", "/explain", "/nomogram"):
+                assert client.post(path, json={"row": row}).status_code == 200
+        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/look"):
+            assert client.get(path).status_code == 200
+
+
 def test_wrong_labels_are_not_looked_for_among_sets(tmp_path: Path) -> None:
     with serving_at(ServedState.of(serving.labels_model(), tmp_path / "state")) as client:
         answer = client.get("/suspicious")
