@@ -51,6 +51,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
+def test_names_with_lone_surrogates_are_answered(tmp_path: Path) -> None:
+    """JSON spells them as escapes, which is what a character that UTF-8 does not have is replaced by."""
+    table = {"x\ud800": ["\ud800", "b"] * 10, "colour": ["red", "red", "blue", "green"] * 5}
+    model = bb.estimate(bb.count(table, target=["yes\udfff", "no"] * 10))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        answer = client.post("/predict", json={"row": {"colour": "red"}})
+        explained = client.post("/explain", json={"row": {"colour": "red"}})
+        described = client.get("/model")
+    assert [each.status_code for each in (answer, explained, described)] == [200] * 3
+    assert [each["class"] for each in described.json()["classes"]] == ["no", "yes\udfff"]
+
+
 def test_rows_are_learned_moved_forgotten_and_undone(client: httpx.Client) -> None:
     digest = client.get("/model").json()["digest"]
     put = client.put("/rows/a/1", json={"row": "free money", "label": "spam"})
