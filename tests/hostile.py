@@ -371,6 +371,11 @@ def of_small_counts(content: bytes) -> bytes:
     return changed(feature(2, family="poisson")(content))
 
 
+def named(name: str) -> Change:
+    """The same with another name at its beginning."""
+    return lambda content: files.packed(*files.unpacked(content), name=name)
+
+
 def endless(content: bytes) -> bytes:
     """An array of nothing, 2**62 times."""
     made = files.rewritten(content, arrays={"nothing": np.zeros(0, dtype=np.int64)})
@@ -416,10 +421,10 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "shape-of-many-dimensions": ("DamagedFile", entry("classes", shape=[2] + [1] * 100)),
     "dtype-unknown": ("DamagedFile", entry("classes", dtype="OBJECT")),
     "dtype-of-floats": ("BadFile", entry("classes", dtype="F64")),
-    "format-999": ("UnknownFormat", lambda content: files.packed(*files.unpacked(content), name="banbury-999")),
-    "format-before-there-was-one": ("UnknownFormat", lambda content: files.packed(*files.unpacked(content), name="banbury")),
-    "format-of-a-text": ("BadFile", lambda content: files.packed(*files.unpacked(content), name="banbury-one")),
-    "format-of-very-many-digits": ("BadFile", lambda content: files.packed(*files.unpacked(content), name="banbury-" + "1" * 5000)),
+    "format-999": ("UnknownFormat", named("banbury-999")),
+    "format-before-there-was-one": ("UnknownFormat", named("banbury")),
+    "format-of-a-text": ("BadFile", named("banbury-one")),
+    "format-of-very-many-digits": ("BadFile", named("banbury-" + "1" * 5000)),
     "text-of-a-list": ("BadFile", text(lambda about: [about])),
     "text-of-deep-json": ("BadFile", deep_text),
     "tally-missing": ("BadFile", text(lambda about: {k: v for k, v in about.items() if k != "tally"})),

@@ -435,6 +435,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
     (
+        "forget_before_fading",
+        lambda _: counted() - counted() * (1 / 3),
+        errors.RoundedTally,
+        ["the sums of the tally to be subtracted were rounded", "(tally - rows) * 0.9"],
+    ),
+    (
         "part_twice",
         lambda _: replace(counted(), parts=frozenset({"a"})) + replace(counted(), parts=frozenset({"a", "b"})),
         errors.PartTwice,

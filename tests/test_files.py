@@ -30,7 +30,7 @@ import golden_files
 import hostile
 import naive_files
 from banbury import _core, errors
-from banbury.errors import BadFile, BadSetting, BanburyError, NegativeCount
+from banbury.errors import BadFile, BadSetting, BanburyError
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -459,7 +459,7 @@ def forgotten(thing: Any, i: int, weighed: bool) -> Any:
 @pytest.mark.parametrize("file", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_of_golden_files_are_forgotten_in_any_order(file: Path, seed: int, path: Path) -> None:
-    if file.stem == "tables":
+    if file.stem == "tables" or (file.parent.name == "format-1" and file.stem != "text"):  # whose sums were rounded
         return
     loaded = bb.load(file)
     left: Any = loaded.tally if isinstance(loaded, bb.Model) else loaded
@@ -529,25 +529,23 @@ def assert_comes_back(tally: bb.Tally, path: Path) -> None:
 def test_whatever_was_added_faded_and_forgotten_is_saved_and_loaded(
     data: st.DataObject, rows: list[Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What `save` writes is never refused, not even where sums were rounded and more is forgotten than there was."""
+    """What `save` writes is never refused, not even where sums were rounded."""
     path = tmp_path_factory.getbasetemp() / "rounded.banbury"
     lot, weights = [FIRST, *(row for row, _ in rows)], [1.0, *(w for _, w in rows)]
     schema = bb.count(lines(lot), "y", features=PARTS).schema
     pieces = [bb.count(lines([row]), "y", schema=schema, weights=[w]) for row, w in zip(lot, weights, strict=True)]
     tally = sum(pieces[1:], pieces[0])
-    for step in data.draw(st.lists(st.sampled_from(["fade", "add", "forget", "forget others"]), max_size=5)):
+    for step in data.draw(st.lists(st.sampled_from(["fade", "add", "forget"]), max_size=5)):
         if step == "fade":
             factor = data.draw(FACTOR)
             with contextlib.suppress(BadSetting):  # too many rows
                 tally, pieces = tally * factor, [piece * factor for piece in pieces]
-        elif step == "forget" and pieces:
+        elif step == "forget" and pieces and not any(each.rounded for each in (tally, *pieces)):
             tally = tally - pieces.pop(data.draw(st.integers(0, len(pieces) - 1)))
-        elif step == "add" or tally.rounded:
+        elif step == "add":
             some = data.draw(st.lists(LINE, min_size=1, max_size=3))
             more = tally.count(lines(some), weights=[data.draw(WEIGHT) for _ in some])
-            with contextlib.suppress(NegativeCount):  # more than rounding can tell
-                tally = tally + more if step == "add" else tally - more
-            pieces += [more] if step == "add" else []
+            tally, pieces = tally + more, [*pieces, more]
         assert_comes_back(tally, path)
     assert_comes_back(tally * 0.3 * 0.7, path)
 
@@ -587,22 +585,6 @@ def test_zeros_have_no_sign_in_a_file() -> None:
     tables = [{"c": [x, -x, 1.5], "y": [y, -y, 2.5]} for x, y in signs]
     a, b = (bb.count(table, "y", features={"c": "categorical"}) for table in tables)
     assert a == b and a.digest() == b.digest() and hostile.saved(a) == hostile.saved(b)
-
-
-def test_a_rounded_tally_with_more_texts_than_rows_comes_back(path: Path) -> None:
-    """Each sum was rounded by itself, and so is what is left of it."""
-    table = {"t": ["good lunch", "bad lunch"], "x": [1.0, 2.0], "y": ["p", "p"]}
-    tally = bb.count(table, "y", features={"t": bb.Text(), "x": bb.Gaussian()}) * (1 / 3) * (1 / 3)
-    missing = tally.count({"t": [None], "x": [None], "y": ["p"]}) * (1 / 3) * (1 / 3)
-    left = tally - missing
-    assert left.rounded and left.of("t").texts.value[0] > left.rows.value[0]
-    assert left.of("x").n.value[0, 0] > left.rows.value[0]
-    assert_comes_back(left, path)
-    exact = naive_files.rewritten(
-        path.read_bytes(), lambda about: about | {"tally": about["tally"] | {"rounded": False}}
-    )
-    path.write_bytes(exact)
-    refused(path, "do not fit together")
 
 
 def test_rows_that_weigh_one_together_may_have_a_spread(path: Path) -> None:

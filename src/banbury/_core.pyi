@@ -92,7 +92,6 @@ class Integers:
 
     def is_negative(self) -> NDArray[np.bool_]: ...
     def is_zero(self) -> NDArray[np.bool_]: ...
-    def at_least_zero(self) -> Integers: ...
     def __add__(self, other: Integers) -> Integers: ...
     def __sub__(self, other: Integers) -> Integers: ...
     def times(self, factor: float) -> tuple[Integers, bool]:
@@ -591,7 +590,7 @@ class Words:
     def plus(self, other: Words) -> Words:
         """Both together, words by name."""
 
-    def minus(self, other: Words, rounded: bool = False) -> Words:
+    def minus(self, other: Words) -> Words:
         """Without the other's texts, and without words that no text has any more; raises NotThere."""
 
     def times(self, factor: float) -> tuple[Words, bool]:

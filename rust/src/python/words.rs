@@ -457,10 +457,9 @@ impl Words {
         self.made(py, |words| words.plus(&other))
     }
 
-    #[pyo3(signature = (other, rounded = false))]
-    fn minus(&self, py: Python<'_>, other: &Words, rounded: bool) -> PyResult<Words> {
+    fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
         let other = other.get(py);
-        self.made(py, |words| words.minus(&other, rounded))
+        self.made(py, |words| words.minus(&other))
     }
 
     fn times(&self, py: Python<'_>, factor: f64) -> PyResult<(Words, bool)> {

@@ -232,11 +232,11 @@ def _check_format(path: Any, head: bytes) -> None:
     if beginning[0].endswith(f'"{NAME}":'.encode()):
         return
     if beginning[1] is None:
-        text = f"cannot read {path}: Banbury wrote it before its file format was settled. Learn from the rows again, and save anew."
-        raise errors.UnknownFormat(text, path=str(path))
+        text = f"cannot read {path}: Banbury wrote it before its file format was settled."
+        raise errors.UnknownFormat(f"{text} Learn from the rows again, and save anew.", path=str(path))
     number = int(beginning[1])
-    text = f"cannot read {path}: it has format {number}, and this version of Banbury reads format 1. Install the version that wrote it."
-    raise errors.UnknownFormat(text, path=str(path), format=number)
+    text = f"cannot read {path}: it has format {number}, and this version of Banbury reads format 1."
+    raise errors.UnknownFormat(f"{text} Install the version that wrote it.", path=str(path), format=number)
 
 
 def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
