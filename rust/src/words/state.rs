@@ -3,10 +3,10 @@
 //! A large file is read as fast as its arrays can be: each is looked at once, in order, words and cells at the same time.
 
 use super::index::{Lookup, Names, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge, times};
+use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 use crate::error::{Error, demand};
-use crate::integers::{Int, PARTS};
+use crate::integers::Int;
 use crate::threads;
 
 /// Words in the order of their bytes, each with its cells in the order of classes.
