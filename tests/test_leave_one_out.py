@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 
 import banbury as bb
 import by_shape
-from banbury import _core
+from banbury import _core, errors
 from banbury.distributions import Text
 from banbury.distributions.family import HOWS
 from banbury.selection.folds import MOST_FOLDS
+from banbury.weighing.columns import CHOICE, FARTHEST, WeighedColumns
 from pools import choices
-from test_laws import Case, law, parametrized, quietly
+from test_laws import CASES, Case, law, parametrized, quietly
 from test_selection import EVERY, Data, Splits, mixed_frame, refitted, some_cases, tables, tables_of
 
 HISTOGRAMS, KERNELS, RANKS = "the bins of histograms", "the bandwidths of kernels", "the ranks of words"
@@ -118,6 +120,129 @@ def test_mixed_families(data: st.DataObject) -> None:
     settings = data.draw(settings_of)
     if learnable(drawn):
         assert_left_out(drawn, exactness(drawn, settings["how"]), **settings)
+
+
+# Small tables, where a sum becomes empty without the row, and numbers of any size ----------------------------------------
+
+# By the name of the family: the least value, another one, one near the least, and one far away; then two tiny ones that are
+# counted without the others, and two huge ones. Of other families four values of the case's pool.
+TINY_AND_HUGE = (1e-300, 4e-300, 1e300, 3e300)
+EXTREMES: dict[str, tuple[Any, ...]] = {
+    "text": ("", "ab", "ab cd x", "ab " * 300),
+    "poisson": (0, 1, 2, 10**12),
+    "occurrences": (0, 1, 1e-9, 1e9),
+    "gamma": (1e-9, 1.0, 2e-9, 1e100, *TINY_AND_HUGE),
+    **dict.fromkeys(["gaussian", "exponential"], (0.0, 1.0, 1e-12, 1e100, *TINY_AND_HUGE)),
+    **dict.fromkeys(["histogram", "kernel_density", "quantile_tree"], (0.0, 1.0, 1e-3, 1e12, *TINY_AND_HUGE)),
+}
+# The numbers of such values, a dot where one is missing; labels; and whether rows are weighted.
+SMALL_TABLES = [
+    ("000", "aab", False),  # all alike
+    ("11111", "aaabb", True),
+    ("001", "aaa", False),  # one that is not 0
+    ("00101", "aaabb", False),
+    ("100000", "abbbbb", True),
+    ("001", "abc", False),  # a class for each row
+    ("0011", "aabb", False),  # each class has one value
+    ("0101", "abbb", True),  # a value that only one class has
+    ("...", "aab", False),  # values that are missing, all but one
+    ("1...", "aabb", True),
+    ("00130", "aabbb", False),  # near and far away
+    ("301.13", "aaabbb", True),
+    ("0202", "aabb", False),
+    ("45445", "aaabb", False),
+    ("76667", "aaabb", False),
+]
+SPARSE_WEIGHTS = [0.1, 1 / 3, 2.7, 1e-6, 1e4, 1e-20]  # the last is too small to count
+
+
+def small_tables(case: Case) -> Iterator[tuple[dict[str, list[Any]], list[str], list[float] | None]]:
+    """Tables of two columns, the second one turned round, so that what they say may cancel."""
+    values = EXTREMES.get(case.family.name, ([*dict.fromkeys(case.cells)] * 4)[:4])
+    fixed = getattr(case.family, "width", None) is not None  # bins do not follow the column's scale
+    by_number = dict(zip("0123" if fixed else "01234567", values, strict=False))
+    for pattern, labels, weighted in SMALL_TABLES:
+        if not set(pattern) <= {".", *by_number}:
+            continue
+        x = [by_number.get(number) for number in pattern]
+        yield {"x": x, "z": x[::-1]}, list(labels), SPARSE_WEIGHTS[: len(x)] if weighted else None
+
+
+@pytest.mark.parametrize("how", HOWS)
+@parametrized(CASES)
+def test_without_any_row_of_a_small_table_it_is_refitting(case: Case, how: str) -> None:
+    exact = case.family.name in ("joint", "occurrences") or how == "gibbs"  # every row is refitted
+    for table, labels, weights in small_tables(case):
+        settings = {"features": case.features(["x", "z"]), "weights": weights, "how": how, "threads": 1}
+        with quietly():
+            found = bb.cross_validate(table, labels, folds="loo", **settings)
+            expected = bb.cross_validate(table, labels, folds=list(range(len(labels))), **settings)
+        assert np.isfinite(found.posteriors).all()
+        np.testing.assert_allclose(found.posteriors.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+        if exact:
+            np.testing.assert_array_equal(found.posteriors, expected.posteriors)
+        elif not found.notes:  # terms are added in another order
+            atol = 1e-6 if how in ("mle", "map") and getattr(case.family, "weighs", False) else 1e-10
+            np.testing.assert_allclose(found.posteriors, expected.posteriors, rtol=0, atol=atol)
+
+
+@parametrized(CASES)
+def test_a_row_of_a_small_table_is_explained_as_if_it_had_not_been_counted(case: Case) -> None:
+    for table, labels, weights in small_tables(case):
+        if weights is not None:
+            continue  # a row is left out with a weight of one
+        tally = bb.count(table, labels, features=case.features(["x", "z"]))
+        for i, label in enumerate(labels):
+            rest = [j for j in range(len(labels)) if j != i]
+            others = {name: [column[j] for j in rest] for name, column in table.items()}
+            if len(tally.classes) < 2 or labels.count(label) < 2:
+                continue
+            without = bb.count(others, [labels[j] for j in rest], schema=tally.schema)
+            row = {name: [column[i]] for name, column in table.items()}
+            for how in ("mle", "map", "mean", "predictive"):
+                with quietly():
+                    told = bb.estimate(tally, how=how).explain(row, held_out=True, label=label)
+                    expected = bb.estimate(without, how=how).explain(row)
+                assert (told.winner, told.probability) == (expected.winner, expected.probability)
+                assert [e.decibans for e in told.evidence] == [e.decibans for e in expected.evidence]
+
+
+@parametrized(CASES)
+def test_labels_of_a_small_table_are_doubted_by_the_other_rows(case: Case) -> None:
+    for table, labels, weights in small_tables(case):
+        for groups in (None, [i // 2 for i in range(len(labels))]):
+            settings = {"features": case.features(["x", "z"]), "weights": weights, "groups": groups}
+            with quietly(), suppress(errors.BadSetting):  # where no row can speak of another
+                found = bb.suspicious(table, labels, **settings)
+                for row in found.rows:
+                    assert 0 <= row.self_confidence <= 1 and 0 <= row.probability <= 1 and row.given != row.suggested
+                assert "nan" not in str(found)
+
+
+@parametrized(CASES)
+def test_evidence_of_a_small_table_is_weighed_as_other_rows_give_it(case: Case) -> None:
+    for table, labels, weights in small_tables(case):
+        if weights is not None or len(set(labels)) < 2:
+            continue
+        tally = bb.count(table, labels, features=case.features(["x", "z"]))
+        columns = WeighedColumns.of(tally, 1)
+        (batch,) = bb.readers.read(table)
+        numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
+        says = columns.left_out(tally, batch, numbers, np.ones(len(labels)), 1)
+        assert np.isfinite(says).all()
+        for k, feature in enumerate(columns.scored):
+            if feature.family.leave_one_out_notes() or not feature.family.can_leave_one_out((feature,), CHOICE, False):
+                continue
+            for i in range(len(labels)):
+                rest = [j for j in range(len(labels)) if j != i]
+                others = {name: [column[j] for j in rest] for name, column in table.items()}
+                model = bb.estimate(bb.count(others, [labels[j] for j in rest], schema=tally.schema))
+                row = {name: column[i] if name == feature.name else None for name, column in table.items()}
+                expected = (model.log_joint({name: [value] for name, value in row.items()}) - model.log_prior)[0]
+                there = [tally.classes.index(label) for label in model.classes]
+                gaps = np.maximum(expected - expected.max(), -FARTHEST)
+                own = says[i, k, there]
+                np.testing.assert_allclose(own - own.max(), gaps, rtol=1e-9, atol=1e-9)  # of numbers up to 1e12
 
 
 # A table of each family -----------------------------------------------------------------------------------------------

@@ -215,16 +215,13 @@ def tables(cases: tuple[Case, ...], far: bool = True, most: int = 9) -> st.Searc
 
 
 def _tables(cases: tuple[Case, ...], far: bool, most: int, kind: str) -> st.SearchStrategy[Data]:
-    texts = any(by_shape.shape(case.family) == "words" for case in cases)
-    # None of 0 beside texts, until test_a_text_of_weight_zero_is_scored_by_its_words passes.
-    weights = tuple(weight for weight in WEIGHTS[kind] if weight or not texts)
     families = {f"x{j}": case.family for j, case in enumerate(cases)}
 
     def table(rows: list[Pool]) -> Data:
         *columns, labels, weights = map(list, zip(*rows, strict=True))
         return Data(dict(zip(families, columns, strict=True)), families, labels, None if kind == "none" else weights)
 
-    pools = [*(case.values(far) for case in cases), ("no", "yes", "maybe", "no", "yes", None), weights]
+    pools = [*(case.values(far) for case in cases), ("no", "yes", "maybe", "no", "yes", None), WEIGHTS[kind]]
     return rows_from(pools, 3, most).map(table)
 
 

@@ -30,7 +30,19 @@ from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Heade
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
 from banbury.schema import Features, Group, Missing, Schema
-from banbury.sums import MOST_ROWS, UNCOUNTED, WholeKeys, Words, in_order, in_parts, rows_of, some, total, weighed
+from banbury.sums import (
+    MOST_ROWS,
+    UNCOUNTED,
+    WholeKeys,
+    Words,
+    in_order,
+    in_parts,
+    in_rows,
+    rows_of,
+    some,
+    total,
+    weighed,
+)
 from banbury.table import Labels, Table, doubt, refuse_continuous
 from banbury.threads import Behind
 
@@ -922,6 +934,13 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         schema = schema.with_features((group, features) for group, features, _ in counted)
     tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
     return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+
+
+def counted_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as they are counted: one that is too small is 0, with a warning."""
+    counted = in_rows(in_parts(weights))
+    _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
+    return counted
 
 
 def _warn_of_light(n_rows: int) -> None:

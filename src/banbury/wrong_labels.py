@@ -38,6 +38,7 @@ ALPHA = 0.1  # a rare word must be able to say that a label is wrong
 FOLDS = 10
 LEAST = 1e-300  # a probability below this has the odds of this
 DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
+FARTHEST = -1e200  # nats: a class farther behind is as far behind as this, so that no sum overflows
 SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
 TELLING = 3  # pieces of evidence that are shown of each row
 SHOWN = 10  # pairs of classes that are shown
@@ -141,8 +142,10 @@ def _weighed(rows: Dataset, weigh: bool | Mapping[str, Any]) -> Answers:
     folds = _dealt(rows)
     split = PredefinedSplit(folds[rows.labels >= 0])
     found, models = weighed_and_validated(rows, split, seed=0, class_prior=None, weigh=weigh)
-    with np.errstate(divide="ignore"):
-        scores = np.log(found.posteriors)
+    scores = np.log(np.maximum(found.posteriors, LEAST))
+    for fold, model in enumerate(models):
+        unknown = [c for c, label in enumerate(rows.classes) if label not in model.classes]
+        scores[np.ix_(found.folds == fold, unknown)] = -np.inf
     told_by = f"{_of_folds(rows, folds)}, its evidence weighed"
     return Answers(found.rows, scores, told_by, None, (), folds, dict(enumerate(models)))
 
@@ -166,20 +169,20 @@ def _of_folds(rows: Dataset, folds: NDArray[np.int32]) -> str:
 
 
 def _dealt(rows: Dataset) -> NDArray[np.int32]:
-    """A fold for every labelled row, by what it holds or by its group: those that are alike are in one."""
-    labelled = rows.labels >= 0
+    """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
+    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
         names: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
     else:
         names = np.asarray(rows.groups)
         if len(names) != rows.n_rows:
             raise errors.length_mismatch("groups", len(names), rows.n_rows)
-    different, place = np.unique(names[labelled], return_inverse=True)
+    different, place = np.unique(names[counted], return_inverse=True)
     if len(different) < 2:
         what = "the rows" if rows.groups is None else "the groups"
         raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
     folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[labelled] = place.reshape(-1) % min(FOLDS, len(different))
+    folds[counted] = place.reshape(-1) % min(FOLDS, len(different))
     return folds
 
 
@@ -189,26 +192,29 @@ def _dealt(rows: Dataset) -> NDArray[np.int32]:
 def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
     """The most suspicious of the rows that others of their class speak for."""
     truth, every = rows.labels[answers.tested], np.arange(len(answers.tested))
-    known = answers.scores[every, truth] > -np.inf  # otherwise the row was the last of its class
+    known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
+    comparable = known[every, truth] & (np.count_nonzero(known, axis=1) > 1)
     weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
-    kept = np.flatnonzero(known & weighs)
+    kept = np.flatnonzero(comparable & weighs)
     if not len(kept):
         text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
         raise errors.BadSetting(f"{text} Give more rows.")
     tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
     weights = None if rows.weights is None else rows.weights[tested]
-    scores = np.round(scores - scores.max(axis=1, keepdims=True), DECIMALS)
+    behind = scores - scores.max(axis=1, keepdims=True)
+    scores = np.where(known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
     posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
     joint, thresholds, confident = confident_joint(posteriors, truth, weights)
     at = np.arange(len(kept))
     own, raw = posteriors[at, truth], scores[at, truth]
     others, others_raw = posteriors.copy(), scores.copy()
+    others[~known[kept]] = -1.0
     others[at, truth], others_raw[at, truth] = -1.0, -np.inf
     suggested = others.argmax(axis=1)
     margin = own - others[at, suggested]
     order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
     columns = tested, truth, suggested, own, others[at, suggested], confident != truth
-    found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~known & weighs))
+    found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~comparable & weighs))
     size = float(len(kept)) if weights is None else float(weights.sum())
     counts = joint, thresholds, size, rows.skipped, alone
     return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
@@ -391,7 +397,7 @@ class Suspicious(Listed):
         """What else is to be said, a sentence each."""
         notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
         if self.alone:
-            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label")
+            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label, or none has another")
         if self._answers.kept:
             notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
         return notes

@@ -750,15 +750,23 @@ class Family:
     def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
         """log P(values | class) of each row, (rows, classes), under what all rows but itself add up to.
 
-        Here each row's own sums are subtracted, and the rest is estimated: slow, and right for all sums that subtract.
+        Here everything is estimated anew for every row: slow, and right for all sums that subtract.
         """
-        counter, own, found = features[0].counter, held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
+        scores = [np.zeros((0, held_out.n_classes))]
+        for row, parameters in enumerate(self.estimates_without_each(features, sums, choice, held_out)):
+            scores.append(held_out.take(np.array([row])).scores(parameters))
+        return np.concatenate(scores)
+
+    def estimates_without_each(
+        self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows
+    ) -> Iterator[Parameters]:
+        """Row by row the parameters that are estimated after the row's own sums were subtracted."""
+        counter = features[0].counter
+        own_sums = held_out.own_sums(features)
         for row, label in enumerate(held_out.labels.tolist()):
-            mine = own.take([row]).merge([label], held_out.n_classes)
-            left = counter.trimmed(features, counter.minus(features, sums, mine, range(held_out.n_classes)))
-            parameters = self.estimate(features, left, choice, UNUSED)
-            found.append(held_out.take(np.array([row])).scores(parameters))
-        return np.concatenate(found)
+            of_row = own_sums.take([row]).merge([label], held_out.n_classes)
+            left = counter.minus(features, sums, of_row, range(held_out.n_classes))
+            yield self.estimate(features, counter.trimmed(features, left), choice, UNUSED)
 
     def leave_one_out_notes(self) -> list[str]:
         """What stays that of all rows where each is left out."""

@@ -46,6 +46,7 @@ from banbury.sums import Counts, Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
+NARROWEST = 2.0**-200  # a prior's variance of z: the square of LARGEST over it is still a number
 WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
 NEAR = 4.0  # a variance below so many times the least one may be raised to it
@@ -79,7 +80,7 @@ class NormalInverseGamma:
             if self.mean is not None:
                 centre = np.clip((self.mean - origin) / unit, -LARGEST, LARGEST)
             if self.variance is not None:
-                variance = np.minimum(self.variance / unit / unit, LARGEST)
+                variance = np.clip(self.variance / unit / unit, NARROWEST, LARGEST)
         return centre, variance
 
 

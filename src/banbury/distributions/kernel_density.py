@@ -29,7 +29,7 @@ from banbury.distributions.family import (
 from banbury.distributions.histogram import GridFamily, Histogram, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import Kernel, means_and_deviations
-from banbury.distributions.leave_one_out import CELLS, rounding
+from banbury.distributions.leave_one_out import CELLS
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 RULES = ("scott", "silverman", "leave-one-out")
@@ -240,7 +240,6 @@ def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weigh
     counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
     at = np.arange(len(z))
     counts[at, bins] = np.maximum(counts[at, bins] - weights, 0.0)
-    counts[at, bins] *= counts[at, bins] > rounding(counts, weights)
     alone = ~counts.any(axis=1)
     if alone.any():  # a class without rows: all classes together
         together = np.broadcast_to(cells.sum(axis=1), (int(alone.sum()), len(cells))).copy()

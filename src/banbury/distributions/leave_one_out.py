@@ -20,7 +20,6 @@ from banbury.distributions.family import UNUSED, Choice, Family, Feature, HeldOu
 from banbury.sums import Moments, weighed
 
 CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
-FAR = 131_072.0  # log-likelihoods beyond, which would swallow what others say, are those beyond the best class alone
 
 
 # Keys ----------------------------------------------------------------------------------------------------------------
@@ -81,7 +80,6 @@ class Shares:
         parts = np.maximum(self.cells + pseudo[:, None], 0.0)
         whole = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
         mine = np.maximum(counts[at, labels] - weights, 0.0)
-        mine[mine <= rounding(self.cells, weights)] = 0.0
         part = parts[keys]
         left = np.maximum(mine + pseudo[keys], 0.0)
         whole[at, labels] += left - part[at, labels]
@@ -123,12 +121,6 @@ def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int
     return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]
 
 
-def rounding(cells: Real, weights: Real) -> Real:
-    """What may be left of a cell for no other reason than that sums are rounded; those of whole numbers are not."""
-    whole = bool((weights == np.rint(weights)).all()) and bool((cells == np.rint(cells)).all())
-    return 0.0 * weights if whole else 1e-12 * weights
-
-
 def _pseudo_counts(alpha: Real, how: How) -> Real:
     if how == "mle":
         return np.zeros_like(alpha)
@@ -155,9 +147,7 @@ def one_by_one(
             weights = None if held_out.weights is None else held_out.weights[some]
             left = _without(alone, feature, x[some], held_out.labels[some], weights)
             parameters: Any = family.estimate((feature,) * len(some), left, choice, UNUSED)
-            says = parameters.log_probability_of_each(x[some])
-            best = says.max(axis=1, keepdims=True)
-            total[some] += says - np.where(np.abs(best) > FAR, best, 0.0)
+            total[some] += parameters.log_probability_of_each(x[some])
     return total
 
 

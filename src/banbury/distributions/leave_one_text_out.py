@@ -129,7 +129,7 @@ class CountedTexts:
     def _kept(self, occurrences: Real, documents: Real, word: Int) -> Bools:
         """Which words are in the vocabulary of all texts but one, in which they occur so often."""
         family, pruning = self.family, self.family.pruning
-        there = documents > 1e-9
+        there = documents > 0
         if family.vocabulary is not None:
             there = self._given[word]
         if pruning.ranks:
@@ -227,7 +227,7 @@ class CountedTexts:
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
             scores[at, c] += own[at]
-            empty = total <= 1e-12 * np.maximum(counts.sum(axis=0), 1.0)
+            empty = total <= 1e-12 * counts.sum(axis=0)
             divisor = np.where(empty, np.maximum(self.vocabulary, 1.0)[:, None], total)
             result[:, classes] = np.where(empty, 0.0, scores) - length[:, None] * np.log(divisor)
         return result
@@ -237,20 +237,21 @@ class CountedTexts:
         inside, labels = self.scored, self.own.labels
         every = np.asarray(self.counts.sum(axis=1)).reshape(-1)
         length, mine = self._per_text(inside, inside.x), self._per_text(inside, inside.mine)
-        result = self._answer()
+        result, most = self._answer(), self.scale * every
         together = self._together()
         for classes, counts in self._blocks():
             elsewhere = self.scale[:, None] * _minus(every[:, None], counts)
-            scores = self._elsewhere(inside, elsewhere, a)
+            scores = self._elsewhere(inside, elsewhere, most, a)
             e, c = self._labels(classes, labels[inside.text])
             m = elsewhere[inside.word[e], c]  # of the text's own class, unchanged
-            change = inside.x[e] * (np.log(_minus(m, inside.mine[e]) + a) - np.log(m + a))
+            fewer = _minus(m, inside.mine[e], most[inside.word[e]])
+            change = inside.x[e] * (np.log(fewer + a) - np.log(m + a))
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
             scores[at, c] += own[at]
             here = self._totals(classes, counts)
             here[at, c] = _minus(here[at, c], mine[at])
-            total = _minus(_minus(together, mine)[:, None], here) + a * np.maximum(self.vocabulary, 1.0)[:, None]
+            total = _minus(together[:, None], here + mine[:, None]) + a * np.maximum(self.vocabulary, 1.0)[:, None]
             result[:, classes] = scores + length[:, None] * np.log(total)
         return result
 
@@ -265,19 +266,20 @@ class CountedTexts:
         """The counts of all classes when each text is left out, but for the text's own."""
         return sum((self._totals(classes, counts).sum(axis=1) for classes, counts in self._blocks()), np.zeros(1))
 
-    def _elsewhere(self, entries: _Entries, elsewhere: Real, a: float) -> Real:
-        """−x · log(m + a) summed over each text's words, m without the text's own."""
+    def _elsewhere(self, entries: _Entries, elsewhere: Real, most: Real, a: float) -> Real:
+        """−x · log(m + a) summed over each text's words, m without the text's own; ``most``: of all classes."""
         sizes, number, each = np.unique(entries.mine, return_inverse=True, return_counts=True)
         scores = np.zeros((self.n_texts, elsewhere.shape[1]))
         often = np.argsort(-each, kind="stable")[:TABLES]
         for size in often.tolist():
             some = entries.only(number == size)
-            scores += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size]) + a)
+            scores += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size], most[:, None]) + a)
         rest = entries.only(~np.isin(number, often))
         step = max(1, BLOCK // max(elsewhere.shape[1], 1))
         for start in range(0, len(rest.text), step):
             part = slice(start, start + step)
-            m = _minus(elsewhere[rest.word[part]], rest.mine[part, None])
+            word = rest.word[part]
+            m = _minus(elsewhere[word], rest.mine[part, None], most[word, None])
             np.subtract.at(scores, rest.text[part], rest.x[part, None] * np.log(m + a))
         return scores
 
@@ -303,10 +305,10 @@ class CountedTexts:
         return result
 
 
-def _minus(whole: Any, part: Any) -> Real:
-    """The difference; 0 where no more than rounding is left."""
+def _minus(whole: Any, part: Any, of: Any = None) -> Real:
+    """The difference; 0 where no more is left than the rounding of the whole, or of what that was a difference of."""
     left = whole - part
-    return np.where(left <= 1e-12 * np.abs(whole), 0.0, left)
+    return np.where(left <= 1e-12 * np.abs(whole if of is None else of), 0.0, left)
 
 
 def _logs(d: Real, texts: Real, a: float) -> tuple[Real, Real]:

@@ -32,6 +32,9 @@ from banbury.table import Table
 from banbury.tally import Tally, sums_of_rows
 
 INNER_FOLDS = 10
+FAR = 131_072.0  # nats from every class: sums of such numbers are rounded by more than 1e-11
+OUTWEIGHS = 1024.0  # times all others of its class: without such a row, which has no equal there, sums lose digits
+SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so the lesser one has probability 0
 MOST_MODELS = 100  # of folds that are not held: all are in memory at once
 
 
@@ -347,10 +350,10 @@ def _made(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Model, Calibratio
 
 
 class WithoutEach(NamedTuple):
-    """What is said of labelled rows, each without itself: log P(class, row), (rows, classes), and the model of all of them.
+    """What is said of labelled rows, each without itself, and the model of all of them.
 
-    A row in which every class is impossible gets its log prior; ``impossible`` is how many there are. ``kept`` is what stays
-    that of all rows.
+    ``scores`` are log P(class, row), (rows, classes), but for a constant of each row. Where every class is impossible they are
+    the log prior; ``impossible`` is how many such rows there are. ``kept`` is what stays that of all rows.
     """
 
     model: Model
@@ -387,7 +390,7 @@ def without_each(rows: Dataset, settings: Mapping[str, Any]) -> WithoutEach:
 
 
 def _each_left_out(model: Model, rows: Dataset, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:
-    """log P(class, row) of these rows, each without itself, and how many are impossible in every class."""
+    """Scores of these rows, each without itself, and how many are impossible in every class."""
     joints, start, impossible = [], 0, 0
     for batch in rows.take(tested):
         part = slice(start, start + batch.n_rows)
@@ -402,27 +405,62 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
     if weights is not None and not weights.all():  # a row of no weight was not counted, and nothing is to be left out
         result = np.empty((batch.n_rows, len(model.classes)))
         idle, counted = np.flatnonzero(weights == 0), np.flatnonzero(weights > 0)
-        scores, lost = model._kernel(batch.take(idle), model.parameters, "log_joint")
-        result[idle] = np.where(np.isneginf(scores).all(axis=1, keepdims=True), model.log_prior, scores)
+        result[idle], lost = model._kernel(batch.take(idle), model.parameters, "log_posterior")
         if len(counted):
             part = batch.take(counted)
             result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
             lost += more
         return result, lost
-    own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
-    held_out = HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
-    prior = _log_prior_without(model, held_out)
+    held_out = _held_out(model, batch, labels, weights, threads)
+    prior, outweighs = _log_prior_without(model, held_out)
     result = prior.copy()
     for family, features, sums in model.tally.groups:
         result += family.leave_one_out(features, sums, model.choice, held_out)
+    lost = 0
+    imprecise = np.flatnonzero(outweighs | _are_swallowed(result, len(model.schema.features)))
+    if len(imprecise):
+        own = None if weights is None else weights[imprecise]
+        some = _held_out(model, batch.take(imprecise), labels[imprecise], own, threads)
+        result[imprecise], lost = _refitted(model, some, prior[imprecise])
     if not np.isneginf(result.min(initial=0.0)):
-        return result, 0
+        return result, lost
     hopeless = np.asarray(np.isneginf(result).all(axis=1))
-    return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
+    return np.where(hopeless[:, None], prior, result), lost + int(hopeless.sum())
 
 
-def _log_prior_without(model: Model, held_out: HeldOutRows) -> Real:
-    """The class prior without each row; −inf where its class has no other."""
+def _held_out(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
+    own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
+    return HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
+
+
+def _are_swallowed(scores: Real, n_features: int) -> NDArray[np.bool_]:
+    """Which rows are so far from every class that the rounding of their sums may decide between the two best."""
+    best = scores.max(axis=1)
+    far = np.asarray((np.abs(best) > FAR) & np.isfinite(best))
+    if far.any():
+        runner_up = np.partition(scores[far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
+        rounding = np.abs(best[far]) * (n_features + 2) * 2.0**-50
+        far[far] = best[far] - runner_up <= SETTLED + rounding
+    return far
+
+
+def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
+    """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
+    scores, impossible = np.empty_like(prior), 0
+    groups = [
+        family.estimates_without_each(features, sums, model.choice, held_out)
+        for family, features, sums in model.tally.groups
+    ]
+    for row, parameters in enumerate(zip(*groups, strict=True)):
+        rows = held_out.rows.take(np.array([row]))
+        parts = [part for group in parameters for part in group.parts(rows)]
+        scores[row], lost = _core.score(1, prior[row], parts, "log_posterior", held_out.threads)
+        impossible += lost
+    return scores, impossible
+
+
+def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
+    """The class prior without each row, −inf where its class has no other; and whether the row outweighs the others by far."""
     rows, labels, at = model.tally.rows.value, held_out.labels, np.arange(len(held_out.labels))
     if held_out.weights is None:  # then rows of a class are alike
         each = np.arange(len(rows))
@@ -440,7 +478,9 @@ def _log_prior_without(model: Model, held_out: HeldOutRows) -> Real:
     own = np.where(gone, -np.inf, own)
     result = np.broadcast_to(every, (len(at), len(rows))).copy()
     result[at, labels] = own[labels] if held_out.weights is None else own
-    return result
+    if held_out.weights is None:
+        return result, np.zeros(len(at), dtype=np.bool_)
+    return result, ~gone & (others.value * OUTWEIGHS < held_out.weights)
 
 
 # Rows that are not held -----------------------------------------------------------------------------------------------

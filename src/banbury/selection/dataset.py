@@ -22,7 +22,7 @@ from banbury.readers.tables import library
 from banbury.schema import Schema
 from banbury.sums import in_order, some
 from banbury.table import Labels, Table, doubt, label_target, numbered, opened, refuse_continuous, wants_folders
-from banbury.tally import Growing, Label, Tally, parts
+from banbury.tally import Growing, Label, Tally, counted_weights, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
@@ -243,10 +243,13 @@ def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset
             groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
         if hold:
             batches.append(_encoded(_fitting(table, batch, schemas[0]), schemas[0]))
-    weights = None if marks[0][2] is None else np.concatenate([w for _, _, w in marks if w is not None])
-    used = [(names, numbers if w is None else np.where(w > 0, numbers, -1)) for numbers, names, w in marks]
+    numbers = used = [(names, numbers) for numbers, names, _ in marks]
+    weights = None
+    if marks[0][2] is not None:
+        weights = counted_weights(np.concatenate([w for _, _, w in marks if w is not None]))
+        each_weight = np.split(weights, np.cumsum(sizes)[:-1])
+        used = [(names, np.where(w > 0, own, -1)) for (names, own), w in zip(numbers, each_weight, strict=True)]
     classes: Any = in_order(set[Label]().union(*(used_names(*each) for each in used)))
-    numbers = [(names, numbers) for numbers, names, _ in marks]
     if not classes and any(bool((each >= 0).any()) for _, each in numbers):
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not classes:

@@ -47,7 +47,7 @@ class WeighedColumns:
         return cls(tuple(cells), tuple(texts), tuple(scored))
 
     def left_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
-        """What each scored column says of each row when that was not counted, (rows, columns, classes)."""
+        """What each scored column says of each row when that was not counted, (rows, columns, classes): 0 of the best class."""
         says = np.zeros((len(labels), len(self.scored), len(tally.classes)))
         own = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
         sums = partial(sums_of_rows, tally.schema, rows, own, threads)
@@ -57,8 +57,9 @@ class WeighedColumns:
                 scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
             else:
                 scores = _out_of_fold(tally, feature, rows, held_out)
-            says[:, k] = np.maximum(scores, scores.max(axis=1, keepdims=True) - FARTHEST)
-        says[~np.isfinite(says).all(axis=2)] = 0.0
+            best = scores.max(axis=1, keepdims=True)
+            possible = np.isfinite(best)  # in some class: otherwise the column says nothing
+            says[:, k] = np.where(possible, np.maximum(scores - np.where(possible, best, 0.0), -FARTHEST), 0.0)
         return says
 
 
