@@ -481,6 +481,36 @@ def test_evidence_and_prior_are_those_of_all_rows_though_a_sample_weighs_them() 
 
 
 @pytest.mark.parametrize(
+    "n_rare, sample", [(1, 20), (3, 2), (40, 30)]
+)  # of one row each; the last are more than the sample
+def test_a_sample_has_every_class_whatever_the_order_and_the_parts(pool: Any, n_rare: int, sample: int) -> None:
+    r = np.random.default_rng(0)
+    table = pandas.DataFrame({"x": r.normal(size=600), "y": r.choice(list("abc"), 600), "label": "common"})
+    table.loc[table.index[-n_rare:], "label"] = [f"rare {i}" for i in range(n_rare)]
+    table = pandas.concat([table, table.iloc[-1:]])  # twice
+    counted = bb.count(table, "label", features={"x": "gaussian"})
+    here = bb.weigh(counted, table, "label", sample=sample, correct=False)
+    assert here.weighing.sample == max(sample, n_rare + 1) + 1  # rows that differ, and the one twice
+    assert to_bytes(bb.weigh(counted, table.iloc[::-1], "label", sample=sample, correct=False)) == to_bytes(here)
+    for n in (1, 2, 7):
+        pieces = parts(table.sample(frac=1, random_state=n), n)
+        found = bb.weigh(counted, pieces, "label", sample=sample, correct=False, engine=pool)
+        assert to_bytes(found) == to_bytes(here)
+    X, y = table.drop(columns="label"), table["label"]
+    assert len(bb.EvidenceClassifier(sample=sample).fit(X, y).classes_) == n_rare + 1
+
+
+def test_a_sample_has_every_label(pool: Any) -> None:
+    labels = [["common"], []] * 300
+    labels[-2:] = [["common", "rare"], ["lone"]]
+    table = pandas.DataFrame({"text": [f"a text of number{i}" for i in range(600)], "labels": labels})
+    model = bb.LabelModel.of(bb.count(table, "labels"))
+    found = [bb.evaluate(model, parts(table, n), "labels", engine=pool, sample=20) for n in (1, 5)]
+    assert found[0].log_loss == found[1].log_loss
+    assert all(found[0].truth.any(axis=0)) and found[0].notes == ("a sample of 20 of 600 rows",)
+
+
+@pytest.mark.parametrize(
     "settings", [{"weigh": True}, {"calibrate": "platt", "weights": "weight", "id": "user"}, {"alpha": [0.1, 1.0]}]
 )
 def test_what_rows_in_memory_teach_is_validated_on_a_sample(pool: Any, settings: dict[str, Any]) -> None:

@@ -118,7 +118,7 @@ class Work:
         own = {name: value for name, value in counting.items() if name not in COUNTED_BY}
         sample = self.sampled(tally, target, MOST_ROWS if n is None else n, also=also, **own)
         wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
-        errors.require(sample.n_sampled <= sample.n or sample.weights is None, "sample", sample.n, wanted)
+        errors.require(not sample.has_too_many_alike or sample.weights is None, "sample", sample.n, wanted)
         return sample
 
     def evaluated_sets(self, model: LabelModel, target: Any, n: int | None, **reading: Any) -> LabelEvaluation:
@@ -148,7 +148,7 @@ class Work:
             added = self.engine.added(SampleRows(settled, asked.id, n, below, also), add_samples)
             found = [sample_in(done.value) for done in self._watched(added, "sampling on") if done.value]
             sample = RowSample.total(found) if found else None
-            if below >= LARGEST or (sample is not None and len(sample.hashes) >= n):
+            if sample is not None and sample.is_complete(below):
                 break
         if sample is None:
             raise errors.empty_data(None, "all partitions are empty")

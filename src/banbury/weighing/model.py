@@ -317,9 +317,9 @@ def weigh(
     learned on what every row is told by all others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong
     together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
 
-    ``sample``: weights are learned from so many rows that differ, at most, chosen by what they hold, so that neither order
-    nor place matters; all rows if not given, and 100,000 of rows that live elsewhere: on Dask, on Spark, or wherever
-    ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
+    ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
+    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows that live elsewhere: on Dask, on
+    Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

@@ -1,13 +1,14 @@
 """A sample of rows, chosen by what they hold: the same whatever their order, and wherever they are.
 
-Each row has a hash of its columns, its class, its weight and its group. The sample are the rows of the lowest hashes; rows that
-are alike have one hash, and are in it together or not at all.
+Each row has a hash of its columns, its class, its weight and its group. The sample are the rows of the lowest hashes, and of
+every class or label the one row of the lowest hash; rows that are alike have one hash, and are in it together or not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -29,9 +30,13 @@ LARGEST = float(2**64)  # above all hashes
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows that differ, in the order of their hashes, with how many are alike; and of how many they were chosen."""
+    """Rows that differ, in the order of their hashes, with how many are alike; and of how many they were chosen.
 
-    n: int  # rows that differ, at most
+    They are the ``n`` of the lowest hashes, and the first of every class beside them, so that samples of parts of the rows make
+    the sample of all. ``chosen`` are those that are used.
+    """
+
+    n: int  # rows that differ, at most, unless there are more classes
     n_rows: int  # that have a class and a weight
     hashes: NDArray[np.uint64]
     times: Int
@@ -60,8 +65,9 @@ class RowSample:
             for more in (None if weights is None else weights[there].view(np.uint64), _hashed(groups, there)):
                 hashes = hashes if more is None else mixed(hashes * MIX + more)
             hashes = mixed(hashes * MIX)
-            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[-1]))
-            low = np.flatnonzero(hashes.astype(np.float64) <= last)
+            last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[n - 1]))
+            first = found._may_be_first(hashes, numbers[there], names, last)
+            low = np.flatnonzero((hashes.astype(np.float64) <= last) | first)
             kept = there[low]
             classes = np.empty(len(kept), dtype=object)
             classes[:] = [names[c] for c in numbers[kept].tolist()]
@@ -84,20 +90,54 @@ class RowSample:
         hashes, first, which = np.unique(every_hash, return_index=True, return_inverse=True)
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, which, np.concatenate([one.times for one in some]))
-        first = first[: every[0].n]
+        all_labels = np.concatenate([one.labels for one in some])[first]
+        n = every[0].n
+        lowest = _classes_of(all_labels[:n])
+        more = [n + row for name, row in _first_rows(all_labels[n:]).items() if name not in lowest]
+        kept = np.concatenate([np.arange(min(n, len(first))), np.unique(np.array(more, dtype=np.int64))])
+        first = first[kept]
         batches = [one.batch for one in some if one.batch is not None]
         batch = (batches[0] if len(batches) == 1 else joined(batches)).take(first)
-        labels = np.concatenate([one.labels for one in some])[first]
         weights = [one.weights for one in some if one.weights is not None]
         groups = [one.groups for one in some if one.groups is not None]
         own, of = (np.concatenate(each)[first] if each else None for each in (weights, groups))
-        n = len(first)
-        return cls(every[0].n, n_rows, hashes[:n], times[:n], batch, labels, own, of)
+        return cls(n, n_rows, hashes[kept], times[kept], batch, all_labels[kept], own, of)
+
+    def _may_be_first(
+        self, hashes: NDArray[np.uint64], numbers: NDArray[np.int32], names: Sequence[Any], last: float
+    ) -> NDArray[np.bool_]:
+        """Which of some more rows, whose classes have these numbers, may be the first of a class none of whose rows is below."""
+        n_below = int(np.count_nonzero(self.hashes.astype(np.float64) <= last))
+        highest = np.uint64(2**64 - 1)
+        so_far = dict.fromkeys(_classes_of(self.labels[:n_below]), np.uint64(0))
+        for name, row in _first_rows(self.labels[n_below:]).items():
+            so_far.setdefault(name, self.hashes[n_below + row])
+        known = [max((so_far.get(each, highest) for each in _classes(name)), default=np.uint64(0)) for name in names]
+        lowest = np.full(len(names), highest)
+        np.minimum.at(lowest, numbers, hashes)
+        return np.asarray(hashes <= np.minimum(lowest, np.array(known, dtype=np.uint64))[numbers])
+
+    @cached_property
+    def chosen(self) -> Int:
+        """The first row of every class, and as many of the lowest hashes as there is room for."""
+        is_first = np.zeros(len(self.hashes), dtype=np.bool_)
+        is_first[list(_first_rows(self.labels).values())] = True
+        others = np.flatnonzero(~is_first)[: max(self.n - int(is_first.sum()), 0)]
+        return np.sort(np.concatenate([np.flatnonzero(is_first), others]))
+
+    def is_complete(self, below: float) -> bool:
+        """Whether no row of a higher hash than this could be one of the lowest."""
+        return below >= LARGEST or int(np.count_nonzero(self.hashes.astype(np.float64) <= below)) >= self.n
 
     @property
     def n_sampled(self) -> int:
         """The rows of the sample, with all that are alike."""
-        return int(self.times.sum())
+        return int(self.times[self.chosen].sum())
+
+    @property
+    def has_too_many_alike(self) -> bool:
+        """Whether rows that are alike stand in it as one, lest there be more than wanted."""
+        return self.n_sampled > max(self.n, len(self.chosen))
 
     @property
     def is_whole(self) -> bool:
@@ -108,11 +148,11 @@ class RowSample:
         """Its rows under a schema; of more than there may be, those that are alike as one that weighs as much."""
         if self.batch is None:
             raise errors.empty_data(None, "no row has a class and a weight")
-        alike = self.n_sampled > self.n
-        at = np.arange(len(self.times)) if alike else np.repeat(np.arange(len(self.times)), self.times)
+        alike = self.has_too_many_alike
+        at = self.chosen if alike else np.repeat(self.chosen, self.times[self.chosen])
         weights = None if self.weights is None else self.weights[at]
         if alike:
-            weights = self.times.astype(np.float64) * (1.0 if weights is None else weights)
+            weights = self.times[at].astype(np.float64) * (1.0 if weights is None else weights)
         groups = None if self.groups is None else self.groups[at]
         batch, plain = self.batch.take(at), Labels(None, None, None, None, weights, None, threads, groups=groups)
         if schema.labels is not None:
@@ -133,6 +173,24 @@ def _numbered(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.in
     each = (tuple(sorted((sets.names[c] for c in sets.codes[a:b].tolist()), key=repr)) for a, b in ends)
     numbers = np.array([known.setdefault(own, len(known)) for own in each], dtype=np.int32)
     return np.where(sets.known, numbers, -1).astype(np.int32), list(known), table.labels.weights_of(batch)
+
+
+def _classes(name: Any) -> tuple[Any, ...]:
+    """The class of a row, or its labels."""
+    return name if isinstance(name, tuple) else (name,)
+
+
+def _classes_of(labels: NDArray[Any]) -> set[Any]:
+    return set[Any]().union(*map(_classes, set(labels.tolist())))
+
+
+def _first_rows(labels: NDArray[Any]) -> dict[Any, int]:
+    """The first row of each class, or of each label."""
+    rows: dict[Any, int] = {}
+    for row, name in enumerate(labels.tolist()):
+        for each in _classes(name):
+            rows.setdefault(each, row)
+    return rows
 
 
 def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
