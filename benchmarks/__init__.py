@@ -1,4 +1,1 @@
-"""Banbury beside its peers and beside the machine: one run, the same threads, answers compared.
-
-python -m benchmarks [name …] [--repeats 3] [--threads 2] [--small] [--json] [--record [FILE.csv]] [--page FILE.md]
-"""
+"""Banbury beside its peers: speed by `python -m benchmarks`, accuracy and the rest by the modules that docs name."""

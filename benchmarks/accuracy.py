@@ -1,105 +1,109 @@
-"""How right it is: `python -m benchmarks.accuracy [name ...]` sets weighed evidence beside learners that people use.
+"""How accurate it is: `python -m benchmarks.accuracy [name ...]` sets weighed evidence beside learners that people use.
 
-Adult comes with its own split; of the others each row is tested once, in ten stratified folds (digits and mushroom: five) of
-shuffled rows. Everything that a learner chooses, it chooses within the rows it learns from. A cell has the share of right
-answers and the log loss; times are of all fits together, and good for their order only. Plain is NaiveBayesClassifier, trees
-the same with a temperature, W weights alone, WP with pairs, weighed EvidenceClassifier as it comes.
+Adult comes with its own split; the other tables are tested in ten stratified folds of shuffled rows (digits and mushroom: five,
+house votes: five times ten). Whatever a learner chooses, it chooses within the rows it learns from. A cell has the accuracy and
+the log loss; times are of all fits together, and show the order of magnitude only. Plain is NaiveBayesClassifier, trees adds a
+temperature, W is weights alone, WP adds pairs, weighed is EvidenceClassifier with its defaults.
 
-Texts (`newsgroups`, `lectures`, `sms`, `reviews`, `spamassassin`, `webkb`) have learners of their own. Newsgroups are split by
-date, and `newsgroups-20` to `newsgroups-1000` learn from so few of the posts (`--learners plain,weighed`: peers want more);
-`lectures` is the older collection without the headers that name the group, a third of it tested; WebKB is tested university
-by university. Logistic regression and support vectors choose C, and whether TF-IDF is damped, on the training rows; NBSVM is
-Wang and Manning's, words and pairs. Learners of other libraries (benchmarks/peers.py) stand beside them where they are
+Texts have learners of their own. Newsgroups are split by date, and `newsgroups-20` to `newsgroups-1000` learn from so few posts;
+`lectures` is the older collection without the headers that name the group, a third of it tested; WebKB is tested university by
+university. Logistic regression and support vector machines choose C and whether TF-IDF is damped on the training rows; NBSVM is
+Wang and Manning's, with words and pairs. Learners of other libraries (benchmarks/peers.py) stand beside them where they are
 installed: `pip install --group peers`.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn import datasets as published
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import banbury as bb
-from benchmarks import datasets, machine, peers
+from benchmarks import datasets, machine, peers, quality
+from benchmarks.datasets import Part
 from benchmarks.measure import say
-from benchmarks.tuned import categories, framed
+from benchmarks.report import heading, markdown
 
-SEED = 0
-Split = tuple[Any, Any, Any, Any]  # rows and labels to learn from, and to test on
-LEARNERS: dict[str, Callable[[Any], Any]] = {
+Splits = Iterator[tuple[Part, Part]]
+Learners = dict[str, Callable[[Any], Any]]  # makes a learner for these rows
+
+
+class Boosting:
+    """Gradient boosting, which is given words as pandas categories."""
+
+    def __init__(self) -> None:
+        self.learner = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+
+    def fit(self, rows: Any, labels: Any) -> Boosting:
+        self.rows = rows
+        self.learner.fit(datasets.as_categories(rows, rows)[0], labels)
+        self.classes_ = self.learner.classes_
+        return self
+
+    def predict(self, rows: Any) -> Any:
+        return self.learner.predict(datasets.as_categories(self.rows, rows)[1])
+
+    def predict_proba(self, rows: Any) -> Any:
+        return self.learner.predict_proba(datasets.as_categories(self.rows, rows)[1])
+
+
+LEARNERS: Learners = {
     "Gaussian": lambda rows: bb.NaiveBayesClassifier(features=gaussian(rows)),
     "plain": lambda rows: bb.NaiveBayesClassifier(),
     "trees": lambda rows: bb.NaiveBayesClassifier(calibrate="temperature"),
+    "TAN": lambda rows: bb.TANClassifier(),
     "W": lambda rows: bb.EvidenceClassifier(pairs=False, correct=False),
     "WP": lambda rows: bb.EvidenceClassifier(correct=False),
     "weighed": lambda rows: bb.EvidenceClassifier(),
-    "logistic regression": lambda rows: logistic_regression(rows),
-    "boosting": lambda rows: HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=SEED),
+    "logistic regression": quality.logistic_regression,
+    "boosting": lambda rows: Boosting(),
     **peers.TABLES,
 }
-
-
-def gaussian(rows: Any) -> Any:
-    """Numbers as Gaussian columns, whatever they look like; all else as it comes."""
-    return {name: "gaussian" for name in rows.select_dtypes("number") if rows[name].nunique() > 1} or "auto"
-
-
-def logistic_regression(rows: Any) -> Any:
-    numeric = list(rows.select_dtypes("number"))
-    words = [name for name in rows if name not in numeric]
-    coded = make_pipeline(SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(handle_unknown="ignore"))
-    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    return make_pipeline(make_column_transformer((scaled, numeric), (coded, words)), LogisticRegression(max_iter=2000))
-
-
-TEXT_LEARNERS: dict[str, Callable[[Any], Any]] = {
+TEXT_LEARNERS: Learners = {
     "plain": lambda rows: bb.NaiveBayesClassifier(),
     "weighed": lambda rows: bb.EvidenceClassifier(),
-    "logistic regression": lambda rows: searched(LogisticRegression(max_iter=300), "neg_log_loss"),
-    "support vectors": lambda rows: searched(LinearSVC(), "accuracy"),
+    "logistic regression": lambda rows: search(LogisticRegression(max_iter=300), [1.0, 10.0, 100.0], "neg_log_loss"),
+    "support vectors": lambda rows: search(LinearSVC(), [0.1, 1.0], "accuracy"),
     "NBSVM": lambda rows: NBSVM(),
     **peers.TEXTS,
 }
 
 
-def searched(learner: Any, scoring: str) -> Any:
+def gaussian(rows: Any) -> Any:
+    """All numbers as Gaussian columns, and the other columns with their defaults."""
+    return {name: "gaussian" for name in rows.select_dtypes("number") if rows[name].nunique() > 1} or "auto"
+
+
+def search(learner: Any, penalties: list[float], scoring: str) -> GridSearchCV:
     """TF-IDF and a learner, their settings chosen by three folds."""
-    words = TfidfVectorizer()
-    grid = {
-        "tfidfvectorizer__sublinear_tf": [False, True],
-        f"{type(learner).__name__.lower()}__C": [1.0, 10.0, 100.0] if scoring == "neg_log_loss" else [0.1, 1.0],
-    }
-    return GridSearchCV(make_pipeline(words, learner), grid, scoring=scoring, cv=3)
+    grid = {"tfidfvectorizer__sublinear_tf": [False, True], f"{type(learner).__name__.lower()}__C": penalties}
+    return GridSearchCV(make_pipeline(TfidfVectorizer(), learner), grid, scoring=scoring, cv=3)
 
 
 class NBSVM:
-    """Support vectors over words and pairs that are there, times their log-count ratios; interpolated with the mean weight."""
+    """Support vectors over the presence of words and pairs, times their log-count ratios; interpolated with the mean weight."""
 
     def fit(self, texts: Sequence[str], labels: Any) -> NBSVM:
         self.words = CountVectorizer(binary=True, ngram_range=(1, 2))
-        counts, self.classes_ = self.words.fit_transform(texts), np.unique(labels)
-        self.weights, self.intercepts = [], []
-        for name in self.classes_[: 1 if len(self.classes_) == 2 else None]:
-            own = labels == (self.classes_[1] if len(self.classes_) == 2 else name)
-            p, q = (np.asarray(counts[rows].sum(axis=0)).ravel() + 1.0 for rows in (own, ~own))
+        counts = self.words.fit_transform(texts)
+        self.classes_ = np.unique(labels)
+        self.weights = []
+        self.intercepts = []
+        for name in self.classes_[1:] if len(self.classes_) == 2 else self.classes_:
+            inside = labels == name
+            p, q = (np.asarray(counts[rows].sum(axis=0)).ravel() + 1.0 for rows in (inside, ~inside))
             ratio = np.log(p / p.sum()) - np.log(q / q.sum())
-            machine = LinearSVC(C=1.0).fit(counts.multiply(ratio).tocsr(), own)
+            machine = LinearSVC(C=1.0).fit(counts.multiply(ratio).tocsr(), inside)
             mean = np.abs(machine.coef_).mean()
             self.weights.append(ratio * (0.75 * mean + 0.25 * machine.coef_.ravel()))
             self.intercepts.append(0.25 * float(machine.intercept_[0]))
@@ -110,202 +114,100 @@ class NBSVM:
         return self.classes_[scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)]
 
 
-def adult() -> Iterator[Split]:
-    with datasets.adult() as (learned, held, _):
-        train, test = (framed(str(path)) for path in (learned, held))
-    yield train.rows, np.asarray(train.labels), test.rows, np.asarray(test.labels)
+# Data -----------------------------------------------------------------------------------------------------------------
 
 
-def folds(rows: Any, labels: Any, n: int, seed: int = SEED) -> Iterator[Split]:
-    labels = np.asarray(labels)
-    for train, test in StratifiedKFold(n, shuffle=True, random_state=seed).split(rows, labels):
-        yield rows.iloc[train], labels[train], rows.iloc[test], labels[test]
+def once(read: Callable[[], tuple[Part, Part]]) -> Callable[[], Splits]:
+    """A data set with a split of its own."""
+    return lambda: iter([read()])
 
 
-def votes() -> Iterator[Split]:
-    table = datasets.frame("house-votes-84", "house-votes-84.data", datasets.HOUSE_VOTES)
+def folds(read: Callable[[], Part], n: int = 10, seeds: Iterable[int] = (0,)) -> Callable[[], Splits]:
+    """Every row is tested once for each seed."""
+
+    def splits() -> Splits:
+        part = read()
+        for seed in seeds:
+            cut = StratifiedKFold(n, shuffle=True, random_state=seed)
+            yield from ((part.take(train), part.take(test)) for train, test in cut.split(part.labels, part.labels))
+
+    return splits
+
+
+def published_table(load: Callable[..., Any]) -> Part:
+    bunch = load(as_frame=True)
+    return Part(bunch.data, bunch.target.to_numpy())
+
+
+def lectures() -> tuple[Part, Part]:
+    part = datasets.collected_newsgroups()
+    return next(folds(lambda: Part([datasets.without_headers(post) for post in part.rows], part.labels), 3)())
+
+
+def universities() -> Splits:
+    part = datasets.web_pages()
+    for train, test in LeaveOneGroupOut().split(part.labels, part.labels, part.groups):
+        yield part.take(train), part.take(test)
+
+
+def few(n: int) -> Splits:
+    """Newsgroups by date, but so few posts to learn from; of 20 one of each group. Five draws."""
+    train, test = datasets.newsgroups()
+    groups = np.unique(train.labels)
     for seed in range(5):
-        yield from folds(table.drop(columns="party"), table["party"], 10, seed)
+        rng = np.random.default_rng(seed)
+        one_each = [rng.choice(np.flatnonzero(train.labels == group)) for group in groups]
+        yield train.take(one_each if n == len(groups) else rng.permutation(len(train))[:n]), test
 
 
-def published_table(load: Callable[..., Any], n: int = 10) -> Callable[[], Iterator[Split]]:
-    def splits() -> Iterator[Split]:
-        bunch = load(as_frame=True)
-        return folds(bunch.data, bunch.target, n)
-
-    return splits
-
-
-def uci(name: str, file: str, names: list[str], target: str, n: int = 10) -> Callable[[], Iterator[Split]]:
-    def splits() -> Iterator[Split]:
-        table = datasets.frame(name, file, names)
-        return folds(table.drop(columns=target), table[target], n)
-
-    return splits
-
-
-def miles() -> Iterator[Split]:
-    """Where a car was made, from all else that is known of it."""
-    import pandas as pd
-
-    with datasets.unpacked("auto-mpg") as folder:
-        names = ["mpg", "cylinders", "displacement", "horsepower", "weight", "acceleration", "year", "origin", "name"]
-        file = next(path for path in sorted(folder.iterdir()) if path.suffix == ".data" or "mpg" in path.name)
-        table = pd.read_csv(file, sep=r"\s+", names=names, na_values=["?"])
-    return folds(table.drop(columns=["origin", "name"]), table["origin"], 10)
-
-
-# Texts ----------------------------------------------------------------------------------------------------------------
-
-
-def newsgroups() -> Iterator[Split]:
-    with datasets.unpacked("20news-bydate") as folder:
-        parts = [datasets.texts(folder / f"20news-bydate-{part}") for part in ("train", "test")]
-    (learned, labels), (tested, truth) = parts
-    yield learned, np.asarray(labels), tested, np.asarray(truth)
-
-
-def few(n: int) -> Callable[[], Iterator[Split]]:
-    """Newsgroups by date, of which so many posts have a label; of 20 one of each group. Five draws."""
-
-    def splits() -> Iterator[Split]:
-        learned, labels, tested, truth = next(newsgroups())
-        groups = np.unique(labels)
-        for seed in range(5):
-            rng = np.random.default_rng(seed)
-            each = [rng.choice(np.flatnonzero(labels == group)) for group in groups]
-            at = each if n == len(groups) else rng.permutation(len(labels))[:n]
-            yield [learned[i] for i in at], labels[at], tested, truth
-
-    return splits
-
-
-NAMING = re.compile(r"^(newsgroups|path|xref|followup-to):.*(\n[ \t].*)*\n", re.IGNORECASE | re.MULTILINE)
-
-
-def lectures() -> Iterator[Split]:
-    with datasets.unpacked("20_newsgroups") as folder:
-        texts, labels = datasets.texts(next(folder.rglob("alt.atheism")).parent)
-    heads = [text.partition("\n\n") for text in texts]
-    texts = [NAMING.sub("", f"{head}\n") + "\n" + body for head, _, body in heads]
-    yield from split_texts(
-        texts, labels, [next(iter(StratifiedKFold(3, shuffle=True, random_state=SEED).split(texts, labels)))]
-    )
-
-
-def split_texts(texts: Sequence[str], labels: Sequence[str], splits: Iterable[tuple[Any, Any]]) -> Iterator[Split]:
-    every, truth = np.array(texts, dtype=object), np.asarray(labels)
-    for train, test in splits:
-        yield every[train].tolist(), truth[train], every[test].tolist(), truth[test]
-
-
-def text_folds(texts: Sequence[str], labels: Sequence[str], n: int) -> Iterator[Split]:
-    return split_texts(texts, labels, StratifiedKFold(n, shuffle=True, random_state=SEED).split(texts, labels))
-
-
-def sms() -> Iterator[Split]:
-    with datasets.unpacked("sms-spam") as folder:
-        lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").split("\n")
-    pairs = [line.split("\t", 1) for line in lines if line]
-    return text_folds([text for _, text in pairs], [label for label, _ in pairs], 10)
-
-
-def reviews() -> Iterator[Split]:
-    with datasets.unpacked("review-polarity") as folder:
-        return text_folds(*datasets.texts(next(folder.rglob("txt_sentoken"))), 10)
-
-
-def spamassassin() -> Iterator[Split]:
-    with datasets.unpacked("spamassassin") as folder:
-        paths = sorted(path for path in folder.rglob("*") if path.is_file() and "cmds" not in path.name)
-        kinds = ["ham" if "ham" in str(path.relative_to(folder)) else "spam" for path in paths]
-        return text_folds([datasets.decoded(path.read_bytes()) for path in paths], kinds, 5)
-
-
-def webkb() -> Iterator[Split]:
-    """Pages of students, teachers, courses and projects, each university told by the others."""
-    with datasets.unpacked("webkb") as folder:
-        root = next(folder.rglob("student")).parent
-        paths = sorted(
-            path for name in ("student", "faculty", "course", "project") for path in (root / name).rglob("*")
-        )
-        paths = [path for path in paths if path.is_file()]
-        texts = [datasets.decoded(path.read_bytes()) for path in paths]
-        places = [path.relative_to(root).parts for path in paths]
-    labels, groups = [place[0] for place in places], [place[1] for place in places]
-    return split_texts(texts, labels, LeaveOneGroupOut().split(texts, labels, groups))
-
-
-FEW = {f"newsgroups-{n}": few(n) for n in (20, 100, 300, 1000)}  # if asked for: peers want more
-TEXTS = {
-    "newsgroups": newsgroups,
-    "lectures": lectures,
-    "sms": sms,
-    "reviews": reviews,
-    "spamassassin": spamassassin,
-    "webkb": webkb,
-    **FEW,
+TABLES: dict[str, Callable[[], Splits]] = {
+    "adult": once(datasets.adult_split),
+    "car": folds(partial(datasets.table, "car")),
+    "mushroom": folds(partial(datasets.table, "mushroom"), 5),
+    "house-votes": folds(partial(datasets.table, "house-votes"), seeds=range(5)),
+    "auto-mpg": folds(partial(datasets.table, "auto-mpg")),
+    "iris": folds(partial(published_table, published.load_iris)),
+    "wine": folds(partial(published_table, published.load_wine)),
+    "wdbc": folds(partial(published_table, published.load_breast_cancer)),
+    "digits": folds(partial(published_table, published.load_digits), 5),
 }
-DATA: dict[str, Callable[[], Iterator[Split]]] = {
-    "adult": adult,
-    "car": uci("car", "car.data", datasets.CAR, "class"),
-    "mushroom": uci("mushroom", "agaricus-lepiota.data", datasets.MUSHROOM, "class", 5),
-    "house-votes": votes,
-    "auto-mpg": miles,
-    "iris": published_table(published.load_iris),
-    "wine": published_table(published.load_wine),
-    "wdbc": published_table(published.load_breast_cancer),
-    "digits": published_table(published.load_digits, 5),
-    **TEXTS,
+TEXTS: dict[str, Callable[[], Splits]] = {
+    "newsgroups": once(datasets.newsgroups),
+    "lectures": once(lectures),
+    "sms": folds(datasets.sms),
+    "reviews": folds(datasets.reviews),
+    "spamassassin": folds(datasets.mail, 5),
+    "webkb": universities,
 }
+FEW = {f"newsgroups-{n}": partial(few, n) for n in (20, 100, 300, 1000)}  # only when named: peers need more rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    print(f"{machine.description()}; {machine.versions()}")
-    for every, names in ((LEARNERS, [n for n in DATA if n not in TEXTS]), (TEXT_LEARNERS, list(TEXTS))):
-        names = [name for name in names if name in (options.names or DATA.keys() - FEW)]
-        learners = [name for name in every if name in (options.learners or ",".join(every)).split(",")]
+    print(machine.describe())
+    for learners, data in ((LEARNERS, TABLES), (TEXT_LEARNERS, TEXTS | FEW)):
+        names = [name for name in data if name in (options.names or TABLES | TEXTS)]
+        chosen = {name: make for name, make in learners.items() if name in (options.learners or learners)}
         if names:
-            print("", line(["data", *learners]), line(["---"] * (len(learners) + 1)), sep="\n")
+            print("", heading(["data", *chosen]), sep="\n")
         for name in names:
-            print(line([name, *(measured(name, learner, every) for learner in learners)]), flush=True)
+            print(markdown([name, *(cell(name, learner, make, data[name]()) for learner, make in chosen.items())]))
     return 0
 
 
-def line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def measured(name: str, learner: str, learners: dict[str, Callable[[Any], Any]]) -> str:
+def cell(name: str, learner: str, make: Callable[[Any], Any], splits: Splits) -> str:
     say(f"accuracy: {name}, {learner}")
-    right, losses, judged, took = [], [], 0, 0.0
-    for rows, labels, tested, truth in DATA[name]():
-        if learner == "boosting":
-            rows, tested = categories(rows, tested)
-        model = learners[learner](rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            start = time.perf_counter()
-            model.fit(rows, labels)
-            took += time.perf_counter() - start
-            if not hasattr(model, "predict_proba"):
-                right.append(model.predict(tested) == truth)
-                continue
-            posterior = model.predict_proba(tested)
-        right.append(model.classes_[posterior.argmax(axis=1)] == truth)
-        if set(truth) <= set(model.classes_):  # of few posts a group may have none
-            losses.append(len(truth) * log_loss(truth, posterior, labels=model.classes_))
-            judged += len(truth)
-    every = np.concatenate(right)
-    loss = f"{sum(losses) / judged:.4f}" if losses else "—"
-    return f"{every.mean():.4f} / {loss} ({took:.1f} s)"
+    result = quality.measure(make, splits)
+    loss = "—" if result.log_loss is None else f"{result.log_loss:.4f}"
+    return f"{result.accuracy:.4f} / {loss} ({result.fit:.1f} s)"
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
-    made.add_argument("--learners", help="only these, with commas between them")
+    names = list(TABLES | TEXTS | FEW)
+    made.add_argument("names", nargs="*", type=datasets.one_of(names), metavar="name", help=", ".join(names))
+    learners = datasets.one_of(LEARNERS | TEXT_LEARNERS)
+    made.add_argument("--learners", type=lambda text: [learners(name) for name in text.split(",")], help="a, b, ...")
     return made
 
 

@@ -1,18 +1,16 @@
-"""What the figures were measured on: no names of hosts, no paths."""
+"""The machine that the figures were measured on; no host names and no paths."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import time
 from pathlib import Path
 
 import numpy as np
 import sklearn
 
 import banbury as bb
-from benchmarks.yardstick import loops, reading
 
 
 def processor() -> str:
@@ -27,62 +25,39 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def description() -> str:
-    return f"{processor()}, {cores()} cores"
+def describe() -> str:
+    """The processor, its cores, and the versions of what is compared."""
+    versions = f"banbury {bb.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}"
+    return f"{processor()}, {cores()} cores; {versions}, Python {platform.python_version()}"
 
 
 def slug() -> str:
-    """The machine in a file's name."""
+    """The machine as a part of a file name."""
     words = re.sub(r"\(.*?\)|CPU|Processor|@.*", " ", processor())
     return "-".join([*re.findall(r"[a-z0-9]+", words.lower()), f"{cores()}-cores"])
 
 
 class Neighbours:
-    """How much of the machine other processes take, from now on; they make every figure worse, and ratios uncertain."""
+    """The share of the machine that other processes take from now on: they make every figure worse."""
 
     def __init__(self) -> None:
-        self.start = _busy_and_all(), _own()
+        self.start = _processor_seconds()
 
     def share(self) -> float | None:
         """From 0 to 1; None where the system does not say."""
-        before, now = self.start[0], _busy_and_all()
-        if before is None or now is None or now[1] == before[1]:
+        now = _processor_seconds()
+        if now is None or self.start is None or now[1] == self.start[1]:
             return None
-        others = (now[0] - before[0]) - (_own() - self.start[1])
-        return max(0.0, others / (now[1] - before[1]))
+        busy, total, ours = (after - before for after, before in zip(now, self.start, strict=True))
+        return max(0.0, (busy - ours) / total)
 
 
-def _busy_and_all() -> tuple[float, float] | None:
-    """Processor seconds since the system started: those spent on anything, and all there were."""
+def _processor_seconds() -> tuple[float, float, float] | None:
+    """Seconds since the system started: spent by all processes, available, and spent by this one and its children."""
     try:
         ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     except OSError:
         return None
-    idle, second = ticks[3] + ticks[4], os.sysconf("SC_CLK_TCK")
-    return (sum(ticks) - idle) / second, sum(ticks) / second
-
-
-def _own() -> float:
-    """Processor seconds of this process and of its children that have ended."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
-
-
-def versions() -> str:
-    parts = [f"banbury {bb.__version__}", f"scikit-learn {sklearn.__version__}", f"NumPy {np.__version__}"]
-    return ", ".join([*parts, f"Python {platform.python_version()}"])
-
-
-def reading_speed(threads: int) -> float | None:
-    """Bytes per second that so many threads read from memory; None without gcc."""
-    if loops() is None:
-        return None
-    block = np.ones(1 << 25)  # 256 MiB: more than any cache
-    read = reading(block, threads)
-    assert read is not None
-    least = np.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        read()
-        least = min(least, time.perf_counter() - start)
-    return block.nbytes / least
+    per_second = os.sysconf("SC_CLK_TCK")
+    idle = ticks[3] + ticks[4]
+    return (sum(ticks) - idle) / per_second, sum(ticks) / per_second, sum(os.times()[:4])

@@ -1,4 +1,4 @@
-"""A task, its engines and its figure: least times taken in turns, and answers that must agree."""
+"""The one way to measure: engines take turns, their answers must agree, and the least time of each is kept."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import threadpoolctl
+from numpy.typing import NDArray
 
 
 class WrongAnswer(Exception):
@@ -20,7 +21,7 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run: turns per engine, threads for every engine, and whether on small data."""
+    """How to run: the turns of each engine, the threads of every engine, and whether on small data."""
 
     repeats: int = 3
     threads: int = 2
@@ -28,178 +29,163 @@ class Setting:
 
     @property
     def turn(self) -> float:
-        """Seconds: in each turn an engine runs once, and again until so much time is spent."""
+        """Seconds of a turn: an engine runs once, and again until so much time has passed."""
         return 0.01 if self.small else 0.25
 
     def rows(self, full: int) -> int:
-        return max(full // 50, 1000) if self.small else full
+        return min(full, max(full // 50, 1000)) if self.small else full
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is done to which data by whom, and what the answers must satisfy.
+class Peer:
+    """How another library does the same work.
 
-    ``check`` is given each engine's last answer by the engine's name; it raises WrongAnswer, or says how well they agree.
+    A slow peer has one turn (``once``), or does a part of the work, and its time is multiplied by ``scale``.
     """
 
-    benchmark: str
     name: str
-    data: str
-    ours: Callable[[], Any]
-    check: Callable[[Mapping[str, Any]], str]
-    peer: Callable[[], Any] | None = None
-    peer_name: str = "scikit-learn"
-    c_loop: Callable[[], Any] | None = None
-    memory: Callable[[], Any] | None = None  # reads the same bytes and does nothing with them
-    at_least: float | None = None  # the ratio we aim at
-    prepare: Callable[[], Any] | None = None  # what the others need first; not timed, and not done where only ours runs
-
-    def engines(self) -> dict[str, Callable[[], Any]]:
-        every = {"ours": self.ours, "peer": self.peer, "C loop": self.c_loop, "memory": self.memory}
-        return {name: run for name, run in every.items() if run is not None}
+    run: Callable[[], Any]
+    scale: float = 1.0
+    once: bool = False
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What came out: seconds, or multiples of the data's size where ``unit`` says so."""
+    """A row of a table. Times are in seconds unless ``unit`` says otherwise."""
 
     benchmark: str
     task: str
     data: str
     ours: float
-    peer: float | None
-    peer_name: str
-    agreement: str
-    at_least: float | None = None  # aim: peer / ours
-    at_most: float | None = None  # aim: ours
-    c_loop: float | None = None
-    memory: float | None = None
+    peer: float | None = None
+    peer_name: str = ""
+    answers: str = ""
     unit: str = "s"
 
     @property
     def ratio(self) -> float | None:
+        """How many times as long as ours the peer takes."""
         return None if self.peer is None else self.peer / self.ours
 
-    @property
-    def met(self) -> bool | None:
-        """Whether the aim is reached; None without one."""
-        if self.at_most is not None:
-            return self.ours <= self.at_most
-        return None if self.at_least is None or self.ratio is None else self.ratio >= self.at_least
+
+Check = Callable[[Any, Any], str]  # takes our answer and the peer's; raises WrongAnswer, or says how well they agree
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def compare(
+    where: tuple[str, str, str],
+    ours: Callable[[], Any],
+    check: Check,
+    setting: Setting,
+    peer: Peer | None = None,
+    threads: int | None = None,
+) -> Figure:
+    """Time ours, on its own number of threads if one is given, beside the peer; ``where``: benchmark, task and data."""
+    say(f"{where[0]}: {where[1]}, {where[2]}")
+    with limit_threads(setting.threads):
+        engines = {"ours": with_threads(threads or setting.threads, ours)}
+        if peer is not None and not peer.once:
+            engines["peer"] = peer.run
+        times, answers = take_turns(engines, setting)
+        if peer is not None and peer.once:
+            peer_times, peer_answers = take_turns({"peer": peer.run}, replace(setting, repeats=1))
+            times |= peer_times
+            answers |= peer_answers
+        agreement = check(answers["ours"], answers.get("peer"))
+    if peer is None:
+        return Figure(*where, times["ours"], answers=agreement)
+    return Figure(*where, times["ours"], times["peer"] * peer.scale, peer.name, agreement)
 
 
-def measured(task: Task, setting: Setting) -> Figure:
-    """Runs a task's engines in turns, compares their answers and keeps the least times."""
-    say(f"{task.benchmark}: {task.name}, {task.data}")
-    with limited(setting.threads):
-        if task.prepare is not None:
-            task.prepare()
-        times, answers = in_turns(task.engines(), setting)
-    agreement = task.check(answers)
-    aim = None if setting.small else task.at_least
-    limits = times.get("C loop"), times.get("memory")
-    return Figure(
-        task.benchmark,
-        task.name,
-        task.data,
-        times["ours"],
-        times.get("peer"),
-        task.peer_name if task.peer else "",
-        agreement,
-        at_least=aim,
-        c_loop=limits[0],
-        memory=limits[1],
-    )
-
-
-def in_turns(engines: Mapping[str, Callable[[], Any]], setting: Setting) -> tuple[dict[str, float], dict[str, Any]]:
+def take_turns(
+    engines: Mapping[str, Callable[[], Any]], setting: Setting, clock: Callable[[], float] = time.perf_counter
+) -> tuple[dict[str, float], dict[str, Any]]:
     """The least time and the last answer of each engine; every engine has a turn before any has the next."""
     times = dict.fromkeys(engines, np.inf)
     answers: dict[str, Any] = {}
     for _ in range(setting.repeats):
         for name, run in engines.items():
-            answers.pop(name, None)  # two answers of one engine at once would be memory that it does not need
-            until = time.perf_counter() + setting.turn
-            while True:
-                start = time.perf_counter()
-                answer = run()
-                end = time.perf_counter()
-                times[name] = min(times[name], end - start)
-                if end >= until:
-                    break
-            answers[name] = answer
+            answers.pop(name, None)  # frees the memory of the engine's last answer
+            end_of_turn = time.perf_counter() + setting.turn
+            while name not in answers or time.perf_counter() < end_of_turn:
+                start = clock()
+                answers[name] = run()
+                times[name] = min(times[name], clock() - start)
     return times, answers
 
 
 @contextmanager
-def limited(threads: int) -> Iterator[None]:
-    """Every engine on so many threads: our kernels, NumPy's BLAS and Arrow's readers."""
+def limit_threads(threads: int) -> Iterator[None]:
+    """Give every engine so many threads: our kernels, NumPy's BLAS and Arrow's readers."""
     import pyarrow as pa
 
-    before = os.environ.get("BANBURY_THREADS"), pa.cpu_count()
-    os.environ["BANBURY_THREADS"] = str(threads)
+    arrow_threads = pa.cpu_count()
     pa.set_cpu_count(threads)
     try:
-        with threadpoolctl.threadpool_limits(threads):
+        with threadpoolctl.threadpool_limits(threads), our_threads(threads):
             yield
     finally:
-        pa.set_cpu_count(before[1])
-        if before[0] is None:
+        pa.set_cpu_count(arrow_threads)
+
+
+@contextmanager
+def our_threads(threads: int) -> Iterator[None]:
+    """Give our kernels so many threads. This takes a microsecond, so it may be timed."""
+    before = os.environ.get("BANBURY_THREADS")
+    os.environ["BANBURY_THREADS"] = str(threads)
+    try:
+        yield
+    finally:
+        if before is None:
             del os.environ["BANBURY_THREADS"]
         else:
-            os.environ["BANBURY_THREADS"] = before[0]
+            os.environ["BANBURY_THREADS"] = before
 
 
-def ours_on(threads: int, run: Callable[[], Any]) -> Callable[[], Any]:
-    """The same on so many threads of ours; costs a microsecond, so that it may be timed."""
-
-    def limited_run() -> Any:
-        before = os.environ.get("BANBURY_THREADS")
-        os.environ["BANBURY_THREADS"] = str(threads)
-        try:
+def with_threads(threads: int, run: Callable[[], Any]) -> Callable[[], Any]:
+    def limited() -> Any:
+        with our_threads(threads):
             return run()
-        finally:
-            if before is None:
-                del os.environ["BANBURY_THREADS"]
-            else:
-                os.environ["BANBURY_THREADS"] = before
 
-    return limited_run
+    return limited
 
 
-def same_classes(answers: Mapping[str, Any], at_least: float = 0.99999) -> str:
-    """The share of rows on which every engine says the same class as ours."""
-    least = 1.0
-    for name, answer in answers.items():
-        if name in ("ours", "memory"):
-            continue
-        share = float(np.mean(np.asarray(answers["ours"]) == np.asarray(answer)))
-        if share < at_least:
-            raise WrongAnswer(f"{name} and ours agree on {share:.4%} of the classes, not on {at_least:.4%}")
-        least = min(least, share)
-    return f"{floored(least)} same classes"
+# Checks ---------------------------------------------------------------------------------------------------------------
 
 
-def floored(share: float) -> str:
+def same_classes(at_least: float = 0.99999) -> Check:
+    """Both engines predict the same class for at least this share of the rows."""
+
+    def check(ours: Any, peer: Any) -> str:
+        share = float(np.mean(np.asarray(ours) == np.asarray(peer)))
+        if not share >= at_least:
+            raise WrongAnswer(f"ours and the peer agree on {share:.4%} of the classes, not on {at_least:.4%}")
+        return f"{floor_percent(share)} same classes"
+
+    return check
+
+
+def same_posteriors(rows: Any, within: float = 1e-6) -> Check:
+    """Both engines fitted a model that gives the same probabilities for these rows."""
+
+    def check(ours: Any, peer: Any) -> str:
+        gap = largest_gap(ours.predict_proba(rows), peer.predict_proba(rows), within)
+        return f"probabilities within {gap:.0e}"
+
+    return check
+
+
+def largest_gap(ours: NDArray[np.float64], theirs: NDArray[np.float64], within: float) -> float:
+    """How far apart two arrays are at most; raises WrongAnswer if that is too far, or not a number."""
+    gap = float(np.max(np.abs(ours - theirs)))
+    if not gap <= within:
+        raise WrongAnswer(f"probabilities are {gap:.1e} apart, more than {within:.0e}")
+    return gap
+
+
+def floor_percent(share: float) -> str:
     """A share as per cent, never rounded up to 100."""
     return f"{np.floor(share * 1e6) / 1e4:.4f}".rstrip("0").rstrip(".") + " %"
 
 
-def same_numbers(answers: Mapping[str, Any], within: float) -> str:
-    """The largest relative gap between our parameters and any other engine's; answers are tuples of arrays."""
-    widest = 0.0
-    for name, answer in answers.items():
-        if name in ("ours", "memory"):
-            continue
-        for mine, theirs in zip(answers["ours"], answer, strict=True):
-            if mine.shape != theirs.shape:
-                raise WrongAnswer(f"{name} has parameters of shape {theirs.shape}, ours {mine.shape}")
-            gap = np.max(np.abs(mine - theirs) / np.maximum(np.abs(theirs), 1e-3))
-            if not gap <= within:
-                raise WrongAnswer(f"{name}'s parameters are {gap:.1e} away from ours, more than {within:.0e}")
-            widest = max(widest, float(gap))
-    return f"parameters within {widest:.0e}"
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

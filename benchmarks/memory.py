@@ -1,81 +1,120 @@
-"""What learning needs beside the data: 2,000,000 × 20 float64 held in memory, each engine in a process of its own."""
+"""The most memory that learning takes, each engine in a process of its own: numbers, texts, and CSV files of any size."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import resource
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from benchmarks import synthetic
+from benchmarks.measure import Figure, Setting, WrongAnswer, say
 
-from benchmarks import gaussian
-from benchmarks.measure import Figure, Setting, same_numbers, say
-
-AT_MOST = 1.10  # times the data
+FILES = (100_000_000, 1_000_000_000)  # bytes
 
 
-def tasks(setting: Setting) -> Iterator[Figure]:
-    rows = setting.rows(gaussian.ROWS)
-    what = f"{rows:,} × {gaussian.COLUMNS} float64"
-    say(f"memory: peak of fit, {what}")
-    found = {engine: in_child("memory", engine, str(rows), threads=setting.threads) for engine in ("ours", "peer")}
-    parameters = {engine: tuple(np.array(x) for x in report["parameters"]) for engine, report in found.items()}
-    agreement = same_numbers(parameters, within=1e-6)
-    ours, peer = (1.0 + (report["peak"] - report["before"]) / report["data"] for report in found.values())
-    aim = None if setting.small else AT_MOST
-    yield Figure("memory", "peak of fit", what, ours, peer, "GaussianNB", agreement, at_most=aim, unit="× data")
+def figures(setting: Setting) -> Iterator[Figure]:
+    rows = setting.rows(2_000_000)
+    ours, peer = (in_child(f"numbers, {engine}", rows, setting) for engine in ("ours", "GaussianNB"))
+    sizes = [1.0 + report["peak"] / report["data"] for report in (ours, peer)]
+    yield Figure("memory", "fit, with the data", f"{rows:,} × 20 float64", *sizes, "GaussianNB", unit="× data")
+
+    documents = setting.rows(synthetic.DOCUMENTS)
+    ours, peer = (in_child(f"texts, {engine}", documents, setting) for engine in ("ours", "CountVectorizer"))
+    data = f"Zipf, {ours['data'] / 1e6:.1f} MB, {documents:,} documents"
+    sizes = [report["peak"] / 1e6 for report in (ours, peer)]
+    yield Figure("memory", "fit, above the texts", data, *sizes, "CountVectorizer, MultinomialNB", unit="MB")
+
+    with tempfile.TemporaryDirectory() as folder:
+        for size in FILES:
+            yield count_file(Path(folder) / "big.csv", size // 50 if setting.small else size, setting)
 
 
-def in_child(module: str, *arguments: str, threads: int) -> Any:
-    """Runs a module of this folder by itself; what it prints is JSON."""
-    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    environment = os.environ | {"BANBURY_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-    done = subprocess.run(
-        command, cwd=Path(__file__).parents[1], env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return json.loads(done.stdout)
+def count_file(path: Path, size: int, setting: Setting) -> Figure:
+    import pyarrow.csv as pa_csv
+
+    block = synthetic.mixed(20_000)
+    n_rows = 0
+    with path.open("wb") as file:
+        while file.tell() < size:
+            pa_csv.write_csv(block, file, pa_csv.WriteOptions(include_header=n_rows == 0, quoting_style="none"))
+            n_rows += len(block)
+    report = in_child("file", str(path), setting)
+    if report["rows"] != n_rows:
+        raise WrongAnswer(f"{report['rows']:,} rows were counted of {n_rows:,}")
+    data = f"CSV of {size / 1e6:,.0f} MB, {n_rows:,} rows"
+    return Figure("memory", "count a file", data, report["peak"] / 1e6, answers=f"{report['seconds']:.2g} s", unit="MB")
+
+
+# In a process of its own ----------------------------------------------------------------------------------------------
+
+
+def in_child(task: str, argument: int | str, setting: Setting) -> dict[str, Any]:
+    say(f"memory: {task}")
+    command = [sys.executable, "-m", "benchmarks.memory", task, str(argument)]
+    threads = str(setting.threads)
+    environment = os.environ | {"BANBURY_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=root, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def measure(task: str, argument: str) -> dict[str, Any]:
+    """What a task adds to the memory of this process, which has already imported and used the library once."""
+    import banbury as bb
+
+    if task == "file":
+        path = Path(argument)
+        start = time.perf_counter()
+        tally = bb.count(path, target="side")
+        return {"rows": tally.n_rows, "seconds": time.perf_counter() - start, "peak": peak()}
+    kind, _, engine = task.partition(", ")
+    learner = make_learner(engine, kind)
+    make_data = synthetic.numbers if kind == "numbers" else synthetic.texts
+    learner.fit(*make_data(1000))
+    X, y = make_data(int(argument))
+    gc.collect()
+    forget_peak()
+    before = peak()
+    learner.fit(X, y)
+    return {"peak": peak() - before, "data": X.nbytes if kind == "numbers" else sum(map(len, X))}
+
+
+def make_learner(engine: str, kind: str) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import GaussianNB, MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    import banbury as bb
+
+    if engine == "ours":
+        return bb.NaiveBayesClassifier(features="gaussian" if kind == "numbers" else "auto")
+    return GaussianNB() if kind == "numbers" else make_pipeline(CountVectorizer(), MultinomialNB())
 
 
 def peak() -> int:
     """The most memory this process has held, in bytes."""
-    # Linux starts a child's ru_maxrss at its parent's, so ask for the process's own high-water mark where that exists.
-    try:
-        return next(
-            int(line.split()[1]) * 1024
-            for line in Path("/proc/self/status").read_text().splitlines()
-            if line.startswith("VmHWM")
-        )
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    # Linux starts a child's ru_maxrss at its parent's, so prefer the process's own high-water mark.
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def forget_peak() -> None:
-    """The high-water mark starts again from what is held now, where Linux allows it."""
+    """Start the high-water mark again from what is held now, where Linux allows it."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def fit(engine: str, rows: int) -> dict[str, Any]:
-    from sklearn.naive_bayes import GaussianNB
-
-    import banbury as bb
-
-    made = bb.NaiveBayesClassifier(features="gaussian") if engine == "ours" else GaussianNB(var_smoothing=0.0)
-    made.fit(*gaussian.data(1000))  # libraries that are loaded at first use
-    X, y = gaussian.data(rows)
-    forget_peak()
-    before = peak()
-    made.fit(X, y)
-    after = peak()
-    parameters = gaussian.parameters(made) if engine == "ours" else (made.theta_, made.var_)
-    return {"before": before, "peak": after, "data": X.nbytes, "parameters": [x.tolist() for x in parameters]}
-
-
 if __name__ == "__main__":
-    print(json.dumps(fit(sys.argv[1], int(sys.argv[2]))))
+    print(json.dumps(measure(*sys.argv[1:])))

@@ -1,11 +1,11 @@
 """Wrong labels and the next label: `python -m benchmarks.suspicious [--next] [sms adult newsgroups]`.
 
-Some labels are replaced by others at random. ``bb.suspicious`` and cleanlab's ``find_label_issues``, given scikit-learn's
-cross-validated probabilities (five folds, as cleanlab's own guides have them), each name as many rows as were changed: precision
-at k is the share of these that are. cleanlab may name fewer, which are all it finds; so all rows are also ranked by its scores.
+Some labels are replaced by others at random. ``bb.suspicious`` and cleanlab's ``find_label_issues``, which is given
+scikit-learn's cross-validated probabilities (five folds, as in cleanlab's own guides), each name as many rows as were changed:
+precision at k is the share of these that were. cleanlab may name fewer; so all rows are also ranked by its scores.
 
-With ``--next``, learning curves: the accuracy on rows withheld after rows that ``bb.next_to_label`` asks for, and after as many
-at random.
+With ``--next``, learning curves: the accuracy on withheld rows after labelling the rows that ``bb.next_to_label`` asks for, and
+after as many at random.
 """
 
 from __future__ import annotations
@@ -15,222 +15,166 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import banbury as bb
 from benchmarks import datasets
-from benchmarks.measure import say
+from benchmarks.datasets import Part, take_rows
+from benchmarks.measure import Setting, say, take_turns
+from benchmarks.quality import encode_columns
+from benchmarks.report import heading, markdown
 
 SHARES = (0.05, 0.1, 0.2)
-FOLDS = 5
 WITHHELD = 2_000
-CURVES = {
-    "sms": (20, 20, 10),
-    "newsgroups": (100, 100, 8),
-    "mushroom": (10, 10, 10),
-}  # first labels, more each time, how often
+CURVES = {"sms": (20, 20, 10), "newsgroups": (100, 100, 8), "mushroom": (10, 10, 10)}  # first labels, more, rounds
 SEEDS = 5
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows and their labels; texts are a list, tables a frame."""
-
-    rows: Any
-    labels: NDArray[Any]
-
-    def take(self, at: NDArray[np.int64]) -> Any:
-        return [self.rows[i] for i in at] if isinstance(self.rows, list) else self.rows.iloc[at]
-
-    def planted(self, share: float, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Labels of which a share are wrong, each of the others as likely; and which."""
-        rng = np.random.default_rng(seed)
-        classes, numbers = np.unique(self.labels, return_inverse=True)
-        wrong = np.zeros(len(numbers), dtype=np.bool_)
-        wrong[rng.choice(len(numbers), round(share * len(numbers)), replace=False)] = True
-        other = (numbers + rng.integers(1, len(classes), len(numbers))) % len(classes)
-        return classes[np.where(wrong, other, numbers)], wrong
-
-
-def sms() -> Rows:
-    with datasets.unpacked("sms-spam") as folder:
-        lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
-    labels, texts = zip(*(line.split("\t", 1) for line in lines if line), strict=True)
-    return Rows(list(texts), np.array(labels))
-
-
-def adult() -> Rows:
-    frame = datasets.frame("adult", "adult.data", datasets.ADULT)
-    return Rows(frame, frame.pop(datasets.INCOME).to_numpy().astype(str))
-
-
-def mushroom() -> Rows:
-    frame = datasets.frame("mushroom", "agaricus-lepiota.data", datasets.MUSHROOM)
-    return Rows(frame, frame.pop("class").to_numpy().astype(str))
-
-
-def newsgroups() -> Rows:
-    with datasets.unpacked("20news-bydate") as folder:
-        texts, labels = datasets.texts(folder / "20news-bydate-train")
-    return Rows(texts, np.array(labels))
-
-
-FOUND: dict[str, tuple[str, Callable[[], Rows], str]] = {  # the folder, what reads it, and what it is called
-    "sms": ("sms-spam", sms, "SMS"),
-    "adult": ("adult", adult, "Adult"),
-    "newsgroups": ("20news-bydate", newsgroups, "20 Newsgroups"),
-    "mushroom": ("mushroom", mushroom, "mushroom"),
+DATA: dict[str, tuple[str, Callable[[], Part], str]] = {  # the folder, what reads it, and a title
+    "sms": ("sms-spam", datasets.sms, "SMS"),
+    "adult": ("adult", lambda: datasets.table("census"), "Adult"),
+    "newsgroups": ("20news-bydate", lambda: datasets.newsgroups()[0], "20 Newsgroups"),
+    "mushroom": ("mushroom", lambda: datasets.table("mushroom"), "mushroom"),
 }
+HEADINGS = ["data", "wrong labels", "k", "", "precision at k", "all ranked", "processor time"]
 
 
-# Wrong labels --------------------------------------------------------------------------------------------------------
+# Wrong labels ---------------------------------------------------------------------------------------------------------
 
 
-def learners(rows: Rows) -> dict[str, Any]:
-    """scikit-learn's pipelines: logistic regression, as cleanlab's guides have it, and naive Bayes."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB, MultinomialNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+def plant(part: Part, share: float, seed: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Labels of which a share are wrong, every other class as likely; and which."""
+    rng = np.random.default_rng(seed)
+    classes, numbers = np.unique(part.labels, return_inverse=True)
+    wrong = np.zeros(len(numbers), dtype=np.bool_)
+    wrong[rng.choice(len(numbers), round(share * len(numbers)), replace=False)] = True
+    other = (numbers + rng.integers(1, len(classes), len(numbers))) % len(classes)
+    return classes[np.where(wrong, other, numbers)], wrong
 
+
+def learners(rows: Any) -> dict[str, Any]:
+    """scikit-learn's pipelines: logistic regression, as in cleanlab's guides, and naive Bayes."""
     logistic = LogisticRegression(max_iter=1000)
-    if isinstance(rows.rows, list):
+    if isinstance(rows, list):
         return {
             "logistic regression": make_pipeline(TfidfVectorizer(), logistic),
             "naive Bayes": make_pipeline(CountVectorizer(), MultinomialNB()),
         }
-    numbers = [name for name in rows.rows if rows.rows[name].dtype.kind in "if"]
-    words = [name for name in rows.rows if name not in numbers]
-
-    def columns(dense: bool) -> Any:
-        values = OneHotEncoder(handle_unknown="ignore", sparse_output=not dense)
-        return make_column_transformer((StandardScaler(), numbers), (values, words))
-
     return {
-        "logistic regression": make_pipeline(columns(False), logistic),
-        "naive Bayes": make_pipeline(columns(True), GaussianNB()),
+        "logistic regression": make_pipeline(encode_columns(rows), logistic),
+        "naive Bayes": make_pipeline(encode_columns(rows, sparse=False), GaussianNB()),
     }
 
 
-def beside_cleanlab(
-    name: str, rows: Rows, share: float, seed: int, repeats: int, peers: Sequence[str]
-) -> Iterator[str]:
-    """A line for ours and one for each learner: precision at k, and the least time."""
-    labels, wrong = rows.planted(share, seed)
+def precision(title: str, part: Part, share: float, repeats: tuple[int, int]) -> Iterator[list[str]]:
+    """A row for ours and one for cleanlab with each learner."""
+    labels, wrong = plant(part, share, seed=0)
     k = int(wrong.sum())
-    ours, found = least(lambda: bb.suspicious(rows.rows, labels, n=k), repeats[0])
-    precision = float(wrong[found.indices].mean())
-    place = f"{name:14}  {share:5.0%}  {k:6,}"
-    yield f"{place}  {'bb.suspicious':34}  {precision:9.1%}  {'':10}  {ours:9.3f} s"
+    place = [title, f"{share:.0%}", f"{k:,}"]
+    seconds, suspects = least(lambda: bb.suspicious(part.rows, labels, n=k), repeats[0])
+    yield [*place, "bb.suspicious", f"{wrong[suspects.indices].mean():.1%}", "", f"{seconds:.3f} s"]
     if not find_spec("cleanlab"):
-        yield f"{place}  cleanlab is not installed (pip install --group peers)"
+        yield [*place, "cleanlab is not installed (pip install --group peers)", "", "", ""]
         return
-    for peer in peers:
-        seconds, (named, ranked) = least(lambda peer=peer: cleanlab(rows, labels, learners(rows)[peer]), repeats[1])  # type: ignore[misc]
-        as_found, all_ranked = wrong[named[:k]].sum() / k, wrong[ranked[:k]].mean()
-        told = f"{as_found:9.1%}  {all_ranked:10.1%}  {seconds:9.3f} s  {seconds / ours:6.0f} ×"
-        held = precision >= max(as_found, all_ranked)
-        yield f"{place}  {f'cleanlab, {peer}':34}  {told}{'' if held else '  more precise than ours'}"
+    for name, learner in learners(part.rows).items():
+        run = lambda learner=learner: run_cleanlab(part.rows, labels, learner)  # noqa: E731
+        seconds, (issues, ranking) = least(run, repeats[1])
+        shares = wrong[issues[:k]].sum() / k, wrong[ranking[:k]].mean()
+        yield [*place, f"cleanlab, {name}", *(f"{share:.1%}" for share in shares), f"{seconds:.3f} s"]
 
 
-def cleanlab(rows: Rows, labels: NDArray[Any], learner: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def run_cleanlab(rows: Any, labels: NDArray[Any], learner: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The rows that cleanlab names, most suspicious first; and all rows by its scores."""
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
     from sklearn.model_selection import cross_val_predict
 
     numbers = np.unique(labels, return_inverse=True)[1]
-    shares = cross_val_predict(learner, rows.rows, numbers, cv=FOLDS, method="predict_proba")
-    named = find_label_issues(numbers, shares, return_indices_ranked_by="self_confidence", n_jobs=1)
-    return named, np.argsort(get_label_quality_scores(numbers, shares), kind="stable")
+    shares = cross_val_predict(learner, rows, numbers, cv=5, method="predict_proba")
+    issues = find_label_issues(numbers, shares, return_indices_ranked_by="self_confidence", n_jobs=1)
+    return issues, np.argsort(get_label_quality_scores(numbers, shares), kind="stable")
 
 
 def least(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The least processor seconds of all threads, whatever else the machine does meanwhile; and the last answer."""
-    times, answer = [], None
-    with threadpool_limits(1):  # of BLAS and OpenMP, whose threads wait for each other with the processor running
-        for _ in range(repeats):
-            start = time.process_time()
-            answer = run()
-            times.append(time.process_time() - start)
-    return min(times), answer
+    """The least processor seconds of all threads, and the answer. BLAS threads spin while they wait, so it has one."""
+    with threadpool_limits(1):
+        times, answers = take_turns({"run": run}, Setting(repeats), clock=time.process_time)
+    return times["run"], answers["run"]
 
 
-# The next label ------------------------------------------------------------------------------------------------------
-
-
-def curve(rows: Rows, ask: bool, first: int, more: int, rounds: int, seed: int) -> list[float]:
-    """Accuracies on rows withheld after each round of labels."""
-    order = np.random.default_rng(seed).permutation(len(rows.labels))
-    test, known, pool = order[:WITHHELD], order[WITHHELD : WITHHELD + first], order[WITHHELD + first :]
-    found = []
-    for _ in range(rounds + 1):
-        model = bb.estimate(bb.count(rows.take(known), rows.labels[known]), alpha=0.1)
-        found.append(float(np.mean(model.predict(rows.take(test)) == rows.labels[test])))
-        chosen = np.arange(more)  # the pool is in random order
-        if ask:
-            chosen = bb.next_to_label(model, rows.take(pool), n=more, labelled=rows.take(known), seed=seed).indices
-        known, pool = np.concatenate([known, pool[chosen]]), np.delete(pool, chosen)
-    return found
+# The next label -------------------------------------------------------------------------------------------------------
 
 
 def curves(name: str, seeds: int = SEEDS) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
     """How many labels there are after each round, and the accuracies, seeds × rounds, of rows asked for and at random."""
     first, more, rounds = CURVES[name]
-    rows = FOUND[name][1]()
-    each = {"asked for": True, "at random": False}
-    found = {
-        what: np.array([curve(rows, ask, first, more, rounds, seed) for seed in range(seeds)])
-        for what, ask in each.items()
+    part = DATA[name][1]()
+    accuracies = {
+        choice: np.array([curve(part, ask, *CURVES[name], seed) for seed in range(seeds)])
+        for choice, ask in (("asked for", True), ("at random", False))
     }
-    return first + more * np.arange(rounds + 1), found
+    return first + more * np.arange(rounds + 1), accuracies
+
+
+def curve(part: Part, ask: bool, first: int, more: int, rounds: int, seed: int) -> list[float]:
+    """Accuracies on withheld rows after each round of labels."""
+    order = np.random.default_rng(seed).permutation(len(part))
+    test = part.take(order[:WITHHELD])
+    labelled_places = order[WITHHELD : WITHHELD + first]
+    pool = order[WITHHELD + first :]
+    accuracies = []
+    for _ in range(rounds + 1):
+        labelled = part.take(labelled_places)
+        model = bb.estimate(bb.count(labelled.rows, labelled.labels), alpha=0.1)
+        accuracies.append(test.right(model.predict(test.rows)))
+        chosen = np.arange(more)  # the pool is in random order
+        if ask:
+            candidates = take_rows(part.rows, pool)
+            chosen = bb.next_to_label(model, candidates, n=more, labelled=labelled.rows, seed=seed).indices
+        labelled_places = np.concatenate([labelled_places, pool[chosen]])
+        pool = np.delete(pool, chosen)
+    return accuracies
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.suspicious", description=__doc__.split("\n")[0])
-    parser.add_argument("names", nargs="*", type=datasets.one_of(FOUND), help=f"{', '.join(FOUND)}")
-    parser.add_argument("--next", action="store_true", help="learning curves of the next labels")
-    parser.add_argument("--shares", type=float, nargs="+", default=SHARES, help="of labels that are wrong")
-    parser.add_argument("--seed", type=int, default=0, help="of what is planted (0)")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"of learning curves, from 0 on ({SEEDS})")
-    parser.add_argument("--repeats", type=int, default=5, help="of ours, the least time counts (5)")
-    parser.add_argument("--peer-repeats", type=int, default=1, help="of the others (1)")
-    parser.add_argument(
-        "--peers", nargs="*", default=["logistic regression", "naive Bayes"], help="learners of cleanlab's"
-    )
-    options = parser.parse_args(arguments)
-    names = options.names or (list(CURVES) if options.next else ["sms", "adult", "newsgroups"])
+    options = parser().parse_args(arguments)
+    names = options.names or (list(CURVES) if options.next else ["sms", "newsgroups", "adult"])
+    if not datasets.there(*(DATA[name][0] for name in names)):
+        say(datasets.UNSET)
+        return 1
     warnings.simplefilter("ignore")
+    if options.next:
+        for name in names:
+            sizes, accuracies = curves(name, options.seeds)
+            for choice, values in accuracies.items():
+                means = zip(sizes, values.mean(axis=0), strict=True)
+                print(f"{name}, {choice}: " + "  ".join(f"{n}: {mean:.1%}" for n, mean in means), flush=True)
+        return 0
+    print(heading(HEADINGS))
     for name in names:
-        if not datasets.there(FOUND[name][0]):
-            say(datasets.UNSET)
-            return 1
-    if not options.next:
-        print(
-            "data set        share       k                                      precision at k  all ranked  processor time"
-        )
-    for name in names:
-        if options.next:
-            sizes, found = curves(name, options.seeds)
-            for what, each in found.items():
-                told = "  ".join(f"{n}: {mean:.1%}" for n, mean in zip(sizes, each.mean(axis=0), strict=True))
-                print(f"{name}, {what}: {told}", flush=True)
-            continue
-        rows = FOUND[name][1]()
-        for share in options.shares:
-            for line in beside_cleanlab(
-                FOUND[name][2], rows, share, options.seed, (options.repeats, options.peer_repeats), options.peers
-            ):
-                print(line, flush=True)
+        _, read, title = DATA[name]
+        part = read()
+        for share in SHARES:
+            for row in precision(title, part, share, (options.repeats, options.peer_repeats)):
+                print(markdown(row), flush=True)
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m benchmarks.suspicious", description=__doc__)
+    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), help=f"{', '.join(DATA)}")
+    made.add_argument("--next", action="store_true", help="learning curves of the next labels")
+    made.add_argument("--seeds", type=int, default=SEEDS, help=f"of learning curves, from 0 on ({SEEDS})")
+    made.add_argument("--repeats", type=int, default=5, help="of ours, the least time counts (5)")
+    made.add_argument("--peer-repeats", type=int, default=1, help="of cleanlab (1)")
+    return made
 
 
 if __name__ == "__main__":

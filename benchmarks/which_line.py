@@ -1,8 +1,8 @@
 """Which line to use: `python -m benchmarks.which_line [name ...]` runs every line of docs/which-line.md on real data.
 
-A line is what a newcomer would paste, with nothing chosen. Adult and 20 Newsgroups by date come with their own split; of SMS spam
-a third of each class is tested, and of scikit-learn's tables (breast cancer, digits) every third row. Times are of one run, good
-for their order only.
+A line is what a newcomer would paste, with nothing chosen. Adult and 20 Newsgroups by date come with their own split; of SMS
+spam and mail a third of each class is tested, and of scikit-learn's tables (breast cancer, digits) every third row. Times are of
+one run, and show the order of magnitude only.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
 
 import banbury as bb
-from benchmarks import applications, datasets, labels, machine
-from benchmarks.measure import say
-from benchmarks.tuned import Part, framed, parts_of
+from benchmarks import datasets, machine
+from benchmarks.datasets import Part
+from benchmarks.measure import Setting, WrongAnswer, largest_gap, say, take_turns
+from benchmarks.quality import measure
 
 FORGOTTEN = 1_000  # rows
 LABELLED = 60  # rows
+Split = tuple[Part, Part]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    made = argparse.ArgumentParser(prog="python -m benchmarks.which_line", description=__doc__)
-    made.add_argument("names", nargs="*", type=datasets.one_of(LINES), metavar="name", help=", ".join(LINES))
-    names = made.parse_args(arguments).names or list(LINES)
-    folders = {folder for name in names if (folder := FOLDERS.get(name)) is not None}
-    if not all(map(datasets.there, folders)):
+    names = parser().parse_args(arguments).names or list(LINES)
+    if not datasets.there(*(FOLDERS[name] for name in names if name in FOLDERS)):
         say(datasets.UNSET)
         return 1
-    print(f"{machine.description()}; {machine.versions()}\n")
+    print(f"{machine.describe()}\n")
     for name in names:
         say(f"which_line: {name}")
         with warnings.catch_warnings():
@@ -45,140 +44,129 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-# How good a line is ---------------------------------------------------------------------------------------------------
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m benchmarks.which_line", description=__doc__)
+    made.add_argument("names", nargs="*", type=datasets.one_of(LINES), metavar="name", help=", ".join(LINES))
+    return made
 
 
-def good(learner: Any, train: Part, test: Part) -> str:
-    start = time.perf_counter()
-    learner.fit(train.rows, train.labels)
-    took = time.perf_counter() - start
-    lost = log_loss(test.labels, learner.predict_proba(test.rows), labels=learner.classes_)
-    return f"{test.right(learner.predict(test.rows)):.3f} right, log loss {lost:.3f}, fitted in {took:.2g} s"
+# Data -----------------------------------------------------------------------------------------------------------------
 
 
-def thirds(rows: Any, labels: Any) -> tuple[Part, Part]:
-    """Every third row is tested."""
-    tested = np.arange(len(labels)) % 3 == 0
-    learned, held = (rows[which] if isinstance(rows, np.ndarray) else rows.loc[which] for which in (~tested, tested))
-    return Part(learned, labels[~tested]), Part(held, labels[tested])
+def sms() -> Split:
+    return datasets.thirds(datasets.sms())
 
 
-def sms() -> tuple[Part, Part]:
-    return parts_of(applications.sms)[1:]
+def mail() -> Split:
+    return datasets.thirds(datasets.mail())
 
 
-def mail() -> tuple[Part, Part]:
-    return parts_of(applications.mail)[1:]
+def every_third(rows: Any, labels: Any) -> Split:
+    part = Part(rows, np.asarray(labels))
+    tested = np.arange(len(part)) % 3 == 0
+    return part.take(np.flatnonzero(~tested)), part.take(np.flatnonzero(tested))
 
 
-def news() -> tuple[Part, Part]:
-    return parts_of(applications.news, own_split=True)[1:]
+def cancer() -> Split:
+    return every_third(*load_breast_cancer(as_frame=True, return_X_y=True))
 
 
-def adult() -> tuple[Part, Part]:
-    with datasets.adult() as (learned, held, _):
-        train, test = (framed(str(path)) for path in (learned, held))
-    return train, test
+def digits() -> Split:
+    return every_third(*load_digits(return_X_y=True))
 
 
-def cancer() -> tuple[Part, Part]:
-    table = load_breast_cancer(as_frame=True)
-    return thirds(table.data, table.target.to_numpy())
+# Lines ----------------------------------------------------------------------------------------------------------------
 
 
-def digits() -> tuple[Part, Part]:
-    return thirds(*load_digits(return_X_y=True))
-
-
-# The lines ------------------------------------------------------------------------------------------------------------
+def quality(learner: Any, split: Split) -> str:
+    result = measure(lambda _: learner, [split])
+    return f"{result.accuracy:.3f} right, log loss {result.log_loss:.3f}, fitted in {result.fit:.2g} s"
 
 
 def with_length() -> str:
     """Texts beside a number."""
     train, test = (
-        Part({"text": list(part.rows), "length": [len(text) for text in part.rows]}, part.labels) for part in sms()
+        Part({"text": part.rows, "length": [len(text) for text in part.rows]}, part.labels) for part in sms()
     )
-    return good(bb.EvidenceClassifier(), train, test)
+    return quality(bb.EvidenceClassifier(), (train, test))
 
 
 def embeddings() -> str:
-    """Lists of numbers, of which each row has one."""
+    """A list of numbers in each row."""
     train, test = (Part({"vector": part.rows.tolist()}, part.labels) for part in digits())
-    return good(bb.NaiveBayesClassifier(), train, test)
+    return quality(bb.NaiveBayesClassifier(), (train, test))
 
 
 def several_labels() -> str:
-    train, test = labels.reuters()
+    train, test = datasets.reuters()
     start = time.perf_counter()
     clf = bb.MultiLabelClassifier().fit(train.texts, train.topics)
     took = time.perf_counter() - start
-    found = bb.evaluate(clf.model_, test.texts, test.topics)
-    return f"micro F1 {found.micro_f1:.3f}, macro F1 {found.macro_f1:.3f}, fitted in {took:.2g} s"
+    result = bb.evaluate(clf.model_, test.texts, test.topics)
+    return f"micro F1 {result.micro_f1:.3f}, macro F1 {result.macro_f1:.3f}, fitted in {took:.2g} s"
 
 
 def few_labels() -> str:
     train, test = digits()
-    labels = np.where(np.arange(len(train.labels)) < LABELLED, train.labels, -1)
+    labels = np.where(np.arange(len(train)) < LABELLED, train.labels, -1)
     alone = bb.NaiveBayesClassifier(features="poisson").fit(train.rows[:LABELLED], train.labels[:LABELLED])
     learner = bb.SemiSupervisedClassifier(features="poisson", unlabelled=-1).fit(train.rows, labels)
-    figures = test.right(learner.predict(test.rows)), test.right(alone.predict(test.rows))
-    return f"{figures[0]:.3f} right with {LABELLED} labels of {len(labels):,} rows; {figures[1]:.3f} from the labelled ones alone"
+    both, labelled_only = (test.right(model.predict(test.rows)) for model in (learner, alone))
+    return f"{both:.3f} right with {LABELLED} labels of {len(labels):,} rows; {labelled_only:.3f} from these alone"
 
 
 def outliers() -> str:
     train, test = cancer()
     density = bb.Density().fit(train.rows[train.labels == 1])
-    found = roc_auc_score(test.labels == 0, -density.score_samples(test.rows))
-    return f"malignant ones stand out with an AUC of {found:.3f}, learned from benign ones alone"
+    auc = roc_auc_score(test.labels == 0, -density.score_samples(test.rows))
+    return f"malignant ones stand out with an AUC of {auc:.3f}, learned from benign ones alone"
 
 
 def streamed() -> str:
-    with datasets.adult() as (learned, _, reading):
-        took = np.inf
-        for _ in range(3):  # the first one loads what reads files
-            start = time.perf_counter()
-            tally = bb.count(learned, target="income", **reading)
-            took = min(took, time.perf_counter() - start)
-    return f"{float(tally.n_rows) / took:,.0f} rows a second of 14 columns, one batch in memory"
+    with datasets.adult() as (path, _, reading):
+        run = lambda: bb.count(path, target="income", **reading)  # noqa: E731
+        times, tallies = take_turns({"count": run}, Setting())
+    return f"{tallies['count'].n_rows / times['count']:,.0f} rows a second of 14 columns, one batch in memory"
 
 
 def forgotten() -> str:
-    train, _ = adult()
-    some, others = train.rows[:FORGOTTEN], train.rows[FORGOTTEN:]
+    train, _ = datasets.adult_split()
     clf = bb.NaiveBayesClassifier().fit(train.rows, train.labels)
     schema = clf.tally_.schema
     start = time.perf_counter()
-    clf.forget(some, train.labels[:FORGOTTEN])
+    clf.forget(train.rows[:FORGOTTEN], train.labels[:FORGOTTEN])
     took = time.perf_counter() - start
-    same = clf.tally_.digest() == bb.count(others, target=train.labels[FORGOTTEN:], schema=schema).digest()
-    if not same:
-        raise AssertionError("what is left is not what was never forgotten")
-    return f"{FORGOTTEN:,} of {len(train.labels):,} rows in {took:.2g} s; the digest is that of a count without them"
+    rest = bb.count(train.rows[FORGOTTEN:], target=train.labels[FORGOTTEN:], schema=schema)
+    if clf.tally_.digest() != rest.digest():
+        raise WrongAnswer("the tally after forgetting is not the tally of the other rows")
+    return f"{FORGOTTEN:,} of {len(train):,} rows in {took:.2g} s; the digest is that of a count without them"
 
 
 def calibrated() -> str:
-    train, test = adult()
-    plain, honest = bb.NaiveBayesClassifier(), bb.NaiveBayesClassifier(calibrate="temperature")
-    return f"{good(honest, train, test)}; uncalibrated {good(plain, train, test)}"
+    split = datasets.adult_split()
+    after = quality(bb.NaiveBayesClassifier(calibrate="temperature"), split)
+    return f"{after}; uncalibrated {quality(bb.NaiveBayesClassifier(), split)}"
 
 
 def drop_in() -> str:
     train, test = digits()
-    own, theirs = (each.fit(train.rows, train.labels) for each in (bb.MultinomialNB(), MultinomialNB()))
-    most = np.abs(own.predict_proba(test.rows) - theirs.predict_proba(test.rows)).max()
-    return f"{test.right(own.predict(test.rows)):.3f} right, probabilities within {most:.0e} of scikit-learn's"
+    ours, theirs = (learner.fit(train.rows, train.labels) for learner in (bb.MultinomialNB(), MultinomialNB()))
+    gap = largest_gap(ours.predict_proba(test.rows), theirs.predict_proba(test.rows), within=1e-9)
+    accuracy = test.right(ours.predict(test.rows))
+    return f"{accuracy:.3f} right, probabilities within {gap:.0e} of scikit-learn's"
 
 
+POISSON = {"features": "poisson", "calibrate": "temperature"}
 LINES: dict[str, Callable[[], str]] = {
-    "SMS spam": lambda: good(bb.EvidenceClassifier(), *sms()),
-    "mail": lambda: good(bb.EvidenceClassifier(), *mail()),
-    "newsgroups": lambda: good(bb.EvidenceClassifier(), *news()),
-    "newsgroups, counted": lambda: good(bb.NaiveBayesClassifier(calibrate="temperature"), *news()),
-    "census": lambda: good(bb.EvidenceClassifier(), *adult()),
+    "SMS spam": lambda: quality(bb.EvidenceClassifier(), sms()),
+    "mail": lambda: quality(bb.EvidenceClassifier(), mail()),
+    "newsgroups": lambda: quality(bb.EvidenceClassifier(), datasets.newsgroups()),
+    "newsgroups, counted": lambda: quality(bb.NaiveBayesClassifier(calibrate="temperature"), datasets.newsgroups()),
+    "census": lambda: quality(bb.EvidenceClassifier(), datasets.adult_split()),
     "text and numbers": with_length,
-    "numbers": lambda: good(bb.EvidenceClassifier(), *cancer()),
-    "counts": lambda: good(bb.EvidenceClassifier(), *digits()),
-    "counts, as such": lambda: good(bb.NaiveBayesClassifier(features="poisson", calibrate="temperature"), *digits()),
+    "numbers": lambda: quality(bb.EvidenceClassifier(), cancer()),
+    "counts": lambda: quality(bb.EvidenceClassifier(), digits()),
+    "counts, as such": lambda: quality(bb.NaiveBayesClassifier(**POISSON), digits()),
     "embeddings": embeddings,
     "several labels": several_labels,
     "few labels": few_labels,
@@ -194,7 +182,7 @@ FOLDERS = {
     "mail": "spamassassin",
     "newsgroups": "20news-bydate",
     "newsgroups, counted": "20news-bydate",
-    "several labels": labels.DATA,
+    "several labels": "reuters21578",
     **dict.fromkeys(("census", "large files", "forgetting", "calibrated"), "adult"),
 }
 

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from benchmarks import datasets
-from benchmarks.labels import reuters
-from benchmarks.suspicious import CURVES, FOUND, curves
+from benchmarks import datasets, suspicious
 from matplotlib import pyplot
 from PIL import Image
 from sklearn.datasets import load_iris
@@ -259,7 +257,7 @@ def convergence() -> Display:
 
 
 def labels() -> Display:
-    train, test = reuters()
+    train, test = datasets.reuters()
     clf = bb.MultiLabelClassifier().fit(train.texts, train.topics)
     return bb.plots.LabelsDisplay.from_model(clf, test.texts, test.topics)
 
@@ -268,13 +266,13 @@ class NextLabels(Display):
     """Learning curves of rows that are asked for and of rows at random, beside each other."""
 
     def _draw(self, ax: object) -> None:
-        self.figure_, places = pyplot.subplots(1, len(CURVES), figsize=(9.5, 3.1), layout="constrained")
-        for name, place in zip(CURVES, places, strict=True):
-            sizes, found = curves(name)
+        self.figure_, places = pyplot.subplots(1, len(suspicious.CURVES), figsize=(9.5, 3.1), layout="constrained")
+        for name, place in zip(suspicious.CURVES, places, strict=True):
+            sizes, found = suspicious.curves(name)
             for (what, each), colour, mark in zip(found.items(), LINE_COLOURS, MARKS, strict=False):
                 error = each.std(axis=0, ddof=1) / len(each) ** 0.5
                 place.errorbar(sizes, each.mean(axis=0), error, color=colour, marker=mark, markersize=4, label=what)
-            place.set(title=f"{FOUND[name][2]}, {len(each)} draws", xlabel="labels")
+            place.set(title=f"{suspicious.DATA[name][2]}, {len(each)} draws", xlabel="labels")
         places[0].set_ylabel("accuracy on 2,000 rows withheld")
         places[0].legend(title="rows")
 

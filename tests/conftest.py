@@ -12,11 +12,9 @@ import os
 import shutil
 import signal
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -169,14 +167,6 @@ def archived(data_dir: Path) -> Callable[[str], dict[str, bytes]]:
         return dict(sorted(found.items()))
 
     return contents
-
-
-@pytest.fixture(scope="session")
-def newsgroups() -> Iterator[ModuleType]:
-    """The lectures' experiment, as `python -m benchmarks.newsgroups` runs it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[1]))
-        yield import_module("benchmarks.newsgroups")
 
 
 def read(path: Path, names: list[str], sep: str = ",", skiprows: int = 0) -> pd.DataFrame:

@@ -1,7 +1,4 @@
-"""The files of tests/golden/: one folder per format, readable for ever. Run as a script, it makes those of this format.
-
-Files of a format that was released are never made again: they are what its users have.
-"""
+"""The files of tests/golden/format-1/, and what they answer. Run as a script, it makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files made to do harm, each with what it must be met with. ``python tests/hostile.py`` writes them to tests/golden/hostile/.
+"""Files made to do harm, each with what it must be met with.
 
 What an attack is about is wrong, and all the rest is right, checksums included: they must not be what saves us.
 """
@@ -12,7 +12,6 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,8 @@ import numpy as np
 
 import banbury as bb
 import naive_files as files
-from banbury._core import Integers
 from banbury.files import from_bytes, to_bytes
 
-FOLDER = Path(__file__).parent / "golden" / "hostile"
 UNKNOWN = 2**32 - 1
 ESTIMATED = {"how": "mean", "alpha": 1.0, "seed": 0}
 DEEP = "[" * 1500 + "]" * 1500
@@ -101,56 +98,6 @@ def rounded() -> bb.Tally:
 def golden_texts() -> bb.Tally:
     """One of texts alone."""
     return bb.count(["one good", "bad"], target=["p", "q"])
-
-
-def three(numbers: Any) -> np.ndarray:
-    """Sums as files of format 1 have them."""
-    return np.stack([numbers, np.zeros_like(numbers), np.zeros_like(numbers)], axis=-1)
-
-
-def old() -> bytes:
-    """The file of format 1 of ``weighed``."""
-    plain, tally = weighed(None), weighed()
-    about, new = files.unpacked(saved(tally))
-    sums = {"classes": tally.rows, "counts": tally.of("w").cells, "moments": tally.of("x").n}
-    rows = {"classes": plain.rows, "counts": plain.of("w").cells, "moments": plain.of("x").n}
-    arrays = {f"{name}.weights": three(numbers.value) for name, numbers in sums.items()}
-    arrays |= {f"{name}.rows": numbers.limbs()[..., 0].copy() for name, numbers in rows.items()}
-    each = [tally.of("x").sums.values(-57 * (k + 1))[..., k] for k in range(2)]
-    arrays["moments.sums"] = three(np.stack(each, axis=-1))
-    arrays |= {f"words.0.{name}": array for name, array in plain.of("t").state().items()}
-    for name, was in (("weights", "parts"), ("texts.weights", "texts.parts")):
-        arrays[f"words.0.{name}"] = three(files.numbers(new[f"0.{was}"]).astype(float) / 1e36)
-    kept = {name: value for name, value in about["tally"].items() if name not in ("digits", "rounded")}
-    kept["keys"] = [keys for group in kept["keys"] for keys in group]
-    return files.packed(about | {"format": 1, "tally": kept}, arrays)
-
-
-def dense(made: bb.BeliefNetwork) -> dict[str, Any]:
-    """The sums of a network in tables that have a cell for every combination, one after the other."""
-    assert made.sums is not None
-    each = {"network": (made.sums.rows,), "values": made.sums.seen, "cells": made.sums.cells}
-    return {name: Integers.join([table.arranged([prod(table.shape)]) for table in own]) for name, own in each.items()}
-
-
-def format_3_network(made: bb.BeliefNetwork | None = None) -> bytes:
-    """The file of format 3 of a network."""
-    made = network() if made is None else made
-    about, arrays = files.unpacked(saved(made))
-    calibration = {name: array for name, array in arrays.items() if name.startswith("calibration.")}
-    sums, counted = dense(made), about.pop("tally")
-    said = {"format": 3, "digits": {name: table.digits for name, table in sums.items()}, "rounded": counted["rounded"]}
-    if not calibration:
-        del about["calibration"]
-    return files.packed(about | said, {name: table.limbs() for name, table in sums.items()} | calibration)
-
-
-def old_network() -> bytes:
-    """The file of format 1 of ``network``."""
-    about, _ = files.unpacked(saved(network()))
-    arrays = {f"{name}.rows": table.limbs()[..., 0].copy() for name, table in dense(network(None)).items()}
-    arrays |= {f"{name}.weights": three(table.value) for name, table in dense(network()).items()}
-    return files.packed({name: about[name] for name in ("library", "network", "model")} | {"format": 1}, arrays)
 
 
 def tables() -> bb.BeliefNetwork:
@@ -424,9 +371,9 @@ def of_small_counts(content: bytes) -> bytes:
     return changed(feature(2, family="poisson")(content))
 
 
-def old_counts(content: bytes) -> bytes:
-    """The same of format 1."""
-    return cell("moments.sums", (0, 0, 0, 0), -50.0)(feature(2, family="poisson")(content))
+def named(name: str) -> Change:
+    """The same with another name at its beginning."""
+    return lambda content: files.packed(*files.unpacked(content), name=name)
 
 
 def endless(content: bytes) -> bytes:
@@ -474,9 +421,10 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "shape-of-many-dimensions": ("DamagedFile", entry("classes", shape=[2] + [1] * 100)),
     "dtype-unknown": ("DamagedFile", entry("classes", dtype="OBJECT")),
     "dtype-of-floats": ("BadFile", entry("classes", dtype="F64")),
-    "format-999": ("UnknownFormat", text(lambda about: about | {"format": 999})),
-    "format-of-a-text": ("UnknownFormat", text(lambda about: about | {"format": "1"})),
-    "format-true": ("UnknownFormat", text(lambda about: about | {"format": True})),
+    "format-999": ("UnknownFormat", named("banbury-999")),
+    "format-before-there-was-one": ("UnknownFormat", named("banbury")),
+    "format-of-a-text": ("BadFile", named("banbury-one")),
+    "format-of-very-many-digits": ("BadFile", named("banbury-" + "1" * 5000)),
     "text-of-a-list": ("BadFile", text(lambda about: [about])),
     "text-of-deep-json": ("BadFile", deep_text),
     "tally-missing": ("BadFile", text(lambda about: {k: v for k, v in about.items() if k != "tally"})),
@@ -603,31 +551,6 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "block-of-scales-too-many": ("BadFile", to(blocks, feature(1, scales=[[0.0, 1.0]] * 3))),
     "weights-too-large-in-their-sum": ("BadFile", to(fractional, number("classes", ..., 2**62 * 10**18))),
     "weights-of-cells-too-large": ("BadFile", to(fractional, number("counts", (0, 0), 10**40))),
-    "format-1-weights-infinite": ("BadFile", of(old, cell("classes.weights", (0, 0), np.inf))),
-    "format-1-weights-infinite-in-their-rest": ("BadFile", of(old, cell("counts.weights", (0, 0, 1), -np.inf))),
-    "format-1-weights-not-numbers": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), np.nan))),
-    "format-1-weights-negative": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), -1.0))),
-    "format-1-weights-negative-in-their-sum": ("BadFile", of(old, cell("counts.weights", (0, 0, 1), -99.0))),
-    "format-1-weights-too-large": ("BadFile", of(old, cell("classes.weights", (0, 0), 1e308))),
-    "format-1-weights-too-large-in-their-sum": ("BadFile", of(old, cell("classes.weights", (..., 0), 9e18))),
-    "format-1-weights-of-cells-too-large": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), 1e15))),
-    "format-1-weights-without-rows": ("BadFile", of(old, cell("counts.rows", (0, 0), 0))),
-    "format-1-weights-of-another-shape": ("BadFile", of(old, array("classes.weights", lambda sums: sums[:, :2].copy()))),
-    "format-1-rows-negative": ("BadFile", of(old, cell("classes.rows", 0, -1))),
-    "format-1-rows-of-floats": ("BadFile", of(old, array("classes.rows", lambda rows: rows.astype(float)))),
-    "format-1-rows-missing": ("BadFile", of(old, array("classes.rows", lambda _: None))),
-    "format-1-sums-infinite": ("BadFile", of(old, cell("moments.sums", (0, 0, 1, 0), np.inf))),
-    "format-1-sums-not-numbers": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), np.nan))),
-    "format-1-sums-beyond-doubles": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), 1e308))),
-    "format-1-sums-too-large": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), 1e130))),
-    "format-1-sums-of-counts-below-0": ("BadFile", of(old, old_counts)),
-    "format-1-words-of-infinite-weights": ("BadFile", of(old, cell("words.0.weights", (0, 0, 0), np.inf))),
-    "format-1-words-of-negative-weights": ("BadFile", of(old, cell("words.0.weights", (0, 1, 0), -1.0))),
-    "format-1-words-of-an-unknown-class": ("BadFile", of(old, cell("words.0.classes", 0, 2**32 - 1))),
-    "format-1-texts-of-infinite-weights": ("BadFile", of(old, cell("words.0.texts.weights", (0, 0), np.inf))),
-    "format-1-texts-more-than-rows": ("BadFile", of(old, cell("words.0.texts.weights", (0, 0), 1e6))),
-    "format-1-sums-of-format-2": ("BadFile", text(lambda about: about | {"format": 1})),
-    "format-2-sums-of-format-1": ("BadFile", of(old, text(lambda about: about | {"format": 2}))),
     "calibration-unknown": ("BadFile", text(lambda about: about | {"calibration": "magic"})),
     "calibration-of-other-classes": ("BadFile", cell("calibration.n_classes", 0, 3)),
     "calibration-of-temperature-0": ("BadFile", cell("calibration.temperature", 0, 0.0)),
@@ -702,20 +625,6 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "network-places-negative": ("BadFile", to(network, cell("places", 0, -1))),
     "network-places-beyond-the-tables": ("BadFile", to(network, cell("places", -1, 2**62))),
     "network-places-of-floats": ("BadFile", to(network, array("places", lambda places: places.astype(float)))),
-    "format-3-network-rows-missing": ("BadFile", of(format_3_network, array("network", lambda _: None))),
-    "format-3-network-cells-too-few": ("BadFile", of(format_3_network, array("cells", lambda rows: rows[:-1].copy()))),
-    "format-3-network-values-fewer-than-cells": ("BadFile", of(format_3_network, number("values", 0, 5 * 10**17))),
-    "format-3-network-with-an-unknown-array": ("BadFile", of(format_3_network, more("code", np.zeros(1)))),
-    "format-3-network-of-very-many-parents": ("BadFile", of(format_3_network, node(1, parents=["f"] * 100))),
-    "format-1-network-weights-not-numbers": ("BadFile", of(old_network, cell("cells.weights", (0, 0), np.nan))),
-    "format-1-network-weights-infinite": ("BadFile", of(old_network, cell("cells.weights", (0, 1), np.inf))),
-    "format-1-network-weights-negative": ("BadFile", of(old_network, cell("cells.weights", (0, 0), -1.0))),
-    "format-1-network-weights-negative-in-their-sum": ("BadFile", of(old_network, cell("cells.weights", (0, 1), -99.0))),
-    "format-1-network-weights-too-large": ("BadFile", of(old_network, cell("network.weights", (0, 0), 1e308))),
-    "format-1-network-values-fewer-than-cells": ("BadFile", of(old_network, cell("values.weights", (0, 0), 0.5))),
-    "format-1-network-rows-fewer-than-values": ("BadFile", of(old_network, cell("network.rows", 0, 1))),
-    "format-1-network-cells-too-few": ("BadFile", of(old_network, array("cells.rows", lambda rows: rows[:-1].copy()))),
-    "format-1-network-node-of-very-many-parents": ("BadFile", of(old_network, node(1, parents=["f"] * 100))),
     "network-with-an-unknown-array": ("BadFile", to(network, more("code", np.zeros(1)))),
     "tables-missing": ("BadFile", to(tables, array("tables", lambda _: None))),
     "tables-too-short": ("BadFile", to(tables, array("tables", lambda shares: shares[:-1]))),
@@ -725,16 +634,3 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "tables-that-do-not-sum-to-1": ("BadFile", to(tables, cell("tables", 0, 0.75))),
     "tables-with-an-unknown-array": ("BadFile", to(tables, more("code", np.zeros(1)))),
 }  # fmt: skip
-
-
-def write() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for stale in FOLDER.iterdir():
-        stale.unlink()
-    content = saved(model())
-    for name, (_, attack) in ATTACKS.items():
-        (FOLDER / f"{name}.banbury").write_bytes(attack(content))
-
-
-if __name__ == "__main__":
-    write()

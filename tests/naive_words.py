@@ -130,18 +130,6 @@ class Words:
         result.cells = {key: cell for key, cell in result.cells.items() if cell[0] > 0}
         return result
 
-    def minus_rounded(self, other):
-        """What is left where numbers were rounded: nothing of what would be below zero."""
-        result = Words(self.n_classes)
-        result.texts = [max(a - b, Fraction(0)) for a, b in zip(self.texts, other.texts, strict=True)]
-        for (word, c), cell in self.cells.items():
-            gone = other.cells.get((word, c), (0, 0))
-            left = tuple(max(a - b, Fraction(0)) for a, b in zip(cell, gone, strict=True))
-            if min(left) > 0:
-                result.cells[word, c] = left
-                result.texts[c] = max(result.texts[c], left[1])
-        return result
-
     def times(self, factor):
         """Every text so often, rounded down; and whether nothing was lost."""
         by = in_parts(factor)

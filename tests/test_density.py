@@ -6,8 +6,6 @@ import gzip
 import io
 import json
 import warnings
-from collections.abc import Iterator
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks import densities
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, multivariate_normal, norm
@@ -209,23 +208,17 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
     )
 
 
-@pytest.fixture(scope="module")
-def on_adult(data_dir: Path) -> Iterator[Any]:
-    """The densities of Adult, as `python -m benchmarks.densities` compares them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT))
-        yield import_module("benchmarks.densities")
-
-
-def test_densities_of_adult_are_compared_on_held_out_rows(on_adult, figure):
-    table = on_adult.compared(on_adult.adult())
+@pytest.mark.slow
+@pytest.mark.usefixtures("data_dir")
+def test_densities_of_adult_are_compared_on_held_out_rows(figure):
+    table = densities.compared(densities.adult())
     (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = (score for *_, score in table)
     assert many > few + 0.5 > naive + 1.5  # nats per row
     assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"
     assert cells < naive
     assert seven < naive, "188,000 cells are too many for 20,000 rows"
     page = (ROOT / "docs" / "density.md").read_text(encoding="utf-8").splitlines()
-    assert [line for line in on_adult.lines(table) if line not in page] == []
+    assert [line for line in densities.lines(table) if line not in page] == []
     figure(
         21,
         "Adult: held-out log-likelihood per row of bell curves, kernels, histograms, joint tables and mixtures",

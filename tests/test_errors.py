@@ -23,6 +23,7 @@ import pytest
 from scipy import sparse
 
 import banbury as bb
+import hostile
 from banbury import datasets, demo, errors
 from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
@@ -381,9 +382,9 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "unknown format",
-        lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
+        lambda _: hostile.loaded(hostile.ATTACKS["format-999"][1](hostile.saved(hostile.model()))),
         errors.UnknownFormat,
-        ["format 999", "reads formats up to 4", "a newer one"],
+        ["format 999", "reads format 1", "Install the version that wrote it"],
     ),
     (
         "unwritable_folder",
@@ -433,6 +434,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["alpha='auto'", "partial_fit sees some", "Choose with fit"],
     ),
     ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
+    (
+        "forget_before_fading",
+        lambda _: counted() - counted() * (1 / 3),
+        errors.RoundedTally,
+        ["the sums of the tally to be subtracted were rounded", "(tally - rows) * 0.9"],
+    ),
     (
         "part_twice",
         lambda _: replace(counted(), parts=frozenset({"a"})) + replace(counted(), parts=frozenset({"a", "b"})),

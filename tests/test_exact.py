@@ -732,13 +732,3 @@ def test_columns_with_more_in_common_than_each_has_are_refused() -> None:
     tally = bb.count({"u": [0.0, 0.0, 1.0, 0.0], "v": [1.0, 1.0, 1.0, 0.0]}, list("pppp"), features=block)
     with pytest.raises(NegativeCount):
         tally - tally.count({"u": [0.0], "v": [1.0]}, ["p"], weights=[2.11])
-
-
-def test_a_network_that_faded_forgets_what_faded_with_it() -> None:
-    rows = {"a": ["u", "u", "v"], "b": ["s"] * 3}
-    network = bb.BeliefNetwork.count(rows, {"b": ["a"]})
-    some = network.count_more({"a": ["u", "v"], "b": ["s", "s"]})
-    left = network * (1 / 3) * 0.5 - some * (1 / 3) * 0.5
-    assert left.n_rows == pytest.approx(1 / 6, rel=1e-12)
-    with pytest.raises(NegativeCount):
-        network * (1 / 3) - network

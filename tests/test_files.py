@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ import golden_files
 import hostile
 import naive_files
 from banbury import _core, errors
-from banbury.errors import BadFile, BadSetting, BanburyError, NegativeCount
+from banbury.errors import BadFile, BadSetting, BanburyError
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -244,27 +243,8 @@ def test_a_safetensors_file_of_someone_else_is_refused(path: Path) -> None:
     refused(path, "it is not a Banbury file")
 
 
-@pytest.mark.parametrize("number", [0, 5, 99, None, "1", "4"])
-def test_a_file_of_another_format_says_which_is_read(model: bb.Model, path: Path, number: Any) -> None:
-    bb.save(model, path)
-    path.write_bytes(naive_files.rewritten(path.read_bytes(), lambda about: about | {"format": number}))
-    refused(path, f"format {number!r}", "reads format", str(bb.files.FORMAT), kind=errors.UnknownFormat)
-
-
 @pytest.mark.parametrize("name", hostile.ATTACKS)
-def test_a_file_made_to_do_harm_is_refused(name: str) -> None:
-    kind, _ = hostile.ATTACKS[name]
-    refused(hostile.FOLDER / f"{name}.banbury", kind=getattr(errors, kind))
-
-
-def test_every_file_made_to_do_harm_is_tried_and_small() -> None:
-    found = {path.stem: path.stat().st_size for path in hostile.FOLDER.iterdir()}
-    assert found.keys() == hostile.ATTACKS.keys()
-    assert max(found.values()) <= 4096
-
-
-@pytest.mark.parametrize("name", hostile.ATTACKS)
-def test_attacks_are_refused_when_made_anew_too(name: str, path: Path) -> None:
+def test_a_file_made_to_do_harm_is_refused(name: str, path: Path) -> None:
     kind, attack = hostile.ATTACKS[name]
     path.write_bytes(attack(hostile.saved(hostile.model())))
     refused(path, kind=getattr(errors, kind))
@@ -273,9 +253,6 @@ def test_attacks_are_refused_when_made_anew_too(name: str, path: Path) -> None:
 def test_the_file_that_attacks_are_made_of_is_sound(path: Path) -> None:
     path.write_bytes(naive_files.rewritten(hostile.saved(hostile.model())))
     assert bb.load(path).tally == hostile.model().tally  # type: ignore[union-attr]
-    assert hostile.loaded(hostile.old()) == hostile.weighed()
-    assert hostile.loaded(hostile.old_network()) == hostile.network()
-    assert hostile.loaded(hostile.format_3_network()) == hostile.network()
     for made in (hostile.blocks(), hostile.fractional(), hostile.weighed(), hostile.rounded(), hostile.golden_texts()):
         assert hostile.loaded(naive_files.rewritten(hostile.saved(made))) == made
 
@@ -429,8 +406,8 @@ def test_a_file_is_the_one_described(model: bb.Model, path: Path) -> None:
     for thing in (model, model.tally, hostile.model(), golden_files.mixed()):
         bb.save(thing, path)
         content = path.read_bytes()
-        about = json.loads(naive_files.header(content)["__metadata__"]["banbury"])
-        assert (about["format"], about["library"]) == (bb.files.FORMAT, bb.__version__)
+        about = json.loads(naive_files.header(content)["__metadata__"]["banbury-1"])
+        assert about["library"] == bb.__version__
         assert naive_files.packed(*naive_files.unpacked(content)) == content
 
 
@@ -442,18 +419,14 @@ def test_safetensors_reads_it_too(path: Path) -> None:
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
     with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["banbury"])["format"] == 4
+        assert json.loads(file.metadata()["banbury-1"])["library"] == bb.__version__
 
 
 GOLDEN = sorted(golden_files.FOLDER.glob("format-*/*.banbury"))
 
 
-def test_there_is_a_golden_file_of_every_format() -> None:
-    assert {path.parent.name for path in GOLDEN} == {f"format-{n}" for n in range(1, bb.files.FORMAT + 1)}
-
-
 @pytest.mark.parametrize("file", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_golden_files_are_read_for_ever(file: Path) -> None:
+def test_golden_files_are_read_as_they_were_written(file: Path) -> None:
     expected = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     thing = bb.load(file)
     assert golden_files.classes(thing, file.stem) == expected["classes"]
@@ -486,7 +459,7 @@ def forgotten(thing: Any, i: int, weighed: bool) -> Any:
 @pytest.mark.parametrize("file", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_of_golden_files_are_forgotten_in_any_order(file: Path, seed: int, path: Path) -> None:
-    if file.stem == "tables":
+    if file.stem == "tables" or (file.parent.name == "format-1" and file.stem != "text"):  # whose sums were rounded
         return
     loaded = bb.load(file)
     left: Any = loaded.tally if isinstance(loaded, bb.Model) else loaded
@@ -508,61 +481,6 @@ def test_rows_of_golden_files_are_forgotten_in_any_order(file: Path, seed: int, 
                 found = bb.estimate(left, how=how).posterior(golden_files.rows(file.stem))
             assert np.isfinite(found).all() and (found >= 0).all()
     assert left.n_rows == 0
-
-
-def test_files_of_format_1_say_that_they_were_rounded_where_they_were() -> None:
-    folder = golden_files.FOLDER / "format-1"
-    mixed, text, network = (bb.load(folder / f"{name}.banbury") for name in ("mixed", "text", "network"))
-    assert isinstance(mixed, bb.Model) and isinstance(text, bb.Tally)
-    assert mixed.tally.rounded and "rounded" in str(mixed.tally)
-    assert not text.rounded and text == golden_files.text() and text.digest() == golden_files.text().digest()
-    counted = golden_files.mixed().tally
-    for name, numbers in counted.numbers().items():  # weights such as 0.1 are what they were written as
-        assert name.endswith(".sums") or mixed.tally.numbers()[name].same(numbers)
-    assert mixed.tally.of("text").same(counted.of("text"))
-    assert network == golden_files.tree()
-
-
-OLD_WEIGHTS = [1e-30, 1 / 3, 0.1, 2.0, 1e9, 0.7, 1e-9, 123456.789, 0.30000000000000004]
-
-
-@given(
-    rows=st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from("abc"), st.sampled_from(OLD_WEIGHTS)), min_size=1)
-)
-def test_weights_of_format_1_are_what_would_be_counted_today_as_nearly_as_can_be(rows: list[Any]) -> None:
-    """Whatever was written there: it loads, and is as heavy as it was."""
-    every = [Fraction(w) for _, _, w in rows]
-    labels, keys = sorted({y for y, _, _ in rows}), sorted({c for _, c, _ in rows})
-
-    def summed(y: str, c: str | None = None) -> tuple[int, list[float]]:
-        mine = [w for (a, b, _), w in zip(rows, every, strict=True) if a == y and c in (None, b)]
-        parts, rest = [], sum(mine, Fraction(0))
-        for _ in range(3):
-            parts.append(float(rest))
-            rest -= Fraction(parts[-1])
-        return len(mine), parts
-
-    table = {"c": [c for _, c, _ in rows], "y": [y for y, _, _ in rows]}
-    about, _ = naive_files.unpacked(hostile.saved(bb.count(table, "y", features={"c": "categorical"})))
-    classes, counts = [summed(y) for y in labels], [[summed(y, c) for y in labels] for c in keys]
-    arrays = {
-        "classes.rows": np.array([n for n, _ in classes]),
-        "classes.weights": np.array([w for _, w in classes]),
-        "counts.rows": np.array([[n for n, _ in each] for each in counts]),
-        "counts.weights": np.array([[w for _, w in each] for each in counts]),
-        "moments.rows": np.zeros((0, len(labels)), dtype=np.int64),
-        "moments.sums": np.zeros((0, len(labels), 2, 3)),
-    }
-    about["tally"]["keys"] = [keys]
-    tally = hostile.loaded(naive_files.packed(about | {"format": 1}, arrays))
-    assert isinstance(tally, bb.Tally) and tally.rounded
-    assert tally.sums[0].keys == (tuple(keys),)
-    np.testing.assert_allclose(tally.rows.value, [w[0] for _, w in classes], rtol=2**-52, atol=1e-18)
-    heavy = [(c, y, w) for y, c, w in rows if w > 1e-18]
-    left = tally - tally.count(
-        {"c": [c for c, _, _ in heavy], "y": [y for _, y, _ in heavy]}, weights=[w for _, _, w in heavy]
-    ) if heavy else tally  # fmt: skip
-    assert float(left.n_rows) <= 1e-15 * float(sum(every)) + 1e-15
 
 
 # Sums that were rounded
@@ -611,25 +529,23 @@ def assert_comes_back(tally: bb.Tally, path: Path) -> None:
 def test_whatever_was_added_faded_and_forgotten_is_saved_and_loaded(
     data: st.DataObject, rows: list[Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What `save` writes is never refused, not even where sums were rounded and more is forgotten than there was."""
+    """What `save` writes is never refused, not even where sums were rounded."""
     path = tmp_path_factory.getbasetemp() / "rounded.banbury"
     lot, weights = [FIRST, *(row for row, _ in rows)], [1.0, *(w for _, w in rows)]
     schema = bb.count(lines(lot), "y", features=PARTS).schema
     pieces = [bb.count(lines([row]), "y", schema=schema, weights=[w]) for row, w in zip(lot, weights, strict=True)]
     tally = sum(pieces[1:], pieces[0])
-    for step in data.draw(st.lists(st.sampled_from(["fade", "add", "forget", "forget others"]), max_size=5)):
+    for step in data.draw(st.lists(st.sampled_from(["fade", "add", "forget"]), max_size=5)):
         if step == "fade":
             factor = data.draw(FACTOR)
             with contextlib.suppress(BadSetting):  # too many rows
                 tally, pieces = tally * factor, [piece * factor for piece in pieces]
-        elif step == "forget" and pieces:
+        elif step == "forget" and pieces and not any(each.rounded for each in (tally, *pieces)):
             tally = tally - pieces.pop(data.draw(st.integers(0, len(pieces) - 1)))
-        elif step == "add" or tally.rounded:
+        elif step == "add":
             some = data.draw(st.lists(LINE, min_size=1, max_size=3))
             more = tally.count(lines(some), weights=[data.draw(WEIGHT) for _ in some])
-            with contextlib.suppress(NegativeCount):  # more than rounding can tell
-                tally = tally + more if step == "add" else tally - more
-            pieces += [more] if step == "add" else []
+            tally, pieces = tally + more, [*pieces, more]
         assert_comes_back(tally, path)
     assert_comes_back(tally * 0.3 * 0.7, path)
 
@@ -669,22 +585,6 @@ def test_zeros_have_no_sign_in_a_file() -> None:
     tables = [{"c": [x, -x, 1.5], "y": [y, -y, 2.5]} for x, y in signs]
     a, b = (bb.count(table, "y", features={"c": "categorical"}) for table in tables)
     assert a == b and a.digest() == b.digest() and hostile.saved(a) == hostile.saved(b)
-
-
-def test_a_rounded_tally_with_more_texts_than_rows_comes_back(path: Path) -> None:
-    """Each sum was rounded by itself, and so is what is left of it."""
-    table = {"t": ["good lunch", "bad lunch"], "x": [1.0, 2.0], "y": ["p", "p"]}
-    tally = bb.count(table, "y", features={"t": bb.Text(), "x": bb.Gaussian()}) * (1 / 3) * (1 / 3)
-    missing = tally.count({"t": [None], "x": [None], "y": ["p"]}) * (1 / 3) * (1 / 3)
-    left = tally - missing
-    assert left.rounded and left.of("t").texts.value[0] > left.rows.value[0]
-    assert left.of("x").n.value[0, 0] > left.rows.value[0]
-    assert_comes_back(left, path)
-    exact = naive_files.rewritten(
-        path.read_bytes(), lambda about: about | {"tally": about["tally"] | {"rounded": False}}
-    )
-    path.write_bytes(exact)
-    refused(path, "do not fit together")
 
 
 def test_rows_that_weigh_one_together_may_have_a_spread(path: Path) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.datasets import decoded
+from benchmarks.newsgroups import PRUNED
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
@@ -442,15 +444,12 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
 # Row 18 of the lectures
 
 
-def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(
-    archived: Any, newsgroups: Any, figure: Any
-) -> None:
+def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(archived: Any, figure: Any) -> None:
     """A third withheld, words pruned as in row 17, full headers (of which Newsgroups: names the class)."""
     files = archived("20_newsgroups")
-    texts = [newsgroups.datasets.decoded(content) for content in files.values()]
+    texts = [decoded(content) for content in files.values()]
     labels = np.array([name.split("/")[1] for name in files])
-    pruned = bb.Text(min_count=newsgroups.FEWEST, drop_most_frequent=newsgroups.DROPPED)
-    curve = learning_curve(texts, labels, features=pruned, sizes=[100, 300, 1000, 3000, 1.0], repeats=2)
+    curve = learning_curve(texts, labels, features=PRUNED, sizes=[100, 300, 1000, 3000, 1.0], repeats=2)
     print(curve)
     assert (curve.n_rows, curve.n_test, curve.sizes[-1]) == (19_997, 6_666, 13_331)
     assert np.all(np.diff(curve.accuracy, axis=1) > -0.01)  # noise: one figure's error is 0.005

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks import newsgroups
+from benchmarks.datasets import NAMING, Part, decoded, head_and_body, reuters, without_headers
 from scipy.optimize import minimize_scalar
 from scipy.stats import multinomial, norm, poisson
 from sklearn.datasets import load_iris, load_wine
@@ -620,23 +622,21 @@ def test_posteriors_are_the_joint_probabilities_normalised(figure):
 
 
 @pytest.fixture(scope="module")
-def posts(archived, newsgroups) -> tuple[list[str], np.ndarray]:
+def posts(archived) -> Part:
     """The original collection: 19,997 posts of 20 groups, headers and all."""
     files = archived("20_newsgroups")
-    texts = [newsgroups.datasets.decoded(content) for content in files.values()]
-    return texts, np.array([name.split("/")[1] for name in files])
+    texts = [decoded(content) for content in files.values()]
+    return Part(texts, np.array([name.split("/")[1] for name in files]))
 
 
-def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, newsgroups, figure):
+def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, figure):
     """The splits of `python -m benchmarks.newsgroups`. It is too good: the header Newsgroups: names the class."""
-    texts, labels = posts
-    splits = [newsgroups.halved(np.arange(len(texts)), seed) for seed in newsgroups.SEEDS]
-    replay = newsgroups.over(texts, labels, splits, peer=False)
-    print(newsgroups.heading(False), replay.line("Replay, full headers"), sep="\n")
+    splits = [newsgroups.split(np.arange(len(posts)), seed) for seed in newsgroups.SEEDS]
+    replay = newsgroups.measure(posts, splits)
     assert {(len(train), len(test)) for train, test in splits} == {(13_332, 6_665)}
     assert len(replay.ours) == 10
     assert 0.885 <= np.mean(replay.ours) <= 0.90
-    assert 1 / replay.classes == 0.05
+    assert len(set(posts.labels)) == 20
     assert max(replay.majority) < 0.05  # the most frequent class of those learned is rarer among the others
     figure(
         17,
@@ -647,17 +647,15 @@ def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, news
     )
 
 
-def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, newsgroups, figure):
-    texts, labels = posts
-    bodies = np.unique([newsgroups.body_hash(text) for text in texts], return_inverse=True)[1]
-    splits = [newsgroups.halved(bodies, seed) for seed in newsgroups.SEEDS]
+def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, figure):
+    bodies = newsgroups.bodies(posts.rows)
+    splits = [newsgroups.split(bodies, seed) for seed in newsgroups.SEEDS]
     assert all(set(bodies[train]).isdisjoint(bodies[test]) for train, test in splits)
-    bare = [newsgroups.without_headers(text, newsgroups.NAMING) for text in texts]
-    names = {line.split(":")[0].lower() for text in bare for line in newsgroups.parted(text)[0].splitlines()}
-    assert names.isdisjoint(newsgroups.NAMING)
+    bare = Part([without_headers(post) for post in posts.rows], posts.labels)
+    names = {line.split(":")[0].lower() for post in bare.rows for line in head_and_body(post)[0].splitlines()}
+    assert names.isdisjoint(NAMING)
     assert {"from", "subject"} <= names
-    honest = newsgroups.over(bare, labels, splits, peer=False)
-    print(newsgroups.heading(False), honest.line("Honest, no header names a group"), sep="\n")
+    honest = newsgroups.measure(bare, splits)
     assert 0.84 <= np.mean(honest.ours) <= 0.88
     figure(
         17,
@@ -691,13 +689,13 @@ def test_the_probability_of_a_word_is_its_count_plus_one_over_all_words_plus_the
 
 
 @pytest.fixture(scope="module")
-def by_date(archived, newsgroups) -> dict[str, tuple[list[str], np.ndarray]]:
+def by_date(archived) -> dict[str, tuple[list[str], np.ndarray]]:
     """The split by date: posts to learn from, and later ones; 73 of them are not UTF-8, and read as Latin-1."""
     files = archived("20news-bydate")
     parts = {}
     for part in ("train", "test"):
         names = [name for name in files if name.startswith(f"20news-bydate-{part}/")]
-        texts = [newsgroups.datasets.decoded(files[name]) for name in names]
+        texts = [decoded(files[name]) for name in names]
         parts[part] = texts, np.array([name.split("/")[1] for name in names])
     return parts
 
@@ -1581,11 +1579,8 @@ def test_terms_are_added_to_abstracts_as_by_one_against_the_rest(figure):
     )
 
 
-def test_topics_of_news_are_those_of_one_against_the_rest(data_dir, monkeypatch, figure):
+def test_topics_of_news_are_those_of_one_against_the_rest(data_dir, figure):
     assert data_dir
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    from benchmarks.labels import reuters
-
     train, test = reuters()
     some = train.some(1000)
     n_topics = _one_against_the_rest(some.texts, some.topics, test.texts[:50])

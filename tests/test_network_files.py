@@ -191,26 +191,6 @@ def test_what_was_counted_is_all_there(name: str, path: Path) -> None:
     assert again.left_out == network.left_out
 
 
-@pytest.mark.parametrize("name", COUNTED)
-def test_files_of_format_3_load(name: str) -> None:
-    network = COUNTED[name]()
-    again = loaded(hostile.format_3_network(network))
-    assert_the_same(again, network)
-    assert hostile.saved(again) == hostile.saved(network)
-
-
-def test_a_file_of_format_3_has_its_calibration() -> None:
-    network = bb.BeliefNetwork.tan(DAYS, target="play")
-    network = network.calibrated(
-        bb.calibrate(
-            "temperature", np.log(network.posterior(DAYS)), [network.classes.index(each) for each in DAYS["play"]]
-        )
-    )
-    again = loaded(hostile.format_3_network(network))
-    np.testing.assert_array_equal(again.posterior(DAYS), network.posterior(DAYS))
-    assert again.calibration is not None
-
-
 @pytest.mark.parametrize("weights", [None, [0.3, 1.0, 0.2]], ids=["whole", "weighted"])
 @pytest.mark.parametrize("tree", [False, True], ids=["structure", "tree"])
 def test_a_loaded_network_counts_on_and_forgets(tree: bool, weights: Any, path: Path) -> None:

@@ -10,6 +10,7 @@ from scipy import stats
 
 import banbury as bb
 import by_shape
+from banbury import plots
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
 from banbury.errors import BadValue, EmptyData
@@ -23,6 +24,7 @@ NUMERIC = [
     bb.KernelDensity("box"),
     "quantile_tree",
 ]
+LARGEST = float(np.finfo(np.float64).max)
 REAL = [*NUMERIC, bb.Histogram(start=0, width=0.5)]
 
 
@@ -127,9 +129,23 @@ def test_the_scale_of_a_column_makes_no_difference(family: Any, how: str, scale:
     np.testing.assert_allclose(scaled, plain, rtol=1e-9, atol=1e-8 if coarser else 1e-12)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([-1.7e308, -1e300, 1e300, 1.7e308], id="wide"),
+        pytest.param([LARGEST, -LARGEST] * 4, id="both ends"),
+        pytest.param([LARGEST] * 4, id="one end"),
+    ],
+)
 @pytest.mark.parametrize("family", NUMERIC, ids=str)
-def test_a_column_may_span_everything_a_double_can_hold(family: Any) -> None:
-    answers({"x": [-1.7e308, -1e300, 1e300, 1.7e308], "y": list("aabb")}, {"x": family})
+def test_a_column_may_span_everything_a_double_can_hold(family: Any, values: list[float]) -> None:
+    """It is counted, scored, drawn from, explained and drawn on a sheet."""
+    table = {"x": values, "y": ["aabb"[k % 4] for k in range(len(values))]}
+    answers(table, {"x": family})
+    model = bb.estimate(bb.count(table, "y", features={"x": family}))
+    assert not np.isnan(model.sample(20, seed=0)["x"]).any()
+    assert np.isfinite(model.explain({"x": values[0]}).decibans)
+    assert np.isfinite(plots.NomogramDisplay.of(model, "a").scales["x"].decibans).all()
 
 
 @pytest.mark.parametrize("family", NUMERIC, ids=str)

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
+from sklearn.model_selection import GroupKFold
 
 import banbury as bb
 from banbury import _core
@@ -262,6 +263,138 @@ def test_a_text_file_counts_as_its_table_in_any_order_blocks_and_threads(way, ro
         patch.setattr(blocks, "BLOCK", block)
         path = write(shuffled)
         assert bb.count(path, target="the class", features=features, threads=threads, **options) == expected
+
+
+# Half a character. Python's strings may hold a lone surrogate, which no encoding has: it is a character like any other.
+
+LONE = "\ud800"
+WORDS = [f"{LONE}a", "a", LONE, "b", "a", f"b{LONE}"] * 10
+SENTENCES = [f"one two {LONE} three four", f"{LONE}five two three four", "one six seven two"] * 20
+LABELS = [f"yes{LONE}", "no"] * 30
+GROUPS = [f"{LONE}{row % 6}" for row in range(60)]
+NUMBERS = [float(row % 5) for row in range(60)]
+PAIR = {f"word{LONE}": WORDS, "n": NUMBERS}
+
+
+def to_categories(values: list[str]) -> Any:
+    categories = sorted(set(values))
+    index = pandas.Index(categories, dtype=object)
+    return pandas.Series(pandas.Categorical.from_codes([categories.index(value) for value in values], index))
+
+
+COLUMNS: dict[str, Callable[[list[str]], Any]] = {  # what may hold one: neither Arrow nor Polars can
+    "list": list,
+    "tuple": tuple,
+    "numpy": np.array,
+    "numpy, objects": lambda values: np.array(values, dtype=object),
+    "pandas": lambda values: pandas.Series(values, dtype=object),
+    "pandas, strings": lambda values: pandas.Series(values, dtype="string[python]"),
+    "pandas, categories": to_categories,
+}
+
+
+@pytest.mark.parametrize("way", COLUMNS)
+def test_a_lone_surrogate_is_a_character_whatever_holds_it(way):
+    column = COLUMNS[way]
+    features = {f"word{LONE}": "categorical", "text": "text"}
+    table = PAIR | {"text": SENTENCES}
+    data = {f"word{LONE}": column(WORDS), "n": NUMBERS, "text": column(SENTENCES)}
+    tally = bb.count(table, LABELS, features=features)
+    assert bb.count(data, column(LABELS), features=features) == tally
+    assert np.array_equal(bb.estimate(tally).posterior(data), bb.estimate(tally).posterior(table))
+    assert bb.count(column(SENTENCES), column(LABELS)) == bb.count(SENTENCES, LABELS)
+
+
+@pytest.mark.parametrize("dtype", [object, "string[python]"])
+def test_a_lone_surrogate_is_a_character_in_a_frame(dtype):
+    frame = pandas.DataFrame({"word": pandas.Series(WORDS, dtype=dtype), "class": pandas.Series(LABELS, dtype=dtype)})
+    assert bb.count(frame, "class") == bb.count({"word": WORDS, "class": LABELS}, "class")
+
+
+USES: dict[str, Callable[..., Any]] = {
+    "cross_validate": lambda groups: bb.cross_validate(PAIR, LABELS, folds=GroupKFold(3), groups=groups).log_loss,
+    "cross_validate, weighed": lambda groups: (
+        bb.cross_validate(PAIR, LABELS, folds=GroupKFold(3), groups=groups, weigh=True).log_loss
+    ),
+    "tune": lambda groups: str(bb.tune(PAIR, LABELS, folds=GroupKFold(3), groups=groups)),
+    "learning_curve": lambda groups: str(bb.learning_curve(PAIR, LABELS, groups=groups)),
+    "suspicious": lambda groups: str(bb.suspicious(PAIR, LABELS, groups=groups)),
+    "weigh": lambda groups: bb.weigh(bb.count(PAIR, LABELS), PAIR, LABELS, groups=groups).posterior(PAIR).tolist(),
+    "EvidenceClassifier": lambda groups: (
+        bb.EvidenceClassifier().fit(PAIR, LABELS, groups=groups).predict_proba(PAIR).tolist()
+    ),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.filterwarnings("ignore::banbury.errors.BanburyWarning")
+def test_groups_may_have_lone_surrogates(use):
+    answers = [USES[use](column(GROUPS)) for column in COLUMNS.values()]
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_answers_may_have_lone_surrogates():
+    model = bb.estimate(bb.count(PAIR, LABELS))
+    row = {f"word{LONE}": LONE, "n": 1.0}
+    assert model.explain(row).winner == model.predict([row])[0]
+    assert f"word{LONE}" in str(model.explain(row))
+
+
+def test_columns_may_be_renamed_to_lone_surrogates():
+    table = {"x": ["a", "b"], "y": ["p", "q"]}
+    for way in ("ndjson", "parquet", "arrow", "pandas", "polars"):
+        assert bb.count(WAYS[way](table), LONE, columns=["x", LONE]).classes == ("p", "q")
+    texts = pyarrow.chunked_array([["one two", "three"]])
+    assert bb.count(texts, ["p", "q"], columns=[LONE]).schema.columns == (LONE,)
+    with pytest.raises(bb.errors.BadSetting, match=r"columns must be names without lone surrogates.* Got '\\ud800'"):
+        bb.count(to_csv(table), LONE, columns=["x", LONE], header=True)
+
+
+@pytest.mark.parametrize("setting", ["delimiter", "quote", "comment"])
+def test_a_lone_surrogate_divides_and_quotes_nothing(setting):
+    with pytest.raises(bb.errors.BadSetting, match=rf"{setting} must be one ASCII character"):
+        bb.count(to_csv({"x": ["a", "b"], "y": ["p", "q"]}), "y", **{setting: LONE})
+
+
+def test_a_lone_surrogate_stands_for_a_missing_value_in_no_file():
+    path = to_csv({"x": ["a", "-", "b"], "y": ["p", "q", "q"]})
+    assert bb.count(path, "y", missing_values=["-", LONE]) == bb.count(path, "y", missing_values=["-"])
+
+
+def test_a_file_without_a_column_whose_name_has_a_lone_surrogate_is_named():
+    model = bb.estimate(bb.count({LONE: SENTENCES}, LABELS, features={LONE: "text"}))
+    Path("message").write_text("one six seven")
+    with pytest.raises(bb.errors.UnknownColumn, match=r"no column '\\ud800' in message"):
+        model.predict("message")
+
+
+ESCAPED = {
+    "ndjson": ("t.ndjson", '{{"x": "b", "y": "p"}}\n{{"x": "{0}", "y": "q"}}\n'),
+    "ndjson, name": ("t.ndjson", '{{"y": "p"}}\n{{"y": "p", "{0}": "q"}}\n'),
+    "arff": ("t.arff", "@relation r\n@attribute x string\n@attribute y {{p,q}}\n@data\n'{0}',p\nb,q\n"),
+    "arff, sparse": ("t.arff", "@relation r\n@attribute x string\n@attribute y {{p,q}}\n@data\n{{0 '{0}'}}\n"),
+    "arff, value": ("t.arff", "@relation r\n@attribute x {{b,'{0}'}}\n@attribute y {{p,q}}\n@data\nb,p\n"),
+    "arff, name": ("t.arff", "@relation r\n@attribute '{0}' string\n@attribute y {{p,q}}\n@data\nb,p\n"),
+}
+
+
+@pytest.mark.parametrize("half", [r"\ud83d", r"\ude00", r"\ude00\ud83d", r"\ud83dx"])
+@pytest.mark.parametrize("way", ESCAPED)
+def test_a_lone_surrogate_that_a_file_spells_out_is_refused_with_its_line(way, half):
+    path, text = ESCAPED[way]
+    Path(path).write_text(text.format(half))
+    with pytest.raises(bb.errors.BadFile, match=rf"{path}, line \d.*half a character") as refused:
+        list(read(path))
+    assert half in text.format(half).splitlines()[refused.value.line - 1]
+
+
+@pytest.mark.parametrize("way", ESCAPED)
+def test_a_character_that_a_file_spells_as_two_surrogates_is_one(way):
+    path, text = ESCAPED[way]
+    Path(path).write_text(text.format("\U0001f600"))
+    plain = [(batch.names, [list(batch.column(name).cells()) for name in batch.names]) for batch in read(path)]
+    Path(path).write_text(text.format(r"\ud83d\ude00"))
+    assert plain == [(batch.names, [list(batch.column(name).cells()) for name in batch.names]) for batch in read(path)]
 
 
 # What text files alone have to settle.

@@ -51,6 +51,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
+def test_names_with_lone_surrogates_are_answered(tmp_path: Path) -> None:
+    """JSON spells them as escapes, which is what a character that UTF-8 does not have is replaced by."""
+    table = {"x\ud800": ["\ud800", "b"] * 10, "colour": ["red", "red", "blue", "green"] * 5}
+    model = bb.estimate(bb.count(table, target=["yes\udfff", "no"] * 10))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        answer = client.post("/predict", json={"row": {"colour": "red"}})
+        explained = client.post("/explain", json={"row": {"colour": "red"}})
+        described = client.get("/model")
+    assert [each.status_code for each in (answer, explained, described)] == [200] * 3
+    assert [each["class"] for each in described.json()["classes"]] == ["no", "yes\udfff"]
+
+
 def test_rows_are_learned_moved_forgotten_and_undone(client: httpx.Client) -> None:
     digest = client.get("/model").json()["digest"]
     put = client.put("/rows/a/1", json={"row": "free money", "label": "spam"})
@@ -370,6 +382,32 @@ def test_the_examples_of_the_docs_run(kind: str, tmp_path: Path) -> None:
         text = client.get("/docs").text
         assert all(summary in text for summary in ("/predict", "curl"))
         assert "<script" not in text
+
+
+def test_one_class_has_no_nomogram(tmp_path: Path) -> None:
+    model = bb.estimate(bb.count(["cheap", "lunch"], target=["ham", "ham"]))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        answer = client.post("/nomogram", json={"row": "cheap"})
+        assert (answer.status_code, answer.json()["error"]) == (409, "EmptyData")
+        assert "'ham' is the only class so far" in answer.json()["detail"]
+        assert client.get("/fields").json()["sheet"] is False
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # squares of these numbers overflow
+@pytest.mark.parametrize(
+    "values", [[1.7976931348623157e308], [1.7976931348623157e308, -1.7976931348623157e308], [5e-324]]
+)
+def test_the_largest_and_smallest_numbers_are_answered(values: list[float], tmp_path: Path) -> None:
+    data = {"x": values * 20, "y": [0.0, 1.0] * 10 * len(values)}
+    model = bb.estimate(bb.count(data, ["a", "a", "b", "b"] * 5 * len(values), features="quantile_tree"))
+    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+        for n, value in enumerate(values * 3):
+            row = {"x": value, "y": 1.0}
+            assert client.put(f"/rows/{n}", json={"row": row, "label": "ab"[n % 2]}).status_code == 201
+            for path in ("/predict", "/explain", "/nomogram"):
+                assert client.post(path, json={"row": row}).status_code == 200
+        for path in ("/fields", "/openapi.json", "/docs", "/accuracy", "/next", "/suspicious", "/look"):
+            assert client.get(path).status_code == 200
 
 
 def test_wrong_labels_are_not_looked_for_among_sets(tmp_path: Path) -> None:

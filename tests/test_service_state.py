@@ -226,6 +226,20 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
         assert state.rows() == []
 
 
+@pytest.mark.parametrize("labels", [["grain", 1.5], [True, "grain"], [0, False]])
+def test_the_first_labels_are_of_one_kind(labels: list[Any], tmp_path: Path) -> None:
+    """In one set, and in rows that are learned together."""
+    empty = model_of("labels").tally - model_of("labels").tally
+    with ServedState.of(empty, tmp_path / "state") as state:
+        for wanted in (
+            Put("1", "a b", labels),
+            Together(tuple(Put(str(n), "a", [label]) for n, label in enumerate(labels))),
+        ):
+            with pytest.raises(errors.UnknownClass):
+                state.change(wanted)
+        assert state.rows() == []
+
+
 def test_a_model_that_json_cannot_name_is_not_served(tmp_path: Path) -> None:
     for data, target in (({"x": [1.0, 2.0]}, [0.0, INFINITY]), ({"\ud800": [1.0, 2.0]}, ["a", "b"])):
         with pytest.raises(errors.BadValue, match="written as JSON"):

@@ -175,7 +175,6 @@ def test_signs(numbers: list[Fraction]) -> None:
     assert found.is_negative().tolist() == [x < 0 for x in numbers]
     assert found.is_zero().tolist() == [x == 0 for x in numbers]
     assert sums.some(found).tolist() == [x != 0 for x in numbers]
-    assert_is(found.at_least_zero(), [max(x, Fraction(0)) for x in numbers])
 
 
 @given(numbers=arrays(12), axis=st.integers(0, 2), data=st.data())
@@ -441,7 +440,6 @@ def test_moments_and_products_are_those_of_their_rows(of: Any, rows: list[Row], 
     pooled = of([(a, b, w, 0) for a, b, w, _ in rows])
     assert one.merge([0, 0], 2).same(pooled)
     assert_possible(both)
-    assert both.possible().same(both)
     assert one.merge([0, 0], 1).same(pooled.take([0]))
 
 
@@ -523,17 +521,6 @@ def test_what_is_constant_stays_so_under_any_factor(of: Any, z: Any, weights: An
             assert not found.scatter[:, [0, 1], [0, 1]].any()
             assert (each[0, :2] == [n[0] * z[0], n[0] * z[1]]).all()
             assert (each[0, [2, 4]] == [n[0] * z[0] ** 2, n[0] * z[1] ** 2]).all()
-
-
-@BOTH
-@given(rows=ROWS, more=ROWS, factor=FACTORS.filter(lambda f: f <= 1e9), other=FACTORS.filter(lambda f: f <= 1e9))
-def test_what_is_left_of_rounded_sums_is_possible(of: Any, rows: Any, more: Any, factor: float, other: float) -> None:
-    left = of(rows + more).times(factor)[0] - of(more).times(other)[0]
-    found = left.possible()
-    assert_possible(found)
-    n = exact(left.n)
-    assert (exact(found.n) == np.where(n > 0, n, Fraction(0))).all()
-    assert found.possible().same(found)
 
 
 def spread_of(values: list[int], others: list[int], weights: list[Fraction]) -> Fraction:

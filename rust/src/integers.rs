@@ -757,17 +757,6 @@ impl Integers {
         self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
     }
 
-    /// Zero in place of what is below it.
-    pub fn at_least_zero(&self) -> Result<Self, Error> {
-        let mut found = self.clone();
-        for cell in found.words.chunks_exact_mut(self.limbs) {
-            if is_negative(cell) {
-                cell.fill(0);
-            }
-        }
-        found.settled()
-    }
-
     pub fn is_negative(&self) -> Vec<bool> {
         self.cells().map(is_negative).collect()
     }

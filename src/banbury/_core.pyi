@@ -92,7 +92,6 @@ class Integers:
 
     def is_negative(self) -> NDArray[np.bool_]: ...
     def is_zero(self) -> NDArray[np.bool_]: ...
-    def at_least_zero(self) -> Integers: ...
     def __add__(self, other: Integers) -> Integers: ...
     def __sub__(self, other: Integers) -> Integers: ...
     def times(self, factor: float) -> tuple[Integers, bool]:
@@ -344,36 +343,36 @@ class Bags:
 
     offsets: Int
     words: NDArray[np.uint32]
-    times: NDArray[np.float32]
+    times: Real
     hashes: NDArray[np.uint64]
     n_words: int
     def __new__(
         cls,
         offsets: Int,
         words: NDArray[np.uint32],
-        times: NDArray[np.float32],
+        times: Real,
         hashes: NDArray[np.uint64],
         n_words: int,
     ) -> Self: ...
     @staticmethod
     def ranked(
-        offsets: Int, ids: Codes, times: Codes, ranks: NDArray[np.uint32], threads: int
-    ) -> tuple[Int, NDArray[np.uint32], Codes, NDArray[np.uint64]]:
+        offsets: Int, ids: Codes, times: Real, ranks: NDArray[np.uint32], threads: int
+    ) -> tuple[Int, NDArray[np.uint32], Real, NDArray[np.uint64]]:
         """Bags of ids, as ``Words.bags`` gives them, by the ranks of ids: offsets, ranks in order, times, and a hash of each
         text. A word of rank 2**32 - 1 is left out."""
 
     def count(self, labels: LabelSets, weights: Real, n_classes: int) -> Real:
         """The weight of texts that have each word, by class (W, C)."""
 
-    def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
+    def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> Real:
         """What each word counts in its text: its scale, times the root of times if ``often``; squares of a text sum to 1 or 0."""
 
-    def scores(self, values: NDArray[np.float32], table: NDArray[np.float32], threads: int) -> Real:
+    def scores(self, values: Real, table: NDArray[np.float32], threads: int) -> Real:
         """Σ value · row of the word, (n, C)."""
 
     def left_out(
         self,
-        values: NDArray[np.float32],
+        values: Real,
         labels: LabelSets,
         others: NDArray[np.float32],
         own: NDArray[np.float32],
@@ -411,7 +410,7 @@ class Bags:
 
     def label_scores(
         self,
-        values: NDArray[np.float32],
+        values: Real,
         index: tuple[Int, NDArray[np.uint32], Real, Real],
         slopes: Real,
         threads: int,
@@ -591,7 +590,7 @@ class Words:
     def plus(self, other: Words) -> Words:
         """Both together, words by name."""
 
-    def minus(self, other: Words, rounded: bool = False) -> Words:
+    def minus(self, other: Words) -> Words:
         """Without the other's texts, and without words that no text has any more; raises NotThere."""
 
     def times(self, factor: float) -> tuple[Words, bool]:

@@ -7,3 +7,7 @@ from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
+
+FARTHEST = (
+    4e307  # two numbers as far from 0 as this can be subtracted, and the stretch between them widened, without overflow
+)

@@ -116,6 +116,10 @@ class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
 
+class RoundedTally(BanburyError):
+    """Something was to be taken out of sums that were rounded."""
+
+
 class BadPrior(BanburyError):
     """Prior probabilities of hypotheses that do not sum to one."""
 
@@ -376,6 +380,12 @@ def schema_mismatch(why: str) -> SchemaMismatch:
 
 
 NOT_PART = "The tally subtracted was not part of this one; nothing was changed. Subtract only what was added."
+
+
+def forget_before_fading(whose: str) -> RoundedTally:
+    text = f"the sums of {whose} were rounded when it was scaled by a fraction or moved to another schema (tally.rounded), so no "
+    text += "rows can be taken out exactly; nothing was changed. Forget before you fade: keep the unfaded tally, subtract the "
+    return RoundedTally(f"{text}rows there, and fade a copy, as in (tally - rows) * 0.9.")
 
 
 def too_many_rows() -> BadSetting:

@@ -437,11 +437,8 @@ class Words(Keyless):
             raise errors.too_many_rows() from None
 
     def __sub__(self, other: Words) -> Words:
-        return self.minus(other)
-
-    def minus(self, other: Words, rounded: bool = False) -> Words:
-        """The difference; raises NotThere where it is below zero. Of sums that were rounded nothing is left there."""
-        return Words(self.table.minus(other.table, rounded))
+        """The difference; raises NotThere where it is below zero."""
+        return Words(self.table.minus(other.table))
 
     def times(self, factor: float) -> tuple[Words, bool]:
         try:
@@ -540,7 +537,7 @@ def n_columns(cells: int) -> int:
 
 
 def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integers]:
-    """The nearest sums that rows can have, where rounded ones were subtracted: none below zero, squares large enough."""
+    """The nearest sums that rows can have: none below zero, squares large enough."""
     digits = max(n.digits, sums.digits)
     rows, each = python_integers(n, digits), python_integers(sums, digits)
     rows = np.maximum(rows, 0)
@@ -648,9 +645,6 @@ class NumberSums(Keyless):
         """Where no rows can have such sums."""
         return negative(self.n, self.sums, self._deviations, self.n_columns)
 
-    def possible(self) -> Self:
-        return type(self)(*possible(self.n, self.sums, self.n_columns))
-
     def same(self, other: Self) -> bool:
         return self.n.same(other.n) and self.sums.same(other.sums)
 
@@ -750,7 +744,7 @@ class Uncounted(Keyless):
     def __add__(self, other: Any) -> Any:
         return other
 
-    def minus(self, other: Any, rounded: bool) -> Uncounted:
+    def __sub__(self, other: Any) -> Uncounted:
         return self
 
     def times(self, factor: float) -> tuple[Uncounted, bool]:

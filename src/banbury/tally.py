@@ -39,7 +39,6 @@ Label = bool | int | float | str
 Touched = dict[str, NDArray[np.uint32]]
 MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
 MANY_BYTES = 1 << 24  # of texts that are counted together
-ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +58,7 @@ class Tally:
     rows: Integers  # (classes,)
     sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
-    rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
+    rounded: bool = False  # sums were rounded: scaled by a fraction, or moved to another schema
     parts: frozenset[str] = frozenset()  # the names of the parts it is made of, if any; equal sums are equal
 
     @property
@@ -186,18 +185,22 @@ class Tally:
         return self if other == 0 else NotImplemented  # so that sum(tallies) works
 
     def __sub__(self, other: Tally) -> Tally:
-        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be."""
+        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be.
+
+        It raises, too, where the sums of one of the two were rounded.
+        """
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "subtract")
+        if self.rounded or other.rounded:
+            raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         a, b = _together(self, other)
-        rounded = a.rounded or b.rounded
         each = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = (g.counter.minus(g.features, x, y, rounded, a.classes) for g, x, y in each)
+        differences = (g.counter.minus(g.features, x, y, a.classes) for g, x, y in each)
         skipped = max(0, a.skipped - b.skipped)
         try:
             rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
-            left = replace(a, rows=rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
-            return (left._possible(a) if rounded else left.checked())._trimmed()
+            left = replace(a, rows=rows, sums=sums, skipped=skipped, parts=parts)
+            return left.checked()._trimmed()
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
 
@@ -205,19 +208,11 @@ class Tally:
         """What is said of sums that cannot be; of sets of labels by their names."""
         return problem if self.schema.labels is None else _of_labels(problem)
 
-    def _possible(self, before: Tally) -> Tally:
-        """The nearest sums that rows can have, where sums were rounded before they were subtracted and that is all."""
-        least = -ROUNDED * before.rows.value
-        for (label,) in np.argwhere(self.rows.value < least):
-            raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
-        clamped = (g.counter.clamped(g.features, sums, least, self.classes) for g, sums in self._groups())
-        return replace(self, rows=self.rows.at_least_zero(), sums=tuple(clamped))
-
     def __mul__(self, factor: float) -> Tally:
         """Every row so many times; a factor below one lets the past fade.
 
         A whole factor is exact. Of any other each sum is rounded once, down to 10⁻¹⁸ of a row or a step of it, where it has more
-        digits than that.
+        digits than that. From sums that were ``rounded`` nothing can be subtracted: forget before you fade.
         """
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
@@ -399,7 +394,7 @@ class Tally:
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.rounded:
-            why = "its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate"
+            why = "its sums were scaled by a fraction or moved to another schema; nothing can be forgotten"
             lines.append(f"  rounded: {why}")
         if self.parts:
             lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
@@ -690,8 +685,6 @@ class Growing:
 
     def _check_left(self, words: Mapping[int, GrowingWords], left: Tally, touched: Touched) -> None:
         """Raises if more texts are left than rows: some that were forgotten had none, or other ones."""
-        if left.rounded:
-            return
         rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
         for g, grown in words.items():
             feature = self._name(g)

@@ -10,7 +10,8 @@ type Offsets<'py> = Array<'py, i64, 1>;
 type Labels<'py> = Array<'py, i32, 1>;
 type Ranks<'py> = Array<'py, u32, 1>;
 type Reals<'py> = Array<'py, f64, 1>;
-type Values<'py> = Array<'py, f32, 1>;
+/// Single precision is enough to store tables, and to learn corrections; what is added up are doubles.
+type Singles<'py> = Array<'py, f32, 1>;
 type Table<'py> = Array<'py, f32, 2>;
 
 /// Strengths, offsets, what all texts have in common, and what each varies by itself.
@@ -45,7 +46,7 @@ impl HeldBags<'_> {
         Ok(texts::Bags::new(&self.0, &self.1, self.2)?)
     }
 
-    fn texts<'a>(&'a self, values: &'a [f32]) -> PyResult<texts::Texts<'a>> {
+    fn texts<'a, T: Copy>(&'a self, values: &'a [T]) -> PyResult<texts::Texts<'a, T>> {
         Ok(texts::Texts::new(self.bags()?, values)?)
     }
 }
@@ -86,10 +87,10 @@ impl Bags {
         &self,
         py: Python<'py>,
         often: bool,
-        scale: Values<'py>,
+        scale: Singles<'py>,
         threads: i64,
-    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let times: Option<Values> = often.then(|| self.times.extract(py)).transpose()?;
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let times: Option<Reals> = often.then(|| self.times.extract(py)).transpose()?;
         let (held, threads) = (self.held(py)?, at_least_one(threads)?);
         let (bags, times, scale) = (held.bags()?, times.as_deref(), &*scale);
         Ok(py.detach(|| bags.values(times, scale, threads))?.into_pyarray(py))
@@ -98,7 +99,7 @@ impl Bags {
     fn scores<'py>(
         &self,
         py: Python<'py>,
-        values: Values<'py>,
+        values: Reals<'py>,
         table: Table<'py>,
         threads: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -111,7 +112,7 @@ impl Bags {
     fn left_out<'py>(
         &self,
         py: Python<'py>,
-        values: Values<'py>,
+        values: Reals<'py>,
         labels: (Offsets<'py>, Labels<'py>),
         others: Table<'py>,
         own: Table<'py>,
@@ -127,7 +128,7 @@ impl Bags {
     fn correct<'py>(
         &self,
         py: Python<'py>,
-        values: Values<'py>,
+        values: Singles<'py>,
         rows: HeldTask<'py, 2>,
         order: Ranks<'py>,
         mut mu: Changed<'py, f32>,
@@ -141,7 +142,7 @@ impl Bags {
     fn correct_labels<'py>(
         &self,
         py: Python<'py>,
-        values: Values<'py>,
+        values: Singles<'py>,
         rows: HeldTask<'py, 3>,
         order: Ranks<'py>,
         mut mu: Changed<'py, f32>,
@@ -158,7 +159,7 @@ impl Bags {
     fn label_scores<'py>(
         &self,
         py: Python<'py>,
-        values: Values<'py>,
+        values: Reals<'py>,
         index: (Offsets<'py>, Ranks<'py>, Reals<'py>, Reals<'py>),
         slopes: Reals<'py>,
         threads: i64,
@@ -176,7 +177,7 @@ impl Bags {
         py: Python<'py>,
         offsets: Offsets<'py>,
         ids: Labels<'py>,
-        times: Labels<'py>,
+        times: Reals<'py>,
         ranks: Ranks<'py>,
         threads: i64,
     ) -> PyResult<Ranked<'py>> {
@@ -196,6 +197,6 @@ impl Bags {
 type Ranked<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<u32>>,
-    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<u64>>,
 );

@@ -87,10 +87,6 @@ impl Integers {
         Ok((Integers(product), exact))
     }
 
-    fn at_least_zero(&self) -> PyResult<Self> {
-        Ok(Integers(self.0.at_least_zero()?))
-    }
-
     fn same(&self, other: &Integers) -> bool {
         self.0 == other.0
     }

@@ -457,10 +457,9 @@ impl Words {
         self.made(py, |words| words.plus(&other))
     }
 
-    #[pyo3(signature = (other, rounded = false))]
-    fn minus(&self, py: Python<'_>, other: &Words, rounded: bool) -> PyResult<Words> {
+    fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
         let other = other.get(py);
-        self.made(py, |words| words.minus(&other, rounded))
+        self.made(py, |words| words.minus(&other))
     }
 
     fn times(&self, py: Python<'_>, factor: f64) -> PyResult<(Words, bool)> {
@@ -681,8 +680,8 @@ impl Words {
     }
 }
 
-/// Numbers are occurrences, documents and texts, or parts; files of the first format have weights beside the former.
-const ARRAYS: [&str; 12] = [
+/// Numbers are occurrences, documents and texts, or parts.
+const ARRAYS: [&str; 10] = [
     "bytes",
     "ends",
     "starts",
@@ -692,8 +691,6 @@ const ARRAYS: [&str; 12] = [
     "texts",
     "parts",
     "texts.parts",
-    "weights",
-    "texts.weights",
     "slots",
 ];
 
@@ -723,17 +720,14 @@ enum HeldNumbers<'py> {
     Narrow(Held<'py, u32>, Held<'py, u32>),
     Wide(Held<'py, i64>, Held<'py, i64>),
     Parts(Held<'py, i64>),
-    Real(Held<'py, f64>, Held<'py, f64>),
 }
 
 /// Names of arrays that do not come together.
-const APART: [(&str, &[&str]); 2] = [
-    ("parts", &["occurrences", "documents", "texts", "weights", "texts.weights"]),
-    ("texts", &["texts.parts"]),
-];
+const APART: [(&str, &[&str]); 2] =
+    [("parts", &["occurrences", "documents", "texts"]), ("texts", &["texts.parts"])];
 
 impl<'py> HeldNumbers<'py> {
-    /// Parts, or whole numbers, or the real ones that files of the first format have beside them.
+    /// Parts, or whole numbers.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
         if let Some(parts) = array(state, "parts", 3)? {
             return match parts.array.shape() {
@@ -741,16 +735,12 @@ impl<'py> HeldNumbers<'py> {
                 _ => Err(malformed("parts must be (.., 2, 3)")),
             };
         }
-        match (array(state, "weights", 3)?, array(state, "texts.weights", 2)?) {
-            (Some(cells), Some(texts)) => Ok(HeldNumbers::Real(cells, texts)),
-            (None, None) => Ok(match must(state, "occurrences", 1) {
-                Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents", 1)?),
-                Err(_) => {
-                    HeldNumbers::Wide(must(state, "occurrences", 1)?, must(state, "documents", 1)?)
-                }
-            }),
-            _ => Err(malformed("words and texts must both have weights, or neither")),
-        }
+        Ok(match must(state, "occurrences", 1) {
+            Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents", 1)?),
+            Err(_) => {
+                HeldNumbers::Wide(must(state, "occurrences", 1)?, must(state, "documents", 1)?)
+            }
+        })
     }
 
     fn stored(&self) -> StoredNumbers<'_> {
@@ -758,7 +748,6 @@ impl<'py> HeldNumbers<'py> {
             HeldNumbers::Narrow(a, b) => StoredNumbers::Narrow(a.slice(), b.slice()),
             HeldNumbers::Wide(a, b) => StoredNumbers::Wide(a.slice(), b.slice()),
             HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
-            HeldNumbers::Real(cells, texts) => StoredNumbers::Real(cells.slice(), texts.slice()),
         }
     }
 

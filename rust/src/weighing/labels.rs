@@ -54,7 +54,6 @@ impl<'a> Index<'a> {
             for (at, out) in out.chunks_exact_mut(k).enumerate() {
                 let (mut base, mut length) = (0.0, 0.0);
                 for (word, value) in texts.each(i * PIECE + at) {
-                    let value = f64::from(value);
                     base += value * self.base[word];
                     length += value;
                     let pairs = self.starts[word] as usize..self.starts[word + 1] as usize;
@@ -74,7 +73,7 @@ impl<'a> Index<'a> {
 /// Labels stand in lanes of 8, 16 or 32, the task's classes, which know nothing of each other: each is a yes or no of its own.
 /// The table has Δ of each word and label, and beside them, since they are read together, s²: `[lane][word][Δ or s²][label]`.
 pub fn ascend(
-    texts: &Texts,
+    texts: &Texts<f32>,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
@@ -110,7 +109,7 @@ pub fn ascend(
 }
 
 fn lane<const B: usize>(
-    texts: &Texts,
+    texts: &Texts<f32>,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
@@ -122,7 +121,7 @@ fn lane<const B: usize>(
 /// The pass over all texts for the labels of a lane. Most say no from the first pass on, and cost no more than looking.
 #[inline(always)]
 fn pass<const B: usize>(
-    texts: &Texts,
+    texts: &Texts<f32>,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
@@ -205,6 +204,7 @@ mod tests {
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
+        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
         let texts = Texts::new(bags, &values).unwrap();
         let (k, lanes, truth) = (8, 2, |i: usize| f32::from(i.is_multiple_of(3) || i == 4));
         let variances: Vec<f32> = (0..lanes * 4 * k).map(|i| 0.5 + (i % 13) as f32).collect();

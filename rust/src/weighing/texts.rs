@@ -55,10 +55,10 @@ impl<'a> Bags<'a> {
     /// What each word counts in its text: `scale` of the word, times √times if `times` are given, over the text's length.
     pub fn values(
         &self,
-        times: Option<&[f32]>,
+        times: Option<&[f64]>,
         scale: &[f32],
         threads: usize,
-    ) -> Result<Vec<f32>, Error> {
+    ) -> Result<Vec<f64>, Error> {
         demand(
             times.is_none_or(|times| times.len() == self.words.len()),
             "each word must have times",
@@ -95,13 +95,13 @@ impl<'a> Bags<'a> {
 }
 
 /// Bags by rank: offsets, words, how often each occurs, and a hash of each text.
-pub type Ranked = (Vec<i64>, Vec<u32>, Vec<i32>, Vec<u64>);
+pub type Ranked = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
 
 /// Bags of ids as bags of ranks, in the order of ranks; `ranks` of ids, `u32::MAX` where a word is left out.
 pub fn ranked(
     offsets: &[i64],
     ids: &[i32],
-    times: &[i32],
+    times: &[f64],
     ranks: &[u32],
     threads: usize,
 ) -> Result<Ranked, Error> {
@@ -111,60 +111,66 @@ pub fn ranked(
     demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
     let n = offsets.len() - 1;
     let pieces = threads::map(threads::worth(threads, ids.len()), n.div_ceil(PIECE), |i| {
-        let (mut ends, mut words, mut hashes) = (vec![], vec![], vec![]);
+        let (mut sizes, mut words, mut often, mut hashes) = (vec![], vec![], vec![], vec![]);
         let mut bag = vec![];
         for text in i * PIECE..n.min((i + 1) * PIECE) {
             let range = offsets[text] as usize..offsets[text + 1] as usize;
+            let times = &times[range.clone()];
+            // A rank, and below it the word's place in the text: whole numbers are sorted fastest.
             bag.clear();
-            let each = ids[range.clone()].iter().zip(&times[range]);
-            bag.extend(each.map(|(&id, &n)| (ranks[id as usize], n)).filter(|x| x.0 != u32::MAX));
+            let each = ids[range].iter().map(|&id| u64::from(ranks[id as usize])).zip(0_u64..);
+            let used = each.filter(|x| x.0 != u64::from(u32::MAX));
+            bag.extend(used.map(|(rank, place)| rank << 32 | place));
             bag.sort_unstable();
-            let hash = bag.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |hash, &(word, n)| {
-                let mixed =
-                    (hash ^ (u64::from(word) << 32 | n as u64)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                mixed ^ (mixed >> 29)
-            });
+            let mut hash = 0x9e37_79b9_7f4a_7c15_u64;
+            for &both in &bag {
+                let (word, n) = ((both >> 32) as u32, times[both as u32 as usize]);
+                let own = u64::from(word) << 32 | u64::from((n as f32).to_bits());
+                hash = (hash ^ own).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                hash ^= hash >> 29;
+                words.push(word);
+                often.push(n);
+            }
             hashes.push(hash);
-            words.extend_from_slice(&bag);
-            ends.push(bag.len());
+            sizes.push(bag.len());
         }
-        (ends, words, hashes)
+        (sizes, words, often, hashes)
     });
     let (mut starts, mut words, mut often, mut hashes) = (vec![0], vec![], vec![], vec![]);
-    for (ends, bags, own) in pieces {
-        for size in ends {
+    for (sizes, own_words, own_often, own_hashes) in pieces {
+        for size in sizes {
             starts.push(starts[starts.len() - 1] + size as i64);
         }
-        words.extend(bags.iter().map(|x| x.0));
-        often.extend(bags.iter().map(|x| x.1));
-        hashes.extend(own);
+        words.extend(own_words);
+        often.extend(own_often);
+        hashes.extend(own_hashes);
     }
     Ok((starts, words, often, hashes))
 }
 
 /// The values of one text's words; their squares sum to 1, or to nothing.
-fn normalised(words: &[u32], times: Option<&[f32]>, scale: &[f32], out: &mut [f32]) {
-    let mut squares = 0.0_f64;
+fn normalised(words: &[u32], times: Option<&[f64]>, scale: &[f32], out: &mut [f64]) {
+    let mut squares = 0.0;
     for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
         let often = times.map_or(1.0, |times| times[i].sqrt());
-        *out = often * scale[word as usize];
-        squares += f64::from(*out) * f64::from(*out);
+        *out = often * f64::from(scale[word as usize]);
+        squares += *out * *out;
     }
     if squares > 0.0 {
-        let one_over = (1.0 / squares.sqrt()) as f32;
+        let one_over = 1.0 / squares.sqrt();
         out.iter_mut().for_each(|out| *out *= one_over);
     }
 }
 
-/// Bags with what each word counts.
+/// Bags with what each word counts: doubles where texts are scored, single precision where corrections are learned.
 #[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
+pub struct Texts<'a, T = f64> {
     bags: Bags<'a>,
-    values: &'a [f32],
+    values: &'a [T],
 }
 
-impl<'a> Texts<'a> {
-    pub fn new(bags: Bags<'a>, values: &'a [f32]) -> Result<Self, Error> {
+impl<'a, T: Copy> Texts<'a, T> {
+    pub fn new(bags: Bags<'a>, values: &'a [T]) -> Result<Self, Error> {
         demand(values.len() == bags.words.len(), "each word must have a value")?;
         Ok(Texts { bags, values })
     }
@@ -182,12 +188,14 @@ impl<'a> Texts<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn each(&self, text: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
+    pub(super) fn each(&self, text: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = self.bags.range(text);
         let words = self.bags.words[range.clone()].iter().map(|&word| word as usize);
         words.zip(self.values[range].iter().copied())
     }
+}
 
+impl Texts<'_> {
     /// Σ value · row of the word, `[text][class]`.
     pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
         demand(
@@ -200,7 +208,7 @@ impl<'a> Texts<'a> {
             for (at, out) in out.chunks_exact_mut(classes).enumerate() {
                 for (word, value) in self.each(i * PIECE + at) {
                     let row = &table[word * classes..(word + 1) * classes];
-                    out.iter_mut().zip(row).for_each(|(out, x)| *out += f64::from(value * x));
+                    out.iter_mut().zip(row).for_each(|(out, &x)| *out += value * f64::from(x));
                 }
             }
             Ok::<_, Error>(())
@@ -223,7 +231,7 @@ impl<'a> Texts<'a> {
             for &label in labels.of(text) {
                 let each = self.each(text);
                 let mine =
-                    each.map(|(word, x)| f64::from(x * own[word * classes + label as usize]));
+                    each.map(|(word, x)| x * f64::from(own[word * classes + label as usize]));
                 out[label as usize] = mine.sum();
             }
         }
@@ -249,7 +257,7 @@ pub struct Task<'a> {
 ///
 /// The table has Δ of each word and class, and beside them, since they are read together, s²: `[word][Δ or s²][class]`.
 pub fn ascend(
-    texts: &Texts,
+    texts: &Texts<f32>,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
@@ -271,7 +279,7 @@ pub fn ascend(
 
 /// The pass over all texts; how far μ moved.
 #[inline(always)]
-fn pass(texts: &Texts, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [f32]) -> f64 {
+fn pass(texts: &Texts<f32>, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [f32]) -> f64 {
     let k = task.classes;
     let mut room = Room::new(k);
     let (mut z, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k]);
@@ -313,7 +321,7 @@ fn pass(texts: &Texts, task: &Task, order: &[u32], mu: &mut [f32], table: &mut [
 
 /// The same of two classes, whose corrections are opposites and vary alike: one is looked up, the other follows at the end.
 fn pass_of_two(
-    texts: &Texts,
+    texts: &Texts<f32>,
     task: &Task,
     order: &[u32],
     mu: &mut [f32],
@@ -357,7 +365,12 @@ mod tests {
         let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
         let bags = Bags::new(&offsets, &words, 3).unwrap();
         let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
-        assert!((values[0] - 0.2_f32.sqrt()).abs() < 1e-6 && values[2] == 1.0);
+        assert_eq!(
+            [values[0], values[1], values[2]],
+            [1.0 / 5.0_f64.sqrt(), 2.0 / 5.0_f64.sqrt(), 1.0]
+        );
+        let scored = Texts::new(bags, &values).unwrap();
+        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
         let texts = Texts::new(bags, &values).unwrap();
         for k in [2, 3] {
             let labels = [0, 1, 1, 0];
@@ -387,7 +400,7 @@ mod tests {
                 ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
             }
             let table: Vec<f32> = table.chunks(2 * k).flat_map(|row| row[..k].to_vec()).collect();
-            let mut scores = texts.scores(&table[..3 * k], k, 1).unwrap();
+            let mut scores = scored.scores(&table[..3 * k], k, 1).unwrap();
             for (i, score) in scores.iter_mut().enumerate() {
                 *score += f64::from(0.3 * table[3 * k + i % k]);
             }

@@ -192,45 +192,9 @@ impl Words {
         })
     }
 
-    /// What is left without the texts of another, where numbers were rounded: none below zero, and no word in more texts than there
-    /// are.
-    fn minus_rounded(&self, other: &Words) -> Words {
-        let mut left = self.clone();
-        left.make_finer(other.unit());
-        let (is, unit) = (other.unit(), left.unit());
-        let less = |a: &Count, b: Count| minus(a, &is.to(unit, b)).unwrap_or_default();
-        let texts = left.texts.iter().zip(&other.texts);
-        let mut texts: Vec<Count> = texts.map(|(a, b)| less(a, *b)).collect();
-        let their = |id: usize| {
-            let name = |name: &[u8]| other.vocabulary.find_name(name);
-            let number = left.vocabulary.with_name(id, name);
-            Some(number as usize).filter(|_| number != UNKNOWN)
-        };
-        let cells = |id: usize| {
-            let number = their(id);
-            left.cells.of(id).filter_map(move |cell| {
-                let gone = number.and_then(|number| other.cells.get(number, cell.class));
-                let gone = gone.map_or(Counts::default(), |gone| gone.counts);
-                let counts = [0, 1].map(|i| less(&cell.counts[i], gone[i]));
-                let some = counts.iter().all(|count| !count.is_zero());
-                some.then_some(Cell { counts, ..cell })
-            })
-        };
-        for cell in (0..left.n_ids()).flat_map(cells) {
-            let most = &mut texts[cell.class as usize];
-            *most = (*most).max(cell.counts[1]);
-        }
-        let totals = left.totals_of((0..left.n_ids()).flat_map(cells));
-        let (vocabulary, cells) = left.rebuilt(left.cells.len, cells);
-        Words { vocabulary, cells, texts, totals }
-    }
-
-    /// What is left without the texts of another. Where numbers were rounded, nothing is left of what would be below zero.
-    pub fn minus(&self, other: &Words, rounded: bool) -> Result<Words, Error> {
+    /// What is left without the texts of another.
+    pub fn minus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
-        if rounded {
-            return Ok(self.minus_rounded(other));
-        }
         let (mut ids, mut units) = (vec![], vec![]);
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
             let number = self.vocabulary.find_from(&other.vocabulary, id, &mut units);

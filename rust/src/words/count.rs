@@ -596,7 +596,7 @@ mod tests {
                 let (mut words, mut minus) = (counted_any(all), counted_any(all));
                 for i in order {
                     words.forget_cut(Reader::new(piece(i), TINY, 2)).unwrap();
-                    minus = minus.minus(&counted_any(piece(i)), false).unwrap();
+                    minus = minus.minus(&counted_any(piece(i))).unwrap();
                 }
                 assert!(words.state() == expected);
                 assert!(minus.state() == expected && minus.same(&words));

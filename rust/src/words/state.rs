@@ -3,10 +3,10 @@
 //! A large file is read as fast as its arrays can be: each is looked at once, in order, words and cells at the same time.
 
 use super::index::{Lookup, Names, Vocabulary};
-use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge, times};
+use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 use crate::error::{Error, demand};
-use crate::integers::{Int, PARTS};
+use crate::integers::Int;
 use crate::threads;
 
 /// Words in the order of their bytes, each with its cells in the order of classes.
@@ -73,8 +73,6 @@ pub enum StoredNumbers<'a> {
     Narrow(&'a [u32], &'a [u32]),
     Wide(&'a [i64], &'a [i64]),
     Parts(&'a [i64]),
-    /// Real sums, three doubles each, of cells and of texts: files of the first format.
-    Real(&'a [f64], &'a [f64]),
 }
 
 impl StoredNumbers<'_> {
@@ -84,14 +82,13 @@ impl StoredNumbers<'_> {
             StoredNumbers::Narrow(a, b) => [a.len(), b.len()] == [n; 2],
             StoredNumbers::Wide(a, b) => [a.len(), b.len()] == [n; 2],
             StoredNumbers::Parts(limbs) => limbs.len() == 6 * n,
-            StoredNumbers::Real(sums, _) => sums.len() == 6 * n,
         }
     }
 
     fn unit(self) -> Unit {
         match self {
             StoredNumbers::Narrow(..) | StoredNumbers::Wide(..) => Unit::One,
-            StoredNumbers::Parts(_) | StoredNumbers::Real(..) => Unit::Part,
+            StoredNumbers::Parts(_) => Unit::Part,
         }
     }
 }
@@ -100,28 +97,6 @@ impl StoredNumbers<'_> {
 fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
     let (limbs, _) = limbs.as_chunks::<3>();
     limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
-}
-
-/// The sum of three doubles, rounded to parts of 10^-18; below zero if it cannot be held.
-fn from_doubles(doubles: &[f64]) -> Count {
-    // In units of 2^-128 of such a part.
-    let (mut sum, wrong) = (Int::<6>::default(), Int([u64::MAX; 3]));
-    for &x in doubles {
-        if x.is_nan() || x.abs() >= TOO_LARGE as f64 {
-            return wrong;
-        }
-        let bits = x.abs().to_bits();
-        let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
-        if let Ok(shift) = u32::try_from(exponent + 128) {
-            sum.add(u128::from(mantissa) * u128::from(PARTS), shift, x < 0.0);
-        }
-    }
-    sum.add(1, 127, false);
-    let [_, _, low, high, rest @ ..] = sum.0;
-    match rest {
-        [0, 0] => times(u128::from(high) << 64 | u128::from(low), u128::from(PARTS)),
-        _ => wrong,
-    }
 }
 
 impl Words {
@@ -221,7 +196,6 @@ impl Stored<'_> {
     fn texts(&self, n_classes: usize) -> Result<Vec<Count>, Error> {
         let texts: Vec<Count> = match self.counts {
             StoredNumbers::Parts(_) => counts(self.texts).collect(),
-            StoredNumbers::Real(_, texts) => texts.chunks(3).map(from_doubles).collect(),
             _ => self.texts.iter().map(|&n| Int([n as u64, 0, 0])).collect(),
         };
         demand(texts.len() == n_classes, "there must be one number of texts per class")?;
@@ -306,16 +280,6 @@ impl Stored<'_> {
             StoredNumbers::Parts(limbs) => self.cells_of(texts, Form::Parts, |at| {
                 let mut both = counts(&limbs[6 * at..6 * at + 6]);
                 [(); 2].map(|()| both.next().unwrap_or_default())
-            }),
-            // Rounding must not take a cell away, nor give it more documents than there are texts.
-            StoredNumbers::Real(sums, _) => self.cells_of(texts, Form::Parts, |at| {
-                let [a, b] = [&sums[6 * at..6 * at + 3], &sums[6 * at + 3..6 * at + 6]];
-                let one = Int([PARTS, 0, 0]);
-                let [occurrences, documents] = [a, b].map(from_doubles);
-                let occurrences = if occurrences.is_zero() { one } else { occurrences };
-                let documents = if documents.is_zero() { one } else { documents };
-                let most = texts.get(self.classes[at] as usize);
-                [occurrences, documents.min(most.copied().unwrap_or(documents))]
             }),
         }
     }
@@ -509,32 +473,5 @@ mod tests {
             parts.flat_map(|cell| cell.counts).flat_map(|n| limbs_of(&n)).collect();
         let texts: Vec<i64> = again.texts.iter().flat_map(limbs_of).collect();
         assert!(read(&state, StoredNumbers::Parts(&parts), &texts).is_err());
-    }
-
-    #[test]
-    fn real_numbers_of_the_first_format_are_rounded() {
-        let whole = made([3, 1, 5, 2, 2, 2], [3, 4]);
-        let (expected, _) = whole.times(0.25).unwrap();
-        let state = expected.state();
-        let quarter = |n: u64| [n as f64 / 4.0 + 2_f64.powi(-30), -(2_f64.powi(-30)), 1e-30];
-        let sums = [3, 1, 5, 2, 2, 2].map(quarter).concat();
-        let texts = [3, 4].map(quarter).concat();
-        let read =
-            |sums: &[f64], texts: &[f64]| read(&state, StoredNumbers::Real(sums, texts), &[3, 4]);
-        assert!(read(&sums, &texts).unwrap().same(&expected));
-        for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
-            let mut spoiled = texts.clone();
-            spoiled[0] = wrong;
-            assert!(read(&sums, &spoiled).is_err());
-            let mut spoiled = sums.clone();
-            spoiled[3] = wrong;
-            assert!(read(&spoiled, &texts).is_err());
-        }
-        // What rounding takes away is put back.
-        let mut small = sums.clone();
-        small[..6].copy_from_slice(&[1e-20, 0.0, 0.0, 0.75 + 1e-12, 0.0, 0.0]);
-        let small = read(&small, &texts).unwrap().pairs(1, |i| i as u32, 1);
-        assert_eq!((small.occurrences[0], small.documents[0]), (1e-18, 0.75));
-        assert!(read(&sums, &texts[3..]).is_err() && read(&sums[1..], &texts).is_err());
     }
 }

@@ -210,7 +210,7 @@ def _is_counted(args: Namespace, model: Answering, row: Batch) -> bool | None:
     """Whether a row of the input is among those that a model has counted: if all of the input is."""
     try:
         model.explain(row, held_out=True)
-    except errors.NegativeCount:
+    except (errors.NegativeCount, errors.RoundedTally):
         return False
     except errors.BanburyError:
         return None

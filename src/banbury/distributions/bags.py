@@ -57,11 +57,11 @@ class Bags(_core.Bags):
             sums[some] = np.bincount(texts, own, some.stop - some.start)
         return sums
 
-    def squares(self, values: NDArray[np.float32]) -> Real:
+    def squares(self, values: Real) -> Real:
         """Sums of the squares of what each word counts, over all texts."""
         sums = np.zeros(self.n_words)
         for some in stretches(len(self.words), SOME_WORDS):
-            sums += np.bincount(self.words[some], np.square(values[some], dtype=np.float64), self.n_words)
+            sums += np.bincount(self.words[some], np.square(values[some]), self.n_words)
         return sums
 
 
@@ -109,10 +109,9 @@ class Lexicon:
     def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
         """Texts whose words are ids of the table."""
         offsets, ids, times = found
-        often = np.ascontiguousarray(times, dtype=np.float32).view(np.int32)
         starts, codes = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32)
-        offsets, words, often, hashes = Bags.ranked(starts, codes, often, self.ranks, threads)
-        return Bags(offsets, words, often.view(np.float32), hashes, len(self))
+        reals = np.ascontiguousarray(times, dtype=np.float64)
+        return Bags(*Bags.ranked(starts, codes, reals, self.ranks, threads), len(self))
 
     def places(self, words: Sequence[str]) -> Int:
         """Where these words, all of which are in the list, are."""

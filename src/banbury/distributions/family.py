@@ -24,7 +24,7 @@ from banbury.distributions.evidence import Comparison, Drawn, NamedValues, Telli
 from banbury.distributions.information import ColumnTest, bits_of_draws
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
-from banbury.sums import Key, Keys, is_all, rows_of
+from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
@@ -425,7 +425,7 @@ class Counter:
         """Sums that grow in place (``GrowingWords``), beginning with these; None where sums are added as tallies are."""
         return None
 
-    def minus(self, features: Sequence[Feature], a: Any, b: Any, rounded: bool, classes: Sequence[Any]) -> Any:
+    def minus(self, features: Sequence[Feature], a: Any, b: Any, classes: Sequence[Any]) -> Any:
         """The difference of sums; ``check`` finds what cannot be."""
         return a - b
 
@@ -440,14 +440,8 @@ class Counter:
     ) -> None:
         """Raises if class ``every`` has not all that each other class has; ``rest`` are its rows without those of each."""
         others = np.array([c for c in range(len(classes)) if c != every], dtype=np.int64)
-        without = self.minus(features, sums.take(np.full(len(others), every)), sums.take(others), False, classes)
+        without = self.minus(features, sums.take(np.full(len(others), every)), sums.take(others), classes)
         self.check(features, without, rest, [classes[c] for c in others])
-
-    def clamped(self, features: Sequence[Feature], sums: Any, least: Real, classes: Sequence[Any]) -> Any:
-        """The nearest sums that rows can have, where rounded ones were subtracted; raises where less than ``least`` is left."""
-        for f, label in np.argwhere(sums.present.value < least):
-            raise errors.negative_count(rows_of(sums.present)[f, label], classes[label], features[f].name)
-        return sums.possible()
 
     def trimmed(self, features: Sequence[Feature], sums: Any) -> Any:
         """The sums without what no row has any more."""
@@ -761,7 +755,7 @@ class Family:
         counter, own, found = features[0].counter, held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
         for row, label in enumerate(held_out.labels.tolist()):
             mine = own.take([row]).merge([label], held_out.n_classes)
-            left = counter.trimmed(features, counter.minus(features, sums, mine, False, range(held_out.n_classes)))
+            left = counter.trimmed(features, counter.minus(features, sums, mine, range(held_out.n_classes)))
             parameters = self.estimate(features, left, choice, UNUSED)
             found.append(held_out.take(np.array([row])).scores(parameters))
         return np.concatenate(found)

@@ -56,9 +56,6 @@ class LogMoments(Keyless):
     def select(self, features: Sequence[int]) -> LogMoments:
         return LogMoments(self.values.select(features), self.logs.select(features))
 
-    def possible(self) -> LogMoments:
-        return LogMoments(self.values.possible(), self.logs.possible())
-
     def arrays(self) -> dict[str, Integers]:
         return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
 

@@ -51,12 +51,6 @@ class KeyCounter(Counter):
             raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], name, shown, key=key)
         super().check(features, sums, rows, classes)
 
-    def clamped(self, features: Sequence[Feature], sums: Counts, least: Real, classes: Sequence[Any]) -> Counts:
-        for row, label in np.argwhere(sums.cells.value < least):
-            f = int(np.searchsorted(sums.offsets, row, side="right")) - 1
-            raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], features[f].name)
-        return Counts(sums.keys, sums.cells.at_least_zero())
-
     def trimmed(self, features: Sequence[Feature], sums: Counts) -> Counts:
         return sums.without_empty([feature.family.declared() for feature in features])
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Real
 from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, alike, is_power, named
 from banbury.distributions.scales import first_lists, first_rows, scales_of_moments
 from banbury.readers import Batch
@@ -136,9 +135,6 @@ class ProductCounter(Counter):
         for (label,) in np.argwhere(sums.below_zero()):
             raise errors.impossible_sums(classes[label], features[0].name)
         super().check(features, sums, rows, classes)
-
-    def clamped(self, features: Sequence[Feature], sums: Products, least: Real, classes: Sequence[Any]) -> Products:
-        return sums.possible()
 
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
         alike = len(feature.scales) == len(other.scales)  # lists may be of another length

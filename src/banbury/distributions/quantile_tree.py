@@ -340,8 +340,9 @@ def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Re
     """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the rows."""
     first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, low)
     least = max(abs(low), abs(high)) * 2.0**-40 or 2.0**-1000
-    below, above = max(first - low, least), max(high - last, least)
     with np.errstate(over="ignore"):
+        below = min(max(first - low, least), LARGEST)  # from the least number to the largest is more than the largest
+        above = min(max(high - last, least), LARGEST)
         left = np.maximum(low - below * POWERS[::-1], -LARGEST)
         right = np.minimum(high + above * POWERS, LARGEST)
         edges = np.concatenate([left, cuts, right])
@@ -387,8 +388,9 @@ class QuantileTreeParameters(NumericParameters):
         """Of a feature: mean and deviation in each class, what lies beyond the outer leaves taken as at their ends."""
         ends, mass = self._ends(f), self._masses(f)
         inside = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
-        middle, width = inside[:-1] / 2.0 + inside[1:] / 2.0, np.diff(inside)
+        middle = inside[:-1] / 2.0 + inside[1:] / 2.0
         with np.errstate(over="ignore", invalid="ignore"):
+            width = np.diff(inside)
             mean = np.asarray(middle @ mass)
             around = (middle[:, None] - mean) ** 2 + (width**2 / 12.0)[:, None]
             return mean, np.sqrt((around * mass).sum(axis=0))
@@ -416,7 +418,8 @@ class QuantileTreeParameters(NumericParameters):
     def _ends(self, f: int) -> Real:
         """Where stretches begin and end, the outermost as wide as it is taken to be."""
         edges = self.edges[f]
-        out = edges[[0, -1]] + (edges[[0, -1]] - edges[[1, -2]]) * 2.0
+        with np.errstate(over="ignore"):
+            out = edges[[0, -1]] + (edges[[0, -1]] - edges[[1, -2]]) * 2.0
         return np.concatenate([[max(out[0], -LARGEST)], edges, [min(out[1], LARGEST)]])
 
     def _masses(self, f: int) -> Real:

@@ -53,7 +53,8 @@ def scales(sample: Real) -> tuple[Real, Real]:
                 spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
         unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1014), 1000))
         steps = np.rint(middle / unit)
-        return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
+        rounded = steps * unit
+        return np.where((np.abs(steps) < 2.0**52) & np.isfinite(rounded), rounded, middle), unit
 
 
 def scales_of_moments(sample: Real) -> tuple[Real, Real]:

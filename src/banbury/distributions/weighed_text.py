@@ -38,7 +38,7 @@ class WeighedTextParameters(TextParameters):
         cls,
         lexicon: Lexicon,
         scale: NDArray[np.float32],
-        table: NDArray[np.float32],
+        table: NDArray[np.floating[Any]],
         often: bool,
         documents: Real,
         n_texts: Real,

@@ -242,9 +242,9 @@ class WordCounter(Counter):
         table = _family(feature).empty_table(feature, n_classes) if sums is None else sums.table.copy()
         return GrowingWords.of(feature, table)
 
-    def minus(self, features: Sequence[Feature], a: Words, b: Words, rounded: bool, classes: Sequence[Any]) -> Words:
+    def minus(self, features: Sequence[Feature], a: Words, b: Words, classes: Sequence[Any]) -> Words:
         try:
-            return a.minus(b, rounded)
+            return a - b
         except _core.NotThere as absent:
             raise not_there(absent, features[0], classes) from None
 
@@ -257,9 +257,6 @@ class WordCounter(Counter):
     ) -> None:
         if sums is not UNCOUNTED:
             check_parts_of_words(features[0], sums.table, None, every, classes)
-
-    def clamped(self, features: Sequence[Feature], sums: Words, least: Real, classes: Sequence[Any]) -> Words:
-        return sums
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
         each = (_family(feature).word(feature, name) for name in sums.most_frequent(5))

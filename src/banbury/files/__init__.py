@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
-FORMAT = 4
+FORMAT = 1
 
 
 def save(
@@ -57,7 +57,7 @@ def to_bytes(thing: Model | Tally | LabelModel) -> bytes:
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """What ``to_bytes`` was given; ``name`` says in messages where it came from."""
     with uncollected():
-        return _put_together(name, *arrays.parsed(name, content, FORMAT, True))
+        return _put_together(name, *arrays.parsed(name, content, True))
 
 
 def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
@@ -68,7 +68,7 @@ def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, 
         raise
     except (TypeError, ValueError) as problem:
         raise arrays.cannot_be_saved(target, problem) from None
-    return {"format": FORMAT, "library": __version__, **about}, numbers
+    return {"library": __version__, **about}, numbers
 
 
 def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arrays]:
@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     True
     """
     with uncollected():
-        about, found = arrays.read(path, FORMAT, verify)
+        about, found = arrays.read(path, verify)
         return _put_together(path, about, found)
 
 
@@ -110,11 +110,6 @@ def _put_together(
     path: str | os.PathLike[str], about: dict[str, Any], found: Arrays
 ) -> Model | Tally | BeliefNetwork | LabelModel:
     try:
-        if about["format"] < FORMAT:
-            from banbury.files import format_1, format_2, format_3
-
-            for older in (format_1, format_2, format_3)[about["format"] - 1 :]:
-                about, found = older.brought_over(about, found)
         if "network" in about:
             from banbury.files import networks
 
@@ -123,10 +118,7 @@ def _put_together(
             from banbury.files import labels
 
             return labels.put_together(about, found)
-        thing = contents.put_together(about, found)
-        if about["format"] == 1:
-            format_1.checked(thing.tally if isinstance(thing, Model) else thing)
-        return thing
+        return contents.put_together(about, found)
     except errors.BanburyWarning:  # of a user who takes warnings for errors: the file is sound
         raise
     except Exception as problem:  # whatever it is, the file is the cause

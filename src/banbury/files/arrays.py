@@ -39,6 +39,8 @@ DTYPES = {name: np.dtype(kind) for name, kind in KINDS.items()}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MARK = b'"checksum":"'  # quotes inside a text are escaped, so that this stands in a header once
 NOTHING = b"0" * 16  # stands for the header's checksum while it is summed
+NAME = "banbury-1"  # the first entry of the metadata, which every file of this format has at its ninth byte
+BEGINNING = re.compile(rb'\{"__metadata__":\{"banbury(?:-(\d{1,9}))?":')
 NO_FILE_OF_OURS = "it is not a Banbury file, or its beginning is damaged"
 
 
@@ -143,7 +145,7 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     """The length of the JSON text, and the text, filled up with spaces to a multiple of 8 bytes."""
     sums = {name: checksum(array) for name, array in arrays.items()}
     try:
-        metadata = {"banbury": json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
+        metadata = {NAME: json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
     except (TypeError, ValueError) as problem:
         raise cannot_be_saved(target, problem) from None
     table: dict[str, Any] = {"__metadata__": metadata}
@@ -181,28 +183,26 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
 
 
-def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[str, Any], Arrays]:
+def read(path: str | os.PathLike[str], verify: bool) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays, which are views of the mapped file."""
-    return parsed(path, _mapped(path), format, verify)
+    return parsed(path, _mapped(path), verify)
 
 
-def parsed(path: Any, content: mmap.mmap | bytes, format: int, verify: bool) -> tuple[dict[str, Any], Arrays]:
+def parsed(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str, Any], Arrays]:
     """The same of what is in a file, which ``path`` names in messages."""
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
         raise errors.bad_file(path, NO_FILE_OF_OURS)
     head = content[8 : 8 + length]
+    _check_format(path, head)
     try:
         table = json.loads(head, object_pairs_hook=each_once)
         metadata = table.pop("__metadata__")
-        about = json.loads(metadata["banbury"], object_pairs_hook=each_once)
-        found = about["format"]
+        about = json.loads(metadata[NAME], object_pairs_hook=each_once)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
-    if type(found) is not int or not 1 <= found <= format:
-        text = f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to "
-        text += f"{format}. Install the version that wrote it, or a newer one."
-        raise errors.UnknownFormat(text, path=str(path), format=found)
+    if not isinstance(about, dict):
+        raise errors.bad_file(path, NO_FILE_OF_OURS)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")
     try:
@@ -222,6 +222,21 @@ def parsed(path: Any, content: mmap.mmap | bytes, format: int, verify: bool) -> 
             if checksum(array) != sums[name]:
                 raise errors.damaged_file(path, f"the array {name!r} is not what was written")
     return about, arrays
+
+
+def _check_format(path: Any, head: bytes) -> None:
+    """Raises unless the header begins as those of this format do."""
+    beginning = BEGINNING.match(head)
+    if beginning is None:
+        raise errors.bad_file(path, NO_FILE_OF_OURS)
+    if beginning[0].endswith(f'"{NAME}":'.encode()):
+        return
+    if beginning[1] is None:
+        text = f"cannot read {path}: Banbury wrote it before its file format was settled."
+        raise errors.UnknownFormat(f"{text} Learn from the rows again, and save anew.", path=str(path))
+    number = int(beginning[1])
+    text = f"cannot read {path}: it has format {number}, and this version of Banbury reads format 1."
+    raise errors.UnknownFormat(f"{text} Install the version that wrote it.", path=str(path), format=number)
 
 
 def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:

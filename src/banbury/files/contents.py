@@ -224,11 +224,9 @@ class StoredSums:
 
 
 def _check_rounded(tally: Tally) -> None:
-    """Of sums that were rounded, each is one that rows can have; how they go together cannot be told.
+    """Of sums that were rounded, each is one that rows can have; how they go together cannot be told of those of format 1.
 
-    What is subtracted from such sums may be more than they have, by what was rounded: each is then cut off at zero by itself. So
-    a feature may be left with more rows than its class, and sums of counts may be below zero. What holds on, whatever is added,
-    scaled and subtracted: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
+    What holds on, whatever is added and scaled: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
     """
     for sums in tally.sums:
         check(not (some(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")

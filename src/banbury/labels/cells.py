@@ -63,9 +63,9 @@ class CellWords:
         return self._starts[-1]
 
     @cached_property
-    def values(self) -> Reals32:
+    def values(self) -> Real:
         """What each word counts in a row, whose length is one where no value is missing."""
-        values = np.zeros(len(self), dtype=np.float32)
+        values = np.zeros(len(self))
         for words in self._words:
             values[words.ravel()] = (words.shape[1] * len(self.cells)) ** -0.5
         return values
@@ -82,8 +82,8 @@ class CellWords:
         words = np.hstack(found)
         offsets = np.concatenate([[0], np.cumsum((words >= 0).sum(axis=1))]).astype(np.int64)
         held = words[words >= 0].astype(np.uint32)
-        once, hashes = np.ones(len(held), dtype=np.float32), np.zeros(len(words), dtype=np.uint64)
-        return Bags(offsets, held, once, hashes, len(self))
+        hashes = np.zeros(len(words), dtype=np.uint64)
+        return Bags(offsets, held, np.ones(len(held)), hashes, len(self))
 
     def counts(self, tally: Tally) -> list[Real]:
         """Rows of each cell of each column, (cells, classes), as they are counted now."""
@@ -100,7 +100,7 @@ class CellWords:
 
     def folded(self, corrections: Reals32) -> list[Real]:
         """Of each column what its cells add, (cells + 1, labels), from corrections of words; values in no cell add nothing."""
-        said = (self.values[:, None] * corrections).astype(np.float64)
+        said = self.values[:, None] * corrections
         none = np.zeros((1, corrections.shape[1]))
         return [np.concatenate([said[words].sum(axis=1), none]) for words in self._words]
 

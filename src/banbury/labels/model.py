@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Choice, Feature, How
-from banbury.explain import Explanation, Informative
+from banbury.explain import Explanation, Informative, explained
 from banbury.label_calibration import LabelCalibration
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
@@ -232,14 +232,35 @@ class LabelModel:
         batch, _ = self._every._fitting(self._without_labels(batch), set())
         threads = n_threads(self.threads)
         if self._weighed is not None:
-            odds = self._weighed.log_prior + self._weighed.scores(batch, threads)
+            said_by_words = self._weighed.scores(batch, threads)
         else:
-            odds = np.tile(self.log_prior_odds, (batch.n_rows, 1))
+            said_by_words = np.zeros((batch.n_rows, len(self.labels)))
             for words in self._words:
-                odds += words.scores(words.lexicon.bags(batch, words.sums, threads), threads)
-        if self._rest:
-            odds = odds + self.of_rest(batch)
-        return np.clip(odds, -FARTHEST, FARTHEST)
+                said_by_words += words.scores(words.lexicon.bags(batch, words.sums, threads), threads)
+        return self.add_up(said_by_words, self.of_rest(batch) if self._rest else None)
+
+    def add_up(self, said_by_words: Real, said_by_rest: Real | None) -> Real:
+        """The log-odds of rows, (rows, labels), from what their words say and what all other columns say.
+
+        The prior alone answers where a row is impossible with the label and without it, and for a label that every row has: there
+        are no rows without it to compare with.
+        """
+        odds = self._prior + said_by_words
+        if said_by_rest is not None:
+            odds = np.where(np.isnan(said_by_rest), self._prior, odds + said_by_rest)
+        if self._on_every_row.any():
+            odds[:, self._on_every_row] = self._prior[self._on_every_row]
+        return odds
+
+    @property
+    def _prior(self) -> Real:
+        """The log-odds of each label before anything is known of a row."""
+        return self.log_prior_odds if self._weighed is None else self._weighed.log_prior
+
+    @cached_property
+    def _on_every_row(self) -> NDArray[np.bool_]:
+        """Which labels every row counted has."""
+        return np.asarray(self.n_rows >= float(self.tally.n_rows))
 
     def _without_labels(self, batch: Batch) -> Batch:
         """The rows without the columns that their labels are in."""
@@ -248,17 +269,19 @@ class LabelModel:
         return batch
 
     def of_rest(self, batch: Batch) -> Real:
-        """What all columns but those of texts say of each label, (rows, labels), in log-odds."""
+        """What all columns but those of texts say of each label, (rows, labels), in log-odds; NaN where they are impossible with
+        the label and without it."""
         return np.stack([self._of_rest(model, batch) for model in self._rest], axis=1)
 
     def _of_rest(self, model: Model, batch: Batch) -> Real:
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
-        joint = model._kernel(*model._fitting(batch, {"absent", "extra"}), "log_joint")[0]
-        prior = model.log_prior[1] - model.log_prior[0]
-        with np.errstate(invalid="ignore"):  # impossible with the label and without it says nothing
-            odds = joint[:, 1] - joint[:, 0] - prior
-        return np.asarray(np.nan_to_num(odds, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST))
+        fitting = model._fitting(batch, {"absent", "extra"})
+        logs, n_impossible = model._kernel(*fitting, "log_posterior")  # which compares classes far out too
+        odds = logs[:, 1] - logs[:, 0] - (model.log_prior[1] - model.log_prior[0])
+        if n_impossible:
+            odds[np.isneginf(model._kernel(*fitting, "log_joint")[0]).all(axis=1)] = np.nan
+        return np.asarray(odds)
 
     def log_odds(self, rows: Any, **reading: Any) -> Real:
         """log P(label | row) / P(not the label | row) before calibration, rows × labels, in the order of ``labels``."""
@@ -353,21 +376,32 @@ class LabelModel:
           text   = crude     +3.39  +++
           sum                +8.54
         """
-        told = self.of_label(label).explain(self._without_labels(row) if isinstance(row, Batch) else row)
+        model, k = self.of_label(label), self.labels.index(label)
+        row = self._without_labels(row) if isinstance(row, Batch) else row
+        told = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
         stale = self._weighed is not None and self._weighed.stale
         if self.calibration is not None:
-            k, sign = self.labels.index(label), 1.0 if told.winner is True else -1.0
+            sign = 1.0 if told.winner is True else -1.0
             told = told.recalibrated(float(self.calibration.slopes[k]), sign * float(self.calibration.shifts[k]))
         return replace(told, stale=stale).of_label(label)
 
+    def _explain_by_prior(self, model: Model, k: int, row: Any) -> Explanation:
+        """The explanation of a label that every row has: the prior answers, whatever the row holds."""
+        model._fitting(model._one_row(row), set())  # refuses what is not one row of these columns
+        log_prior = np.array([0.0, self._prior[k]])
+        log_prior -= np.logaddexp(*log_prior)
+        winner = int(log_prior.argmax())
+        told = explained((NO, YES), log_prior, (), np.exp(log_prior), winner, 1 - winner)
+        return replace(told, remarks=("every row counted has this label, so the prior answers",))
+
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
-        return self.of_label(label).informative(n, [True]).of_label(label)
+        model = self.of_label(label)
+        lacking = len(model.classes) > 1
+        errors.require(lacking, "label", label, "one that some rows lack, to tell rows with it from rows without it")
+        return model.informative(n, [True]).of_label(label)
 
     def __str__(self) -> str:
         return f"LabelModel of {errors.many(len(self.labels), 'label')}, {errors.many(int(self.tally.n_rows), 'row')}"
 
     __repr__ = __str__
-
-
-FARTHEST = 1e6  # nats

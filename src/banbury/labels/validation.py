@@ -14,9 +14,9 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature
 from banbury.distributions.vocabulary import AllBut
-from banbury.label_calibration import Flags
+from banbury.label_calibration import FARTHEST, Flags
 from banbury.label_sets import EVERY, LabelSets
-from banbury.labels.model import FARTHEST, LabelModel, labels_of, of_features
+from banbury.labels.model import LabelModel, labels_of, of_features
 from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.sums import Words, in_order
@@ -227,18 +227,19 @@ class CountedFolds:
                 return
             without = replace(model, tally=left, thresholds=model.thresholds.of(labels_of(left)), threads=threads)
             kept = np.array([place[label] for label in without.labels], dtype=np.int64)
-            found = np.tile(without.log_prior_odds, (len(at), 1))
+            said_by_words, said_by_rest = np.zeros((2, len(at), len(kept)))
             rows = np.zeros(len(self.labels))
             rows[kept] = without.n_rows
             for name, feature in texts.items():
                 words = model.words_of(feature, columns[name].without(fold), 0, rows, n_rows)
                 ranked = words.lexicon.ranked(_taken(bags[name], at), threads)
-                found += words.scores(ranked, threads)[:, kept]
+                said_by_words += words.scores(ranked, threads)[:, kept]
             for batch, own in batches if rest else ():
                 here = own[self.folds[own] == fold]
                 if len(here):
                     taken = batch if len(here) == batch.n_rows else batch.take(here - own[0])
-                    found[np.searchsorted(at, here)] += without.of_rest(taken)
+                    said_by_rest[np.searchsorted(at, here)] = without.of_rest(taken)
+            found = without.add_up(said_by_words, said_by_rest if rest else None)
             scores[np.ix_(at, kept)] = np.clip(found, -FARTHEST, FARTHEST)
 
         each_done(scored, self.n_folds, workers)

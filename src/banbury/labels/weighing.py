@@ -25,6 +25,7 @@ from banbury.readers import Batch
 from banbury.tally import Label, Tally
 from banbury.weighing.rows import shuffled
 from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence, variances
+from banbury.weighing.words import word_scores
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
 STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
@@ -43,7 +44,7 @@ class LabelEvidence(WordEvidence):
         super().__init__(documents, texts)
         self.having, self.n_texts = having, n_texts
 
-    def values(self, bags: Bags, setting: Setting, threads: int) -> Reals32:
+    def values(self, bags: Bags, setting: Setting, threads: int) -> Real:
         """What each word counts in its text."""
         return bags.values(setting.often, self.scale(setting.power), threads)
 
@@ -140,7 +141,7 @@ def log_prior_odds(n_own: Real, n_rows: float) -> Real:
     return np.asarray(np.log((n_own + 0.5) / (n_rows - n_own + 0.5)))
 
 
-def _together(every: Sequence[Bags], values: Sequence[Reals32]) -> tuple[Bags, Reals32]:
+def _together(every: Sequence[Bags], values: Sequence[Real]) -> tuple[Bags, Real]:
     """Several columns of texts as one, whose words are those of the first column, then of the second and so on."""
     if len(every) == 1:
         return every[0], values[0]
@@ -178,9 +179,10 @@ class _LabelLearner:
             values.append(texts.cells.values[texts.words_of_cells.words])
         if texts.given is not None:
             self.offsets += texts.given
-        self.bags, self.values = _together([bags for bags, _ in both], values)
-        vary = variances(self.bags, self.values, np.concatenate([evidence.says for _, evidence in both]), setting)
-        own = self.bags.scores(self.values**2, vary[:-1], threads) + COMMON**2
+        self.bags, joined = _together([bags for bags, _ in both], values)
+        vary = variances(self.bags, joined, np.concatenate([evidence.says for _, evidence in both]), setting)
+        own = self.bags.scores(joined**2, vary[:-1], threads) + COMMON**2
+        self.values = joined.astype(np.float32)
         self.offsets, self.own = in_lanes(self.offsets, NEVER), in_lanes(own.astype(np.float32), 1.0)
         self.mu = in_lanes(texts.flags.astype(np.float32), 0.0)
         varies = in_lanes(vary, 1.0)
@@ -436,9 +438,7 @@ class WeighedLabels:
         table = np.stack([np.zeros(len(lexicon), dtype=np.float32), self.tables[column][:, k]], axis=1)
         documents = np.stack([evidence.having - evidence.documents[:, k], evidence.documents[:, k]], axis=1)
         texts = np.array([evidence.n_texts - evidence.texts[k], evidence.texts[k]])
-        scale = evidence.scale(setting.power)
-        found: Parameters = feature.family.weighed_words(lexicon, scale, table, setting.often, documents, texts)
-        return found
+        return word_scores(lexicon, sums, evidence.scale(setting.power), table, setting.often, documents, texts)
 
 
 def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:

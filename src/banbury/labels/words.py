@@ -112,7 +112,7 @@ class LabelWords:
 
     def scores(self, bags: Bags, threads: int) -> Real:
         """The log-odds that each text adds, (rows, labels)."""
-        times = np.ones(len(bags.words), dtype=np.float32) if self.once else bags.times
+        times = np.ones(len(bags.words)) if self.once else bags.times
         index: Any = (self.starts, self.labels, self.says, self.base)
         return bags.label_scores(times, index, self.slopes, threads)
 
@@ -163,7 +163,7 @@ class TellingWords:
         pairs = np.flatnonzero(self.labels == label)
         words = np.searchsorted(self.starts, pairs, side="right") - 1
         lexicon = Lexicon.of(feature, sums)
-        table, documents = np.zeros((len(lexicon), 2), dtype=np.float32), np.zeros((len(lexicon), 2))
+        table, documents = np.zeros((2, len(lexicon), 2))
         table[words, 1], documents[words, 1] = self.says[pairs], self.documents[pairs]
         documents[:, 0] = np.maximum(lexicon.documents().sum(axis=1) - documents[:, 1], 0.0)
         ones = np.ones(len(lexicon), dtype=np.float32)

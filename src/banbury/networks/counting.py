@@ -65,11 +65,6 @@ class NetworkCounts:
         """The variables get the values that rows have, or that are declared."""
         counts = tally.sums[0]
         known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
-        if tally.rounded:  # there may be rows of a value with its parents' that have none of the value
-            number, used = [variable.number for variable in known], list[bool]()
-            for scope, keys in zip(scopes_of(parents), counts.keys, strict=True):
-                used += [all(part in number[v] for v, part in zip(scope, key, strict=True)) for key in keys]
-            tally = tally.with_sums({0: counts.only(np.array(used, dtype=np.bool_))})
         for v, above in enumerate(parents):
             check_size(known, v, above)
         return cls(known, parents, tally.with_classes(EVERY))
@@ -161,7 +156,7 @@ class NetworkCounts:
                 if node.name == short.feature:  # type: ignore[attr-defined]
                     raise errors.negative_rows(fewer, node.name, node.called(key[0])) from None
             raise errors.negative_rows(np.min(fewer), None, None) from None
-        return left if left.tally.rounded else left.checked()
+        return left.checked()
 
     def checked(self) -> NetworkCounts:
         """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""

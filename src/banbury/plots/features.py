@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import FARTHEST, Real
 from banbury.distributions import NUMBERS
 from banbury.distributions.evidence import NamedValues
 from banbury.distributions.family import Feature, Parameters
@@ -143,9 +143,9 @@ def span(model: Model, feature: str, values: Real | None = None) -> tuple[float,
     """Where to draw: from the lowest to the highest of the values, or of nearly all that the model would draw."""
     if values is None:
         drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
-        low, high = np.quantile(drawn[np.isfinite(drawn)], [0.005, 0.995])
+        low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])
     else:
-        low, high = values.min(), values.max()
+        low, high = np.clip([values.min(), values.max()], -FARTHEST, FARTHEST)
     room = (high - low) * 0.05 or abs(low) * 0.05 or 0.5
     return float(low - room), float(high + room)
 

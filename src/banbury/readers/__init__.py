@@ -218,8 +218,8 @@ def _read_texts(values: Any, options: Options) -> Source:
     if options.format in ("mail", "html"):
         return from_messages(np.asarray(values, dtype=object).tolist(), options)
     if library(values) == "pyarrow":
-        name = tables.checked_names(options.columns or (tables.TEXT,), 1)
-        return tables.from_arrow_table(arrow().table([values], name), options.columns, options.batch_rows, text=True)
+        table = arrow().table([values], [tables.TEXT])
+        return tables.from_arrow_table(table, options.columns, options.batch_rows, text=True)
     return from_texts(values, options.columns, options.batch_rows)
 
 

@@ -28,6 +28,7 @@ from banbury.readers.blocks import (
     reason,
 )
 from banbury.readers.columns import Coded, Codes, Column, Kind, Numbers, decoded
+from banbury.readers.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.readers.options import Options
 from banbury.readers.tables import names_for, no_rows
 
@@ -106,9 +107,12 @@ class _ArffFile(BlockFile):
             wanted = "an attribute has a name and numeric, string, date or {its values}"
             raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {wanted}")
         name, kind = declared[1], declared[2]
-        name = _unescaped(name[1:-1]) if name[0] in "'\"" else name
-        if kind.startswith("{"):
-            return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
+        try:
+            name = _unescaped(name[1:-1]) if name[0] in "'\"" else name
+            if kind.startswith("{"):
+                return Attribute(name, "nominal", tuple(value for value, _ in _values(kind[1:-1])[0]))
+        except UnicodeDecodeError:
+            raise self._bad_line(number, f"{errors.shortened(line)!r} has {HALF_A_CHARACTER}") from None
         if kind.lower() not in KINDS:
             known = f"{errors.listed(KINDS)} and {{its values}} are known. Take the attribute out"
             raise self._bad_line(number, f"attribute {name!r} is {errors.shortened(kind)}, and {known}")
@@ -201,6 +205,12 @@ class _ArffFile(BlockFile):
 
     def _row(self, line: str, row: int) -> tuple[Sequence[Any], float]:
         """The cells of a row, None where one is missing, and its weight."""
+        try:
+            return self._cells(line, row)
+        except UnicodeDecodeError:
+            raise Broken(row, f"{errors.shortened(line, 80)!r} has {HALF_A_CHARACTER}") from None
+
+    def _cells(self, line: str, row: int) -> tuple[Sequence[Any], float]:
         if not line.startswith("{"):
             values, rest = _values(line)
             if len(values) != len(self.attributes):
@@ -286,7 +296,10 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
 
 
 def _unescaped(text: str) -> str:
+    """The text that is meant; two escapes may be one character. Raises UnicodeDecodeError where one is half of it."""
+
     def plain(match: re.Match[str]) -> str:
         return chr(int(match[1][1:], 16)) if len(match[1]) == 5 else _ESCAPES.get(match[1], match[1])
 
-    return _ESCAPED.sub(plain, text) if "\\" in text else text
+    text = _ESCAPED.sub(plain, text) if "\\" in text else text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16") if LONE_SURROGATE.search(text) else text

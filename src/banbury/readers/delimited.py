@@ -31,6 +31,7 @@ from banbury.readers.blocks import (
     reason,
 )
 from banbury.readers.columns import Coded, Codes, Column, Empty, Numbers, decoded, regrouped
+from banbury.readers.decoding import LONE_SURROGATE
 from banbury.readers.options import Options, is_mark
 from banbury.readers.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.readers.tables import no_rows
@@ -57,7 +58,7 @@ class _DelimitedFile(BlockFile):
 
     def __init__(self, path: str, options: Options) -> None:
         self.path = path
-        self.missing_values = frozenset(options.missing_values)
+        self.missing_values = frozenset(text for text in options.missing_values if not LONE_SURROGATE.search(text))
         self.kinds = options.kinds or {}
         self.types: dict[str, Any] = {}
         self.warned = self.told = False
@@ -133,6 +134,9 @@ class _DelimitedFile(BlockFile):
             text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter "
             text += "with delimiter= if it is another; take the line out if it is no row."
             raise errors.LengthMismatch(text, path=self.path, line=line)
+        for name in names:
+            wanted = "names without lone surrogates, which the reader of text files cannot hold"
+            errors.require(not LONE_SURROGATE.search(str(name)), "columns", name, wanted)
         return distinct(names)
 
     def _text(self, data: bytes) -> str:

@@ -134,7 +134,8 @@ def _are_documents(path: str, options: Options) -> bool:
     header = _begin(path).lstrip().partition(b"\n")[0]
     if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
         return False
-    return not {name.encode() for name in kinds} & {name.strip(b' "\r') for name in re.split(rb"[,;\t|]", header)}
+    names = {name.encode("utf-8", "surrogatepass") for name in kinds}
+    return names.isdisjoint(field.strip(b' "\r') for field in re.split(rb"[,;\t|]", header))
 
 
 def is_document(path: str) -> bool:

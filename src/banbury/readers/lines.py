@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
 from banbury.readers.blocks import BLOCK, MOST_COLUMNS, Block, BlockFile, cut, head_of, lines_before, reason
+from banbury.readers.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.readers.options import Options
 from banbury.readers.tables import arrow_batch, names_for
 
@@ -105,7 +106,7 @@ class _LinesFile(BlockFile):
         for name, known in self.types.items():
             column = table.column(place[name]) if name in place else pa.nulls(len(table))
             columns.append(column.cast(pa.float64()) if known == pa.float64() else column)
-        return arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
+        return arrow_batch(names, pa.table(columns, names=list(self.types)), self.path, ())
 
     def _bad_line(self, line: int, why: str) -> errors.BadFile:
         return errors.BadFile(f"{self.path}, line {line:,}: {why}", path=self.path, line=line)
@@ -148,6 +149,9 @@ class _LinesFile(BlockFile):
                 why = said[1].rstrip(".") if said else reason(error).rstrip(".")
                 return self._bad_line(line, f"it is not one JSON object ({why}).")
             for name, value in _values(cells, ""):
+                if any(LONE_SURROGATE.search(text) for text in (name, value) if isinstance(text, str)):
+                    cell = f"column {name!r} holds {errors.shortened(value)!r}"
+                    return self._bad_line(line, f"{cell}, with {HALF_A_CHARACTER}.")
                 word = WORDS[type(value)]
                 if known.setdefault(name, word) == word:
                     continue

@@ -93,7 +93,7 @@ def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] |
 
 def is_mark(text: Any) -> bool:
     """Whether a text is one character that may divide or quote."""
-    return isinstance(text, str) and len(text.encode()) == 1 and text not in "\0\n\r"
+    return isinstance(text, str) and len(text) == 1 and text.isascii() and text not in "\0\n\r"
 
 
 def _are_texts(values: Any) -> bool:

@@ -368,7 +368,7 @@ def from_pandas(values: Any) -> Column:
         return Coded(regrouped(Codes(array.codes, 0, []), categories.head(len(categories))))
     try:
         return from_arrow(arrow().array(array))
-    except (TypeError, OverflowError, arrow().ArrowException):
+    except (TypeError, OverflowError, UnicodeEncodeError, arrow().ArrowException):
         return Objects(np.asarray(values, dtype=object).tolist())
 
 

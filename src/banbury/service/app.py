@@ -72,7 +72,8 @@ class Json(Response):
         super().__init__(content, status, SAFE if headers is None else {**SAFE, **headers})
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes the escape that JSON has for it
 
 
 def problem(status: int, detail: str, error: str | None = None, headers: dict[str, str] | None = None) -> Json:

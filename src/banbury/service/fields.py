@@ -9,6 +9,7 @@ import numpy as np
 
 import banbury
 from banbury import errors
+from banbury.arrays import FARTHEST
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
@@ -71,7 +72,7 @@ def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
 def _ends(values: Any) -> dict[str, float | None]:
     """Between which numbers most lie, in two digits."""
     numbers = np.asarray(values, dtype=np.float64)
-    low, high = np.quantile(numbers[np.isfinite(numbers)], [0.1, 0.9]).tolist()
+    low, high = np.quantile(np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [0.1, 0.9]).tolist()
     return {"low": float(f"{low:.2g}"), "high": float(f"{high:.2g}")}
 
 
@@ -84,6 +85,9 @@ def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, 
         label = model.labels[int(np.argmax(posterior))] if label is None else label
         model = estimate(yes_no(model.tally, label))
         names: tuple[Any, Any] = (True, False)
+    elif len(model.classes) < 2:
+        text = f"{model.classes[0]!r} is the only class so far, and evidence is weighed against another."
+        raise errors.EmptyData(f"{text} Learn rows of a second class first.")
     else:
         best, *others = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[others[0]] if against is None else against

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -35,9 +36,11 @@ def example_row(learner: Learner) -> Any:
 
 def _plain(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
     if not isinstance(value, float):
         return value
-    return None if value != value else round(value, 6)
+    return round(value, 6) if math.isfinite(value) else None
 
 
 def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:

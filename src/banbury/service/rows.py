@@ -97,8 +97,11 @@ class JsonRows:
             return _one(label, classes)
         wanted = "a list of labels, which may be empty: rows have sets of labels here"
         errors.require(type(label) is list, "label", label, wanted)
-        each = {key(one): one for one in (_one(one, classes) for one in label)}
-        return [each[name] for name in sorted(each)]
+        names: dict[str, Any] = {}
+        for one in label:
+            name = _one(one, [*classes, *names.values()])
+            names[key(name)] = name
+        return [names[text] for text in sorted(names)]
 
 
 def key(value: Any) -> str:

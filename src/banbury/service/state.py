@@ -639,6 +639,8 @@ def _begun(
 ) -> Learner:
     base = _loaded(served)
     tally, settings = _tally(base), ModelSettings.of(base, threads)
+    if tally.rounded:
+        raise errors.forget_before_fading("the model to be served")
     learner, choice = Learner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)

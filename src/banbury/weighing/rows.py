@@ -198,7 +198,7 @@ def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
 
 def _named(name: str) -> int:
     total = 0
-    for byte in name.encode():
+    for byte in name.encode("utf-8", "surrogatepass"):
         total = (total * 1099511628211 + byte + 1) % 2**64
     return total
 

@@ -242,7 +242,7 @@ class _Scored:
         return float(self.losses[self.level])
 
 
-def variances(bags: Bags, values: Reals32, says: Reals32, setting: Setting) -> Reals32:
+def variances(bags: Bags, values: Real, says: Reals32, setting: Setting) -> Reals32:
     """How much the correction of each word, and of all texts, may vary, (words + 1, classes): of words that tell more, more."""
     squares, share = says**2, bags.squares(values)
     mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
@@ -259,16 +259,17 @@ class _TextLearner:
         self, bags: Bags, labels: Any, weights: Real, counted: WordEvidence, setting: Setting, threads: int
     ) -> None:
         self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
-        self.values = bags.values(setting.often, counted.scale(setting.power), threads)
+        values = bags.values(setting.often, counted.scale(setting.power), threads)
         if setting.left_out:
             says = counted.left_out(bags, setting, one_each(labels), threads)
         else:
-            says = bags.scores(self.values, counted.says, threads)
+            says = bags.scores(values, counted.says, threads)
         self.offsets = counted.log_prior + setting.trust * says
         n, k = self.offsets.shape
-        varies = variances(bags, self.values, counted.says, setting)
+        varies = variances(bags, values, counted.says, setting)
         self.table = np.hstack([np.zeros_like(varies), varies])  # corrections, and how much each may vary
-        own = bags.scores(self.values**2, varies[:-1], threads)
+        own = bags.scores(values**2, varies[:-1], threads)
+        self.values = values.astype(np.float32)
         self.own = (own + COMMON**2).astype(np.float32)
         self.mu = np.zeros((n, k), dtype=np.float32)
         self.mu[np.arange(n), labels] = 1.0

@@ -32,10 +32,17 @@ def text_parameters(
     table = np.float32(learned.setting.trust) * evidence.says
     table[lexicon.places(words)] += learned.corrections[:-1][:, classes]
     table *= np.float32(weight)
-    scale = evidence.scale(learned.setting.power)
-    often, documents = learned.setting.often, evidence.documents
-    own: Parameters | None = feature.family.weighed_words(lexicon, scale, table, often, documents, evidence.texts)
-    return WordColumnScores((feature,), sums, lexicon, scale, often, table) if own is None else own
+    counted = evidence.documents, evidence.texts
+    return word_scores(lexicon, sums, evidence.scale(learned.setting.power), table, learned.setting.often, *counted)
+
+
+def word_scores(
+    lexicon: Lexicon, sums: Any, scale: Reals32, table: Reals32, often: bool, documents: Real, n_texts: Real
+) -> Parameters:
+    """Parameters that add up the scores of a lexicon's words, (words, classes); ``documents`` of each class have each word."""
+    family = lexicon.feature.family
+    texts: Parameters | None = family.weighed_words(lexicon, scale, table, often, documents, n_texts)
+    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, often, table) if texts is None else texts
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class WordColumnScores(Parameters):
         assert list(index) == [0]
         return self
 
-    def _bags(self, rows: ColumnReader) -> tuple[Bags, Reals32, int]:
+    def _bags(self, rows: ColumnReader) -> tuple[Bags, Real, int]:
         threads = n_threads(getattr(rows, "threads", None))
         bags = self.lexicon.bags(rows, self.sums, threads)
         return bags, bags.values(self.often, self.scale, threads), threads
@@ -67,7 +74,7 @@ class WordColumnScores(Parameters):
         """What each column of the first row says that is not zero there."""
         bags, values, _ = self._bags(rows)
         columns, names = bags.words[: bags.offsets[1]], self.lexicon.words
-        says = (values[: len(columns), None] * self.table[columns]).astype(np.float64)
+        says = values[: len(columns), None] * self.table[columns]
         each = zip(columns.tolist(), bags.times.tolist(), says, strict=False)
         return [Term(names[column], times, own) for column, times, own in each]
 
