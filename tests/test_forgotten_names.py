@@ -216,3 +216,14 @@ def test_a_weighed_model_answers_alike_whether_a_class_was_forgotten_or_left_out
     assert rarest not in weighing.classes and len(places) == len(model.classes) - 1
     np.testing.assert_array_equal(weighing.weights.weights, model.weighing.weights.weights)
     np.testing.assert_array_equal(weighing.weights.intercepts, model.weighing.weights.intercepts[places])
+
+
+def test_weighed_labels_answer_when_all_labels_they_were_learned_with_are_forgotten() -> None:
+    rows = draw_rows(0)
+    table, classes = without_class(rows)
+    old = [[name, "old"] for name in classes]
+    classifier = bb.MultiLabelClassifier(features=FEATURES, weigh=True).fit(table, old)
+    classifier.partial_fit(table, [["new", "newer"]] * N_ROWS).forget(table, old)
+    assert classifier.model_.weighing is not None and classifier.model_.weighing.labels == ()
+    assert set(classifier.predict(table)) == {("new", "newer")}
+    assert_comes_back(classifier.model_)

@@ -337,7 +337,10 @@ class LabelWeighing:
             return self.corrections[rows]
         place = {label: k for k, label in enumerate(self.labels)}
         at = np.array([place.get(label, -1) for label in labels], dtype=np.int64)
-        return np.where(at >= 0, self.corrections[rows][:, at], np.float32(0.0))
+        some = self.corrections[rows]
+        table = np.zeros((len(some), len(labels)), dtype=np.float32)
+        table[:, at >= 0] = some[:, at[at >= 0]]
+        return table
 
     def kept(self, tally: Tally) -> LabelWeighing:
         """The same without corrections of words, values and labels that no row of the tally has any more."""
