@@ -862,7 +862,7 @@ impl Vocabulary {
             }
             Vocabulary::Columns { .. } => {
                 ids.resize(ids.len() + tokens.len(), UNKNOWN);
-                tokens.len() > 0
+                !tokens.is_empty()
             }
         }
     }
