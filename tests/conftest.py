@@ -34,6 +34,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("fresh", settings.get_profile("same"), derandomize=False)
 settings.register_profile("thorough", settings.get_profile("same"), max_examples=2_000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
