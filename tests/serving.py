@@ -147,7 +147,7 @@ def at_a_socket(service: Service) -> Iterator[httpx.Client]:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         while not running.started:
             time.sleep(0.005)
-        with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=url, timeout=600, trust_env=False) as client:
             yield client
     finally:
         running.should_exit = True

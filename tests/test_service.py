@@ -494,7 +494,7 @@ def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
             url = json.loads(told)["url"]
 
             def learn(number: int) -> None:
-                with suppress(httpx.HTTPError), httpx.Client(base_url=url, trust_env=False) as client:  # noqa: B023
+                with suppress(httpx.HTTPError), httpx.Client(base_url=url, timeout=None, trust_env=False) as client:  # noqa: B023
                     for n in range(1_000):
                         id = f"{end.name}-{number}-{n}"  # noqa: B023
                         if client.put(f"/rows/{id}", json={"row": f"text {n}", "label": "ham"}).status_code == 201:
