@@ -1495,11 +1495,11 @@ def test_ctrl_c_while_reading(here):
     with subprocess.Popen(command, env=environment(TMPDIR=str(folder)), **pipes) as process:
         process.stdin.write(b"outlook,play\nsunny,no\n")
         process.stdin.flush()
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not list(folder.glob("*/stdin*")) and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
     assert (process.returncode, out, err) == (130, b"", b"banbury: interrupted\n")
     assert not Path("new.banbury").exists() and not list(folder.iterdir())
 
@@ -1614,7 +1614,7 @@ def test_every_word_of_an_option_that_messages_name_is_an_option():
 
 def bash(here, command, **more):
     return subprocess.run(
-        ["bash", "-c", command], cwd=here, env=shell.environment(here) | more, capture_output=True, timeout=60
+        ["bash", "-c", command], cwd=here, env=shell.environment(here) | more, capture_output=True, timeout=600
     )
 
 
@@ -1678,12 +1678,12 @@ def test_a_terminal_that_hangs_up_leaves_nothing_half_written(here):
     command = [sys.executable, "-m", "banbury", "predict", "play.banbury", "-", "--format", "csv"]
     heard = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)}  # though the tests run under nohup
     with subprocess.Popen(command, env=environment(TMPDIR=str(here)), stdin=subprocess.PIPE, **heard) as run:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not list(here.glob("banbury-*/stdin*")) and time.monotonic() < until:
             time.sleep(0.02)
         assert list(here.glob("banbury-*/stdin*"))
         run.send_signal(signal.SIGHUP)
-        assert run.wait(timeout=60) == 129
+        assert run.wait(timeout=600) == 129
     assert not list(here.glob("banbury-*"))
 
 

@@ -47,7 +47,7 @@ def master(tmp_path: Path) -> Any:
         return log
 
     def said(log: Path, wanted: str) -> str:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             if found := re.search(wanted, log.read_text()):
                 return found[1]
@@ -69,7 +69,7 @@ def master(tmp_path: Path) -> Any:
 def run_beside(script: str, *arguments: str | Path) -> None:
     """Runs a script of this folder, which says that it is done, in a process of its own."""
     command = [sys.executable, Path(__file__).parent / script, *arguments]
-    done = subprocess.run(command, env=elsewhere(), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=elsewhere(), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and done.stdout.split()[-1:] == ["done"], done.stdout + done.stderr
 
 

@@ -695,7 +695,7 @@ def test_hostile_messages_take_a_time_in_proportion_to_their_length(name):
     began = time.process_time()
     message_text(HOSTILE[name], "keep")
     list(messages(HOSTILE[name].splitlines(keepends=True)))
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 60  # one second is usual; the square of the length would be hours
 
 
 def test_the_depth_of_messages_is_limited():

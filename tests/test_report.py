@@ -820,7 +820,7 @@ def chromium(folder: Path, *arguments: str) -> str:
         "--hide-scrollbars",
         f"--user-data-dir={folder / 'profile'}",
     ]
-    done = subprocess.run([CHROMIUM, *quiet, *arguments], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([CHROMIUM, *quiet, *arguments], capture_output=True, text=True, timeout=600, check=True)
     return done.stdout
 
 

@@ -270,7 +270,7 @@ assert found[1:] == [["été", "οδος"]] * 8, found
 
 
 def test_threads_may_meet_the_first_character_beyond_ascii_together() -> None:
-    subprocess.run([sys.executable, "-c", FIRST_MEETING], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", FIRST_MEETING], check=True, timeout=600)
 
 
 @pytest.mark.parametrize(
