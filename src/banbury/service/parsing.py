@@ -32,13 +32,7 @@ def parse_json(body: bytes) -> Any:
     """
     try:
         text = body.decode("utf-8-sig")
-        value = json.loads(
-            text,
-            object_pairs_hook=_make_object,
-            parse_int=_parse_integer,
-            parse_float=_parse_float,
-            parse_constant=_refuse_constant,
-        )
+        value = DECODER.decode(text)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as problem:
@@ -89,6 +83,14 @@ def _parse_float(digits: str) -> float:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
+
+
+DECODER = json.JSONDecoder(
+    object_pairs_hook=_make_object,
+    parse_int=_parse_integer,
+    parse_float=_parse_float,
+    parse_constant=_refuse_constant,
+)
 
 
 def _check_depth(value: Any) -> None:
