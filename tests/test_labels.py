@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -885,3 +886,69 @@ def test_rows_none_of_whose_labels_the_model_has_are_told_with_what_to_do(recwar
     assert found.notes[0].startswith("no label of these rows is a label of the model")
     assert bb.evaluate(model, {"x": list("ab")}, [["grain", "new"], []]).notes == ("the model has not met 'new'",)
     assert len(recwarn) == 1
+
+
+# Few rows, and rows that are all alike -----------------------------------------------------------------------------------
+
+SMALL_ROWS: dict[str, Any] = {
+    "one row": ["xx yy zz and more"],
+    "one row without a word": ["x y"],
+    "two": ["xx yy zz and more", "yy zz and no more"],
+    "two alike": ["xx yy zz and more"] * 2,
+    "one of three is empty": ["xx yy zz and more", "", "yy ww and no more"],
+    "all empty": [""] * 3,
+    "constant columns": pd.DataFrame({"number": [1.0] * 3, "word": ["u"] * 3}),
+    "columns": pd.DataFrame({"number": [1.0, 2.0, 7.0], "word": ["u", None, "v"]}),
+}
+
+
+def small_labels(n: int) -> dict[str, list[list[str]]]:
+    return {
+        "all rows": [["a"]] * n,
+        "the first": [["a"], *[[]] * (n - 1)],
+        "all but the last": [*[["a"]] * (n - 1), []],
+        "both": [["a", "b"]] * n,
+        "in turn": [[["a"], ["b"], []][i % 3] for i in range(n)],
+        "no row": [[]] * n,
+    }
+
+
+@pytest.mark.filterwarnings("ignore::banbury.BanburyWarning")
+@pytest.mark.parametrize("name", SMALL_ROWS)
+@pytest.mark.parametrize("weigh", [True, False, "auto"])
+def test_few_rows_are_answered_or_refused_in_plain_words(name: str, weigh: Any) -> None:
+    rows = SMALL_ROWS[name]
+    for labels in small_labels(len(rows)).values():
+        for threshold, calibrate, alpha in (
+            ("auto", None, "auto"),
+            ("f1", "platt", "auto"),
+            ("f1", "temperature", 1.0),
+            (None, None, 0.0),
+            (0.5, "platt", 0.0),
+        ):
+            settings = {"threshold": threshold, "calibrate": calibrate, "alpha": alpha, "weigh": weigh}
+            try:
+                clf = bb.MultiLabelClassifier(**settings).fit(rows, labels)
+            except bb.BanburyError as refused:
+                expected = "no row has any label" if not any(labels) else "weigh must be False for rows without"
+                if expected not in str(refused):
+                    raise
+                continue
+            probabilities = clf.predict_proba(rows)
+            assert probabilities.shape == (len(rows), len(clf.classes_))
+            assert ((probabilities >= 0) & (probabilities <= 1)).all()
+            assert len(clf.predict(rows)) == len(rows)
+
+
+def test_rows_that_are_all_alike_are_not_weighed_and_tuning_says_so() -> None:
+    texts, labels = ["xx yy zz and more"] * 120, [["a"], []] * 60
+    assert bb.MultiLabelClassifier().fit(texts, labels).weighing_ is None
+    with pytest.raises(bb.BanburyError, match="weigh must be False for rows that are all alike"):
+        bb.tune(texts, labels, weigh=True, folds=2, features="text")
+
+
+def test_two_rows_that_differ_are_in_two_folds() -> None:
+    """So that whether they are weighed does not depend on their hashes."""
+    for number in range(12):
+        texts = [f"xx yy zz and {number}{letter}" for letter in ("one", "two")]
+        assert bb.MultiLabelClassifier(weigh=True).fit(texts, [["a"], []]).weighing_ is not None

@@ -46,16 +46,17 @@ def fitted(
     seed: int = 0,
     threads: int | None = None,
 ) -> tuple[LabelModel, HeldOut | None]:
-    """The model of rows that a tally counted, and what models without each row say of it, where that was asked."""
+    """The model of rows that a tally counted, and what models without each row say of it, where that was asked.
+
+    Rows that are all alike, or a single one, cannot be held out: then nothing is weighed or chosen.
+    """
     model = LabelModel.of(tally, how=how, alpha=1.0 if alpha == "auto" else alpha, threads=threads)
+    if not rows.differ or (not weigh and threshold is None and calibrate is None and alpha != "auto"):
+        return model, None
     if weigh:
         model, found = weighed(model, rows, seed)
-    elif threshold is None and calibrate is None and alpha != "auto":
-        return model, None
     else:
         folds, some = rows.dealt(FOLDS), enough(rows, len(model.labels))
-        if len(np.unique(folds[some])) < 2:
-            return model, None
         model, found = _with_alpha(model, rows, folds, some, alpha)
     if threshold is None and calibrate is None:
         return model, found
@@ -90,6 +91,9 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     if not names and not len(cells):
         wanted = "False for rows without texts, categories and numbers: words and cells are weighed for sets of labels"
         raise errors.bad_setting("weigh", True, wanted)
+    errors.require(
+        rows.differ, "weigh", True, "False for rows that are all alike: none can be held out from the others"
+    )
     known = np.flatnonzero(rows.known)
     parts = list(rows.some(known))
     batches = [batch for batch, *_ in parts]

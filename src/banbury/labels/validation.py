@@ -135,8 +135,17 @@ class HeldRows:
         return growing.frozen()
 
     def dealt(self, n: int) -> Int:
-        """The fold of each row, by what it holds; equal rows are in one."""
-        return (self.hashes() >> np.uint64(11)).astype(np.int64) % n
+        """The fold of each row, by what it holds; equal rows are in one, and the others not all in the same."""
+        hashes = self.hashes()
+        folds = (hashes >> np.uint64(11)).astype(np.int64) % n
+        if len(np.unique(folds[self.known])) < 2:
+            folds = np.unique(hashes, return_inverse=True)[1].reshape(-1) % n
+        return folds
+
+    @property
+    def differ(self) -> bool:
+        """Whether some can be held out, since not all are alike."""
+        return len(np.unique(self.hashes()[self.known])) > 1
 
 
 @dataclass(frozen=True)
