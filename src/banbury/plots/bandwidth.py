@@ -10,7 +10,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, Display, name, pyplot
+from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
 
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
@@ -79,7 +79,7 @@ class BandwidthDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         if ax is None:
-            ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
+            ax = pyplot().subplots(1, 2, figsize=(9.6, 3.6), layout="constrained")[1]
         try:
             left, right = ax
         except (TypeError, ValueError):
@@ -97,4 +97,4 @@ class BandwidthDisplay(Display):
         right.set(xlim=self.values[[0, -1]], ylim=(0.0, None))
         right.set(xlabel=called, ylabel=f"density given {name(self.label)}")
         right.set_title("Kernel densities by bandwidth")
-        right.legend()
+        legend_beside(right, title="bandwidth")

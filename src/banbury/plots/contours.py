@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Real
-from banbury.plots.display import colour, line, mark, names
+from banbury.plots.display import colour, legend_beside, line, mark, names
 
 INSIDE = (0.9, 0.5)  # the shares of a class inside its contours
 MOST_FILLED = 4  # classes; more would hide each other
@@ -52,4 +52,4 @@ def draw(ax: Any, plane: Plane, density: Real, classes: Sequence[Any]) -> None:
         style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.5, "label": label}
         ax.scatter(x[numbers == c], y[numbers == c], s=18, zorder=3, **style)
     ax.set(xlim=plane.across[[0, -1]], ylim=plane.up[[0, -1]])
-    ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(classes) > 8 else 1)
+    legend_beside(ax)

@@ -13,7 +13,7 @@ from banbury.arrays import Real
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
 from banbury.plots import contours
-from banbury.plots.display import Display, colour, line, name, names
+from banbury.plots.display import Display, colour, legend_beside, line, name, names
 from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
@@ -136,7 +136,7 @@ class LikelihoodDisplay(Display):
             (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
 
     def _lines(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.4, 3.8)
+        ax = self._begin(ax, 7.4, 3.8)
         called, classes = names(self.classes), range(len(self.classes))
         top = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
@@ -158,10 +158,10 @@ class LikelihoodDisplay(Display):
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
-        ax.legend(ncols=2 if len(called) > 8 else 1)
+        legend_beside(ax)
 
     def _planes(self, ax: Any, plane: contours.Plane) -> None:
-        ax = self._begin(ax, 5.8, 4.4)
+        ax = self._begin(ax, 6.8, 4.4)
         contours.draw(ax, plane, self.likelihood, self.classes)
         ax.set(xlabel=name(plane.columns[0], 40), ylabel=name(plane.columns[1], 40))
         inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
@@ -170,7 +170,7 @@ class LikelihoodDisplay(Display):
 
     def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
-        ax = self._begin(ax, 6.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
+        ax = self._begin(ax, 7.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
         thick = 0.84 / n_classes
         for c, label in enumerate(names(self.classes)):
             places = np.arange(n_values) - 0.42 + thick * (c + 0.5)
@@ -183,7 +183,7 @@ class LikelihoodDisplay(Display):
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
         more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
         ax.set_title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
-        ax.legend()
+        legend_beside(ax)
 
 
 def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
@@ -193,6 +193,8 @@ def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
         return inputs
     errors.require(parts.axes, "columns", columns, f"None for {feature.name!r}, which is no block of numbers")
     chosen = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    if len(inputs) == 1:
+        errors.require(chosen == inputs, "columns", columns, f"{inputs[0]!r}, the only column of this feature, or None")
     if len(set(chosen)) not in (1, 2) or len(set(chosen)) != len(chosen) or not set(chosen).issubset(inputs):
         text = f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has two axes. "
         text += f"Name two of them, whatever the others are: columns=({inputs[0]!r}, {inputs[1]!r}). Got {columns!r} instead."
