@@ -20,7 +20,8 @@ from sklearn.datasets import load_iris
 import banbury as bb
 from banbury.calibration import calibrate
 from banbury.plots.display import COLOURS as LINE_COLOURS
-from banbury.plots.display import MARKS, Display
+from banbury.plots.display import MARKS, Display, legend_beside
+from banbury.readers import read
 
 FOLDER = Path(__file__).parent / "pictures"
 COLOURS = 256  # of a picture's palette: files stay small, and nobody sees the difference
@@ -48,7 +49,7 @@ def counts() -> Display:
     with datasets.adult() as (train, _, reading):
         features = {"hours_per_week": bb.Histogram(), "education_num": bb.Poisson()}
         model = bb.estimate(bb.count(train, target=datasets.INCOME, features=features, **reading))
-        return bb.plots.LikelihoodDisplay.from_model(model, "education_num", train, **reading)
+        return bb.plots.LikelihoodDisplay.from_model(model, "education_num", read(train, **reading))
 
 
 def bars() -> Display:
@@ -266,7 +267,8 @@ class NextLabels(Display):
     """Learning curves of rows that are asked for and of rows at random, beside each other."""
 
     def _draw(self, ax: object) -> None:
-        self.figure_, places = pyplot.subplots(1, len(suspicious.CURVES), figsize=(9.5, 3.1), layout="constrained")
+        self.figure_, places = pyplot.subplots(1, len(suspicious.CURVES), figsize=(10.5, 3.1), layout="constrained")
+        self.ax_ = places
         for name, place in zip(suspicious.CURVES, places, strict=True):
             sizes, found = suspicious.curves(name)
             for (what, each), colour, mark in zip(found.items(), LINE_COLOURS, MARKS, strict=False):
@@ -274,7 +276,7 @@ class NextLabels(Display):
                 place.errorbar(sizes, each.mean(axis=0), error, color=colour, marker=mark, markersize=4, label=what)
             place.set(title=f"{suspicious.DATA[name][2]}, {len(each)} draws", xlabel="labels")
         places[0].set_ylabel("accuracy on 2,000 rows withheld")
-        places[0].legend(title="rows")
+        legend_beside(places[-1], title="rows")
 
 
 def next_labels() -> Display:

@@ -1,4 +1,4 @@
-"""What ``make lint`` checks of the house beyond the contracts in pyproject.toml: families are closed, and a name is one class.
+"""What ``make lint`` checks beyond the contracts of imports: families are closed, a name is one class, legends have a place.
 
 Concrete families and their parameters are named only where one is chosen, or is what a class is about. Everything else asks the
 base classes of ``distributions/family.py``, so that a new family is one file, a line in the registry, its twin and its page.
@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 BASES = ("Family", "Parameters")
 CONTRACT = "banbury.distributions.family"  # which has what everyone may name
 MAY_NAME = (  # modules, with what is in them
@@ -151,16 +152,32 @@ def twins(every: Mapping[str, ast.Module]) -> Iterator[str]:
                 yield f"{module}:{node.lineno}: {node.name} is a class of {known[node.name]} already; name it for what it is"
 
 
+def legends(tree: ast.Module) -> Iterator[str]:
+    """Legends whose place matplotlib chooses: its search ends in a warning on a busy machine."""
+    for node in _nodes(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "legend":
+            place = next((keyword.value for keyword in node.keywords if keyword.arg == "loc"), None)
+            if place is None or (isinstance(place, ast.Constant) and place.value in ("best", 0)):
+                yield f"{node.lineno}: lets matplotlib choose the place of a legend; use plots.display.legend_beside, or say loc="
+
+
+def scripts() -> dict[str, ast.Module]:
+    """Programs beside the package, by their paths."""
+    paths = [path for folder in ("benchmarks", "docs") for path in (ROOT / folder).glob("*.py")]
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text("utf-8"), str(path)) for path in paths}
+
+
 def problems() -> list[str]:
     """All that is wrong, module by module."""
     every = modules()
     closed = concrete(every)
     each = ((module, offences(module, tree, every, closed)) for module, tree in sorted(every.items()))
     named = [f"{module}:{offence}" for module, found in each for offence in found]
-    return [*named, *unused(every, closed), *twins(every)]
+    drawn = [f"{name}:{each}" for name, tree in sorted({**every, **scripts()}.items()) for each in legends(tree)]
+    return [*named, *unused(every, closed), *twins(every), *drawn]
 
 
 if __name__ == "__main__":
     found = problems()
-    print("\n".join(found) or "The families are closed, and each name is one class.")
+    print("\n".join(found) or "The families are closed, each name is one class, and legends have a place.")
     sys.exit(bool(found))

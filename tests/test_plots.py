@@ -233,6 +233,13 @@ def test_no_word_is_cut_off(shown: Display) -> None:
                 assert found.y0 >= box.y0 - 1 and found.y1 <= box.y1 + 1, each.get_text()
 
 
+def test_a_legend_hides_nothing(shown: Display) -> None:
+    shown.figure_.canvas.draw()
+    for ax in np.atleast_1d(shown.ax_):
+        if (legend := ax.get_legend()) is not None:
+            assert legend.get_window_extent().x0 >= ax.get_window_extent().x1 - 1  # a pixel, for rounding
+
+
 def test_a_picture_is_saved_as_png_and_as_svg(shown: Display, tmp_path: Path) -> None:
     assert shown.save(tmp_path / "picture.png") is shown
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")

@@ -200,6 +200,22 @@ def test_what_opens_the_families_again_is_found(line: str, said: str) -> None:
     assert len(found) == 1 and said in found[0]
 
 
+@pytest.mark.parametrize(
+    "line, n_found",
+    [
+        ("ax.legend()", 1),
+        ("figure.legend(title='rows', ncols=2)", 1),
+        ("ax.legend(loc='best')", 1),
+        ("ax.legend(handles, labels, loc=0)", 1),
+        ("ax.legend(loc='upper left')", 0),
+        ("ax.legend(loc=place)", 0),
+        ("ax.get_legend()", 0),
+    ],
+)
+def test_a_legend_without_a_place_is_found(line: str, n_found: int) -> None:
+    assert len(list(house.legends(ast.parse(line)))) == n_found
+
+
 def test_an_exception_that_is_none_any_more_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = {"banbury.networks.variables": {"Bernoulli", "Categorical", "Histogram"}}
     monkeypatch.setattr(house, "STILL_NAME", allowed)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.naive_bayes import Model
-from banbury.plots.display import Display, colour, library, mark, name, names
+from banbury.plots.display import Display, colour, legend_beside, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 
 
@@ -91,7 +91,7 @@ class DecisionBoundaryDisplay(Display):
         return np.asarray(self.posterior[:, :, a] - self.posterior[:, :, b])
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 5.8 if self.difference is None else 6.4, 4.4)
+        ax = self._begin(ax, 6.8 if self.difference is None else 7.4, 4.4)
         # Lighter than the points of a class, so that these stand out from its region.
         plain = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
         what, own = "Most probable class", 1.0 - 0.5 * (1.0 - plain)
@@ -140,4 +140,4 @@ class DecisionBoundaryDisplay(Display):
             elif self.difference is None:
                 ax.scatter([], [], s=40, **{**style, "marker": "s"})
         if self.points is not None or self.difference is None:
-            ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(called) > 8 else 1)
+            legend_beside(ax)

@@ -16,7 +16,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity
 from banbury.naive_bayes import Model, log_sum
-from banbury.plots.display import COLOURS, FAINT, Display, colour, name
+from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, name
 from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.readers import read
 
@@ -87,7 +87,7 @@ class DensityDisplay(Display):
         return cls((first, second), xx0, xx1, log_density, (x, y), levels, each, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 5.8, 4.4)
+        ax = self._begin(ax, 6.8 if self.components or self.stepped else 5.8, 4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
         if self.stepped:
             self._shade(ax)
@@ -105,7 +105,7 @@ class DensityDisplay(Display):
                 ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
         if self.components or self.stepped:
-            ax.legend(framealpha=0.8, frameon=self.stepped, edgecolor="none")
+            legend_beside(ax)
         ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
         hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""

@@ -21,6 +21,7 @@ FAINT = "#BBBBBB"
 FORMATS = (".png", ".svg")
 LONGEST_NAME = 24
 LETTERS = 125  # of size 1 in an inch
+MOST_IN_COLUMN = 12  # entries of a legend, which are two inches high
 STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -115,6 +116,17 @@ def logarithmic(ax: Any, marked: tuple[float, ...], shown: str) -> None:
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda number, _: format(number, shown)))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
     levels_behind(ax)
+
+
+def legend_beside(ax: Any, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
+    """A legend of these handles, or of all that there are, to the right of the axes, where it hides nothing.
+
+    It has a place of its own since matplotlib's choice, "best", depends on how busy the machine is: a search that takes more than
+    a second ends in a warning.
+    """
+    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
+    n_columns = -(-len(handles) // MOST_IN_COLUMN)
+    ax.legend(handles=handles, title=title, ncols=n_columns, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def levels_behind(ax: Any) -> None:

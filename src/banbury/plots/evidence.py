@@ -13,7 +13,7 @@ from banbury.explain import Evidence, Explanation
 from banbury.explain.page import percent
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, legend_beside, name, signed
 from banbury.plots.features import answering
 
 
@@ -124,7 +124,7 @@ class ComparedEvidenceDisplay(Display):
         return cls(explanations, n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.8, 1.5 + 0.36 * len(self.labels))
+        ax = self._begin(ax, 8.4, 1.5 + 0.36 * len(self.labels))
         places, lengths = _places(len(self.labels)), _lengths(self.weights)
         for k, colour in enumerate((AGAINST, FOR)):
             there = ~np.isnan(self.weights[:, k])
@@ -134,7 +134,7 @@ class ComparedEvidenceDisplay(Display):
         first, second = self.explanations.values()
         winner, other = name(first.winner), name(first.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
-        ax.legend(loc="best")
+        legend_beside(ax)
         same = first.winner == second.winner
         shares = [first.probability, second.probability if same else second.probability_against]
         sides = ", ".join(f"{name(how)} {percent(p)}" for how, p in zip(self.explanations, shares, strict=True))

@@ -8,11 +8,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, logarithmic, names
+from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, legend_beside, logarithmic, names
 from banbury.selection import evaluate
 
 SMALLEST, MORE = 26.0, 22.0  # the area of a mark, and what each further label adds to it, in square points
-WIDTH, HEIGHT = 7.6, 4.6  # inches
+WIDTH, HEIGHT = 8.6, 4.6  # inches
 LETTER, LINE = 0.0095, 0.036  # of a name: shares of the axes' width and height
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # Of a name beside its mark, and where its box begins, in widths and heights of the box.
@@ -71,7 +71,7 @@ class LabelsDisplay(Display):
         self._name(ax, np.asarray(owner).ravel(), many, low, high)
         logarithmic(ax, (1.0, 3.0), ",.4g")
         ax.set(xlabel="rows that have the label", ylabel="F1 of the label")
-        ax.legend(loc="lower right")
+        legend_beside(ax)
         larger = "; a larger mark is several labels" if (many > 1).any() else ""
         ax.set_title(f"{errors.many(len(self.labels), 'label')} on {errors.many(len(found.truth), 'row')}{larger}")
 
@@ -80,7 +80,7 @@ class LabelsDisplay(Display):
         x = np.log(self.rows / low) / np.log(high / low)
         y = (self.f1 + 0.06) / 1.14
         marks = [(a - 0.008, b - 0.013, a + 0.008, b + 0.013) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-        taken = [(0.74, 0.0, 1.0, 0.15)]  # the legend
+        taken: list[tuple[float, ...]] = []
         called, said, shared = names([str(label) for label in self.labels], LONGEST_NAME), 0, set[int]()
         for k in np.lexsort((np.arange(len(x)), -self.rows)).tolist():
             if owner[k] in shared or said == NAMED:

@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
-from banbury.plots.display import Display, colour, line, name, names
+from banbury.plots.display import Display, colour, legend_beside, line, name, names
 from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
@@ -120,7 +120,7 @@ class LikelihoodDisplay(Display):
         (self._lines if isinstance(self.values, np.ndarray) else self._bars)(ax)
 
     def _lines(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.4, 3.8)
+        ax = self._begin(ax, 7.4, 3.8)
         called, classes = names(self.classes), range(len(self.classes))
         top = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
         if self.histogram is not None:
@@ -142,11 +142,11 @@ class LikelihoodDisplay(Display):
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
-        ax.legend(ncols=2 if len(called) > 8 else 1)
+        legend_beside(ax)
 
     def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
-        ax = self._begin(ax, 6.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
+        ax = self._begin(ax, 7.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
         thick = 0.84 / n_classes
         for c, label in enumerate(names(self.classes)):
             places = np.arange(n_values) - 0.42 + thick * (c + 0.5)
@@ -159,7 +159,7 @@ class LikelihoodDisplay(Display):
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
         more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
         ax.set_title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
-        ax.legend()
+        legend_beside(ax)
 
 
 def _drawn(parts: FeatureParts, columns: Any) -> str:

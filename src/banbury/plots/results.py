@@ -19,6 +19,7 @@ from banbury.plots.display import (
     Display,
     check_type,
     colour,
+    legend_beside,
     levels_behind,
     library,
     line,
@@ -198,7 +199,7 @@ class CalibrationDisplay(Display):
         return cls(curves).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 5.0, 4.6)
+        ax = self._begin(ax, 6.8, 4.6)
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="honest probabilities", zorder=1)
         most = max(float(curve.rows.max()) for curve in self.curves.values())
         for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
@@ -210,8 +211,8 @@ class CalibrationDisplay(Display):
         left = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
         ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
-        handles, labels = ax.get_legend_handles_labels()
-        ax.legend(handles[:1] + handles[:0:-1], labels[:1] + labels[:0:-1], loc="upper left")
+        handles = ax.get_legend_handles_labels()[0]
+        legend_beside(ax, handles[:1] + handles[:0:-1])
         ax.set_xlabel("confidence: mean posterior of the answer")
         ax.set_ylabel("accuracy: share of answers that are right")
         rows = next(iter(self.curves.values())).rows.sum()
@@ -238,7 +239,7 @@ class LearningCurveDisplay(Display):
         return cls(curve).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.4, 4.0)
+        ax = self._begin(ax, 7.4, 4.0)
         ax.set_prop_cycle(color=COLOURS)
         self.curve.plot(ax)
         logarithmic(ax, (1.0, 2.0, 5.0), ",.0f")
@@ -271,7 +272,7 @@ class ConvergenceDisplay(Display):
         return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        ax = self._begin(ax, 6.4, 4.0)
+        ax = self._begin(ax, 7.4, 4.0)
         iterations = 1 + np.arange(len(self.objectives))
         alike = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
         for c, each in enumerate([self.log_likelihoods] if alike else [self.log_likelihoods, self.objectives]):
@@ -280,7 +281,7 @@ class ConvergenceDisplay(Display):
         ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
         levels_behind(ax)
         ax.set(xlabel="iteration", ylabel="gained since the first, in nats")
-        ax.legend(loc="lower right")
+        legend_beside(ax)
         ax.set_title(f"Expectation maximisation: {len(iterations):,} iterations")
 
 
@@ -326,8 +327,7 @@ class PosteriorDisplay(Display):
         ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
         ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior, adding up to 1")
         ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
-        handles, texts = ax.get_legend_handles_labels()
-        ax.legend(handles[::-1], texts[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5))
+        legend_beside(ax, ax.get_legend_handles_labels()[0][::-1])
         before, left = trace.n_possible[[0, -1]].tolist()
         ruled_out = f": {left:,} of {before:,} are left" if left < before else ""
         ax.set_title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")

@@ -447,12 +447,12 @@ class LearningCurve(CurveScores):
                 text = "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip "
                 text += "install 'banbury[plots]'. Without it, to_dict() has its numbers."
                 raise errors.MissingLibrary(text, library="matplotlib") from None
-            ax = pyplot.subplots()[1]
+            ax = pyplot.subplots(layout="constrained")[1]
         for each in self._learners:
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
         ax.set_xscale("log")
         ax.set(xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
-        ax.legend()
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # where no curve is
         return ax
