@@ -97,12 +97,12 @@ def test_the_winner_is_weighed_against_the_runner_up_or_any_other() -> None:
     assert told.log_odds == pytest.approx(joint[0] - joint[2], rel=1e-12)
 
 
-def test_against_must_be_another_class() -> None:
+def test_the_winner_against_itself_is_weighed_against_the_runner_up() -> None:
     model = bb.estimate(bb.count(THREE, "y"))
-    with pytest.raises(BadSetting, match=r"against must be another class than the most probable one. Got 'p' instead"):
-        model.explain({"x": 1.5, "w": "a"}, against="p")
+    row = {"x": 1.5, "w": "a"}
+    assert model.explain(row, against="p") == model.explain(row)
     with pytest.raises(UnknownClass, match="no class 's'"):
-        model.explain({"x": 1.5, "w": "a"}, against="s")
+        model.explain(row, against="s")
 
 
 def test_one_class_leaves_nothing_to_explain() -> None:

@@ -24,7 +24,7 @@ from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.sums import in_order
-from banbury.table import aligned, batches
+from banbury.table import aligned, batches, class_number
 from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
 from banbury.threads import taken
 from banbury.uncollected import uncollected
@@ -297,6 +297,8 @@ class Model:
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
 
+        ``against`` may be any class; the most probable one itself is weighed against the runner-up.
+
         A row that was counted speaks for itself: its own values are among those that say what its class is like. ``held_out``
         leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
         it beside the tally stays: weights of evidence and a calibration.
@@ -331,8 +333,9 @@ class Model:
         batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, scores = self._answer(batch, parameters)
-        other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
-        errors.require(other != winner, "against", against, "another class than the most probable one")
+        other = winner if against is None else class_number(against, self.classes)
+        if other == winner:
+            other = next(c for c in ranked if c != winner)
         terms, texts, unknown = [], dict[str, str](), []
         likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
         for group in parameters:
@@ -387,8 +390,9 @@ class Model:
             rest = (Growing.of(self.tally) - own).frozen()
         except errors.NegativeCount as problem:
             raise not_counted(label, problem) from None
-        if rest.classes != self.classes:
+        if label not in rest.classes:
             raise only_row(label)
+        rest = rest.with_classes(self.classes)  # some were named before they had rows
         return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
     def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
@@ -758,12 +762,6 @@ def met(known: Sequence[Label], seen: Iterable[Label], what: str = "class") -> t
     return (*known, *new), notes
 
 
-def class_number(name: Any, classes: Sequence[Any]) -> int:
-    if name not in classes:
-        raise errors.unknown_class(name, classes)
-    return classes.index(name)
-
-
 def score_each(
     models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
 ) -> int:
@@ -843,15 +841,19 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
         return log((rows + class_prior) / (n_rows + class_prior * size))
+    return log(np.array([*shares_by_class(class_prior, tally.classes).values()]))
+
+
+def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
+    """The probability of each class, which were given by name or in order."""
+    size, values = len(classes), class_prior
     if isinstance(class_prior, Mapping):
-        for name in class_prior:
-            if name not in tally.classes:
-                raise errors.unknown_class(name, tally.classes)
-        if lacking := [repr(c) for c in tally.classes if c not in class_prior]:
+        by_number = {class_number(name, classes): value for name, value in class_prior.items()}
+        if lacking := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
             wanted = f"a probability for each class; {errors.listed(lacking)} has none"
             raise errors.bad_setting("class_prior", class_prior, wanted)
+        values = [by_number[c] for c in range(size)]
     try:
-        values = [class_prior[c] for c in tally.classes] if isinstance(class_prior, Mapping) else class_prior
         given = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.zeros(())
@@ -859,4 +861,4 @@ def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     errors.require(given.shape == (size,), "class_prior", class_prior, each)
     wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
     errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
-    return log(given)
+    return dict(zip(classes, given.tolist(), strict=True))

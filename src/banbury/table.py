@@ -483,6 +483,15 @@ def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.i
     return numbers, names, weights
 
 
+def class_number(name: Any, classes: Sequence[Any]) -> int:
+    """The number of a class among these, named as it is listed or by an equal value, of Python or of NumPy."""
+    plain = name.item() if isinstance(name, (np.generic, np.ndarray)) and name.ndim == 0 else name
+    try:
+        return tuple(classes).index(plain)
+    except (TypeError, ValueError):  # no class is equal to it, or it is nothing that can be compared
+        raise errors.unknown_class(plain, classes) from None
+
+
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Labels that are nearly all different and fractional are no classes."""
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,12 @@ from banbury.estimators.rows import (
     to_validate,
 )
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, tell_other_columns
+from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, shares_by_class, tell_other_columns
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
-from banbury.table import Table, aligned
+from banbury.table import Table, aligned, class_number
 from banbury.tally import Growing, Part, Tally, Touched, count
 from banbury.threads import taken
 
@@ -248,12 +248,29 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         """
         with self._lock:
             model = self.model_ if held_out else self._current()  # whose words do not grow, it can be subtracted from
-            return model.explain(row, against, held_out=held_out, label=label)
+            if label is not None and self._listed(label) not in model.classes:
+                text = (
+                    f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True."
+                )
+                raise errors.BadSetting(text, setting="label", value=label)
+            if against is None or (other := self._listed(against)) in model.classes:
+                return model.explain(row, against, held_out=held_out, label=label)
+            return model.explain(row, held_out=held_out, label=label).against_unseen(other)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
         with self._lock:
-            return self._current().informative(n, classes)
+            model = self._current()
+            if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
+                return model.informative(n, classes)
+            names = [self._listed(name) for name in classes]
+            found = model.informative(n, [name for name in names if name in model.classes])
+            return replace(found, ratios={name: found.ratios.get(name, ()) for name in names})
+
+    def _listed(self, name: Any) -> Any:
+        """A class as ``classes_`` lists it, which may have been named in advance and have no rows yet."""
+        classes = self.classes_.tolist()
+        return classes[class_number(name, classes)]
 
     @property
     def tally_(self) -> Tally:
@@ -407,7 +424,16 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
             raise errors.bad_setting("class_prior", self.class_prior, wanted)
 
     def _prior(self, tally: Tally) -> Any:
-        return weighted_prior(self.class_weight, self.class_prior, tally)
+        prior = self.class_prior
+        if isinstance(prior, Mapping):  # what was said of classes without rows is shared among the others
+            unseen = [
+                name for name in self.__dict__.get("_declared", ()) if name in prior and name not in tally.classes
+            ]
+            shares = shares_by_class(prior, (*tally.classes, *unseen))
+            total = sum(shares[name] for name in tally.classes)
+            errors.require(total > 0, "class_prior", prior, "one that leaves some class possible that has rows")
+            prior = {name: shares[name] / total for name in tally.classes} if unseen else prior
+        return weighted_prior(self.class_weight, prior, tally)
 
     def _prior_to_validate(self) -> dict[str, Any]:
         """The class prior within every fold, which weights by name would have depend on the fold."""

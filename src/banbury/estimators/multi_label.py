@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,7 @@ from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
+from banbury.labels.model import known_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.naive_bayes import check_seed, checked_choice, is_auto
 from banbury.readers import Batch, n_threads
@@ -202,12 +204,18 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
     def explain(self, row: Any, label: Any) -> Explanation:
         """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
-            return self._current().explain(row, label)
+            model, label = self._current(), self._listed(label)
+            if label in model.labels:
+                return model.explain(row, label)
+            remarks = ("no row counted has this label, so the prior alone rules it out",)
+            nothing = {"prior": math.inf, "evidence": (), "log_odds": math.inf, "remarks": remarks}
+            return Explanation(f"not {label}", label, 1.0, 0.0, **nothing)  # type: ignore[arg-type]
 
     def informative(self, label: Any, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
         with self._lock:
-            return self._current().informative(label, n)
+            model, label = self._current(), self._listed(label)
+            return model.informative(label, n) if label in model.labels else Informative({label: ()})
 
     @property
     def tally_(self) -> Tally:
@@ -309,8 +317,12 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
 
     def _labels(self, classes: tuple[Any, ...]) -> NDArray[Any]:
         names = self._columns or in_order(name for name in classes if name != EVERY)
-        kinds = {type(name) for name in names}
-        return np.array(names, dtype=None if len(kinds) == 1 else object)
+        array = np.array(names)
+        return array if array.tolist() == list(names) else np.array(names, dtype=object)
+
+    def _listed(self, label: Any) -> Any:
+        """A label as ``classes_`` lists it, which some rows may have or, where ``y`` had flags, none."""
+        return known_label(label, self.classes_.tolist())
 
     def _made(self, tally: Tally) -> LabelModel:
         model = LabelModel.of(tally, how=self.how, alpha=self.alpha_, telling=self._telling, threads=self.threads)  # type: ignore[arg-type]

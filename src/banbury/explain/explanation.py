@@ -88,6 +88,12 @@ class Explanation:
             calibration=sign * shift * DECIBANS,
         )
 
+    def against_unseen(self, label: Any) -> Explanation:
+        """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
+        remarks = (*self.remarks, f"no row of class {label!r} was counted, so the prior alone rules it out")
+        told = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
+        return replace(told, evidence=(), calibration=0.0, remarks=remarks)
+
     def of_label(self, label: Any) -> Explanation:
         """The same of yes and no, in the words of a label."""
         names = {True: label, False: f"not {label}"}

@@ -14,6 +14,7 @@ from banbury.distributions.evidence import Comparison, LogLikelihood, TellingVal
 from banbury.distributions.family import Parameters
 from banbury.explain import page
 from banbury.explain.explanation import strict
+from banbury.table import class_number
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,7 @@ def _chosen(labels: Sequence[Any], classes: Any) -> list[int]:
         return list(range(len(labels)))
     if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
         raise errors.bad_setting("classes", classes, "None or a list of classes")
-    known = {label: c for c, label in enumerate(labels)}
-    chosen = dict.fromkeys(classes)
-    for label in chosen:
-        if label not in known:
-            raise errors.unknown_class(label, labels)
-    return [known[label] for label in chosen]
+    return list(dict.fromkeys(class_number(label, labels) for label in classes))
 
 
 def _rest(prior: Real) -> Real:

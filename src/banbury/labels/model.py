@@ -24,7 +24,7 @@ from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, n_threads
 from banbury.schema import Schema
 from banbury.sums import Words
-from banbury.table import batches
+from banbury.table import batches, class_number
 from banbury.tally import Label, Tally
 
 CELLS = 1 << 24  # rows × labels that are scored together
@@ -35,6 +35,14 @@ def labels_of(tally: Tally) -> tuple[Label, ...]:
     """The labels that some row has."""
     _check(tally)
     return tuple(label for label in tally.classes if label != EVERY)
+
+
+def known_label(label: Any, labels: Sequence[Label]) -> Label:
+    """A label as it is listed among these."""
+    try:
+        return labels[class_number(label, labels)]
+    except errors.UnknownClass:
+        raise errors.unknown_choice("label", label, list(labels)) from None
 
 
 def _check(tally: Any) -> None:
@@ -56,8 +64,7 @@ def yes_no(tally: Tally, label: Label) -> Tally:
     True
     """
     _check(tally)
-    if label not in tally.classes or label == EVERY:
-        raise errors.unknown_choice("label", label, list(labels_of(tally)))
+    label = known_label(label, labels_of(tally))
     plain = replace(tally, schema=replace(tally.schema, labels=None, target=None, target_kind=None), skipped=0)
     every = plain.of_classes([tally.classes.index(EVERY)], (YES,))
     with_it = plain.of_classes([tally.classes.index(label)], (YES,))
@@ -376,6 +383,7 @@ class LabelModel:
           text   = crude     +3.39  +++
           sum                +8.54
         """
+        label = known_label(label, self.labels)
         model, k = self.of_label(label), self.labels.index(label)
         row = self._without_labels(row) if isinstance(row, Batch) else row
         told = self._explain_by_prior(model, k, row) if self._on_every_row[k] else model.explain(row)
@@ -396,6 +404,7 @@ class LabelModel:
 
     def informative(self, label: Label, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
+        label = known_label(label, self.labels)
         model = self.of_label(label)
         lacking = len(model.classes) > 1
         errors.require(lacking, "label", label, "one that some rows lack, to tell rows with it from rows without it")

@@ -25,7 +25,6 @@ from banbury.naive_bayes import (
     check_calibration,
     check_drawn,
     checked_choice,
-    class_number,
     honestly,
     same_rows,
     tell_other_columns,
@@ -41,7 +40,7 @@ from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer, starred
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.table import Labels, batches
+from banbury.table import Labels, batches, class_number
 
 UNUSED = np.random.default_rng(0)
 SHOWN = 40  # nodes, and columns that were left out, when a network is printed
@@ -659,8 +658,9 @@ class BeliefNetwork:
         honest = self._calibration(node)
         said = np.exp(posterior) if honest is None else honest.apply(posterior[None])[0]
         ranked = np.lexsort((-posterior, -said)).tolist()
-        other = ranked[1] if against is None else class_number(against, classes)
-        errors.require(other != ranked[0], "against", against, "another class than the most probable one")
+        other = ranked[0] if against is None else class_number(against, classes)
+        if other == ranked[0]:
+            other = ranked[1]
         terms = []
         if np.isfinite(joint[-1]).any():  # a row of probability zero is answered by the prior alone
             shows = ((self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None)) for v in order)

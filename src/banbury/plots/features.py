@@ -17,7 +17,7 @@ from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.readers import read
 from banbury.selection import held
-from banbury.table import aligned
+from banbury.table import aligned, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
@@ -54,9 +54,7 @@ def answering(model: Any) -> Model | BeliefNetwork:
 
 def number_of(model: Model, label: Any) -> int:
     """The number of a class."""
-    if label not in model.classes:
-        raise errors.unknown_class(label, model.classes)
-    return model.classes.index(label)
+    return class_number(label, model.classes)
 
 
 class FeatureParts(NamedTuple):
