@@ -339,7 +339,7 @@ def unsigned(content: bytes) -> bytes:
 def deep_text(content: bytes) -> bytes:
     """The JSON text nested deep."""
     table = files.header(content)
-    metadata = table["__metadata__"] | {"banbury": DEEP}
+    metadata = table["__metadata__"] | {"banbury-1": DEEP}
     return resigned(content, json.dumps({"__metadata__": metadata}, separators=(",", ":")))
 
 
@@ -373,7 +373,7 @@ def of_small_counts(content: bytes) -> bytes:
 
 def named(name: str) -> Change:
     """The same with another name at its beginning."""
-    return lambda content: files.packed(*files.unpacked(content), name=name)
+    return lambda content: files.packed(*files.unpacked(content), beginning=name)
 
 
 def endless(content: bytes) -> bytes:

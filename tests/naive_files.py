@@ -42,7 +42,7 @@ def signed(header: str) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def packed(about: Any, arrays: Mapping[str, np.ndarray], sums: bool = True, name: str = "banbury-1") -> bytes:
+def packed(about: Any, arrays: Mapping[str, np.ndarray], sums: bool = True, beginning: str = "banbury-1") -> bytes:
     """A whole file, right checksums included."""
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     if sums and isinstance(about, dict):
@@ -52,7 +52,7 @@ def packed(about: Any, arrays: Mapping[str, np.ndarray], sums: bool = True, name
         offsets = [start, start := start + arrays[name].nbytes]
         dtype = DTYPES.get(arrays[name].dtype.name, arrays[name].dtype.name)
         entries[name] = {"dtype": dtype, "shape": list(arrays[name].shape), "data_offsets": offsets}
-    metadata = {name: json.dumps(about), "checksum": "0" * 16}
+    metadata = {beginning: json.dumps(about), "checksum": "0" * 16}
     header = json.dumps({"__metadata__": metadata, **entries}, separators=(",", ":"))
     return signed(header) + b"".join(arrays[name].tobytes() for name in names)
 

@@ -181,7 +181,6 @@ TEXTS = {
     "complement": bb.Text(model="complement", idf=True),
     "log-odds": bb.Text(model="log_odds"),
     "damped": bb.Text(damping="log", length=True),
-    "hashed": bb.Text(buckets=64),
     "pairs of words": bb.Text(ngrams=(1, 2), min_count=2),
 }
 SOME_LABELLED = [None if k % 3 == 0 else str(name) for k, name in enumerate(class_names())]

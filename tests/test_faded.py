@@ -71,7 +71,7 @@ def test_a_growing_tally_refuses_alike(case: Case, data: st.DataObject) -> None:
     if not faded.rounded:
         return
     with pytest.raises(RoundedTally, match=REFUSED):
-        growing.forget(Part(more, None))  # type: ignore[arg-type]
+        growing - Part(more, None)  # type: ignore[arg-type]
     assert growing.frozen() == faded and growing.frozen().rounded
 
 

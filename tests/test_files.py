@@ -239,7 +239,7 @@ def test_a_file_of_something_else_is_refused(path: Path, content: bytes) -> None
 def test_a_safetensors_file_of_someone_else_is_refused(path: Path) -> None:
     save_file({"weights": np.zeros(3)}, path)
     refused(path, "it is not a Banbury file")
-    save_file({"weights": np.zeros(3)}, path, {"banbury": "not JSON"})
+    save_file({"weights": np.zeros(3)}, path, {"banbury-1": "not JSON"})
     refused(path, "it is not a Banbury file")
 
 

@@ -50,6 +50,7 @@ def test_make_help_lists_every_command() -> None:
         "demo",
         "serve-demo",
         "test",
+        "test-slow",
         "test-rust",
         "test-engines",
         "test-all",
