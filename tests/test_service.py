@@ -52,10 +52,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_names_with_lone_surrogates_are_answered(tmp_path: Path) -> None:
-    """JSON spells them as escapes, which is what a character that UTF-8 does not have is replaced by."""
+    """JSON spells them as escapes; a log, which could not tell them from what a client may send, is not begun with them."""
     table = {"x\ud800": ["\ud800", "b"] * 10, "colour": ["red", "red", "blue", "green"] * 5}
     model = bb.estimate(bb.count(table, target=["yes\udfff", "no"] * 10))
-    with serving_at(ServedState.of(model, tmp_path / "state")) as client:
+    with pytest.raises(bb.errors.BadValue, match="texts must be valid Unicode"):
+        ServedState.of(model, tmp_path / "state")
+    with serving_at(ServedState.of(model)) as client:
         answer = client.post("/predict", json={"row": {"colour": "red"}})
         explained = client.post("/explain", json={"row": {"colour": "red"}})
         described = client.get("/model")

@@ -131,7 +131,7 @@ def _missed(model: LabelModel, rows: HeldRows, found: LabelEvaluation, row: int,
     label, number = found.labels[k], found.rows[row : row + 1]
     [batch] = rows.only(number).batches
     if own:
-        model = replace(model, tally=model.tally - rows.count(number))
+        model = replace(model, tally=model.tally - rows.count(number)).weighed(model.weighing)
     known = label in model.tally.classes
     told = model.with_thresholds(model.thresholds).explain(batch, label) if known else None
     flags = found.truth[row], found.given[row]
