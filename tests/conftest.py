@@ -64,19 +64,19 @@ WOULD_RUN = {
 }
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     skipped: dict[str, int] = {}
     for report in terminalreporter.stats.get("skipped", []):
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         skipped[reason] = skipped.get(reason, 0) + 1
-    if skipped:
+    without_slow = config.option.markexpr == "not slow"
+    if skipped or without_slow:
         terminalreporter.section("skipped")
     for reason, n in sorted(skipped.items()):
         command = next((f" → {command}" for part, command in WOULD_RUN.items() if part in reason), "")
         terminalreporter.write_line(f"{n:5}  {reason.removeprefix('Skipped: ')}{command}")
-    deselected = len(terminalreporter.stats.get("deselected", []))
-    if deselected:
-        terminalreporter.write_line(f"{deselected:5}  slow tests → make test-slow")
+    if without_slow:
+        terminalreporter.write_line("       all slow tests → make test-slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -343,6 +343,7 @@ def test_nested_in_cross_validation_it_sees_the_training_rows_alone(settings: di
         assert score == pytest.approx(own.mean(), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_grid_search_over_calibrations_and_alphas() -> None:
     grid = {"calibrate": [None, *METHODS], "alpha": ["auto", 1.0]}
     search = GridSearchCV(NB(), grid, cv=3, scoring="neg_log_loss", error_score="raise").fit(np.array(TEXTS), LABELS)

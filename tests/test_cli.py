@@ -854,7 +854,6 @@ def test_a_row_is_found_in_a_later_batch(here, capsys):
         (["play.banbury", "weather.csv", "--row", "0"], "the first is 1"),
         (["mail.banbury", "weather.csv", "--text", "free"], "--text must be given without INPUT and --row"),
         (["mail.banbury", "--row", "3", "--text", "free"], "--text must be given without INPUT and --row"),
-        (["play.banbury", "weather.csv", "--against", "yes"], "--against must be another class"),
     ],
 )
 def test_explain_says_what_it_needs(arguments, words, here, capsys):

@@ -39,6 +39,7 @@ only_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="me
 # Many columns.
 
 
+@pytest.mark.slow
 @only_linux
 def test_a_hundred_thousand_columns_are_counted_in_little_memory(tmp_path):
     n, path = 100_000, tmp_path / "wide.csv"

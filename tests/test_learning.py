@@ -444,6 +444,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
 # Row 18 of the lectures
 
 
+@pytest.mark.slow
 def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(archived: Any, figure: Any) -> None:
     """A third withheld, words pruned as in row 17, full headers (of which Newsgroups: names the class)."""
     files = archived("20_newsgroups")
@@ -491,6 +492,7 @@ def test_on_few_messages_naive_bayes_is_ahead_of_logistic_regression(unpacked: A
     )
 
 
+@pytest.mark.slow
 def test_on_votes_that_repeat_each_other_logistic_regression_is_ahead(house_votes: pd.DataFrame, figure: Any) -> None:
     sizes = [10, 50, 200]
     curve = learning_curve(house_votes, "party", sizes=sizes, repeats=10, beside="logistic_regression")

@@ -629,6 +629,7 @@ def posts(archived) -> Part:
     return Part(texts, np.array([name.split("/")[1] for name in files]))
 
 
+@pytest.mark.slow
 def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, figure):
     """The splits of `python -m benchmarks.newsgroups`. It is too good: the header Newsgroups: names the class."""
     splits = [newsgroups.split(np.arange(len(posts)), seed) for seed in newsgroups.SEEDS]
@@ -700,6 +701,7 @@ def by_date(archived) -> dict[str, tuple[list[str], np.ndarray]]:
     return parts
 
 
+@pytest.mark.slow
 def test_by_date_every_post_gets_scikit_learns_answers(by_date, figure):
     """One pass over the texts suffices for all four models; scikit-learn's vectoriser stands for its own."""
     (texts, labels), (held, truth) = by_date["train"], by_date["test"]

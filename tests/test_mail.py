@@ -1306,6 +1306,7 @@ def test_headers_of_the_spamassassin_corpus_tell_more_than_the_text_alone(unpack
     assert apart.accuracy.value > 0.985 > together.accuracy.value > 0.98 and apart.log_loss < together.log_loss
 
 
+@pytest.mark.slow
 def test_headers_of_news_tell_more_than_the_text_alone(unpacked):
     train, test = (unpacked("20news-bydate") / f"20news-bydate-{part}" for part in ("train", "test"))
     model = bb.estimate(bb.count(train, headers="columns"), alpha=0.1)

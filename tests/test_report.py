@@ -243,6 +243,7 @@ def test_adult(adult_train: pd.DataFrame, tmp_path: Path) -> None:
     assert ("education", "education_num") in [(pair.first, pair.second) for pair in made.findings.diagnosis.pairs]
 
 
+@pytest.mark.slow
 def test_newsgroups(unpacked: Callable[[str], Path], tmp_path: Path) -> None:
     folder = unpacked("20news-bydate") / "20news-bydate-test"
     model = model_of(folder, None)

@@ -471,6 +471,7 @@ def test_compaction_drops_history_and_nothing_else(tmp_path: Path) -> None:
 # Faults ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(tmp_path: Path) -> None:
     """Eight clients, killed in the middle: every acknowledged change is there, and of others only one that was under way."""
     loops = 200 if THOROUGH else 20
