@@ -15,7 +15,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
 from sklearn.model_selection import GroupKFold
@@ -188,6 +188,7 @@ DRAWN = st.one_of(
 
 
 @settings(deadline=None, max_examples=60)
+@example([["+01", "+01"], ["04:05", "04:05"]], "csv")  # a time that is one value only
 @given(st.lists(DRAWN, min_size=1, max_size=4), st.sampled_from(sorted(WAYS)))
 def test_any_columns_infer_and_count_the_same(columns, way):
     numbers = [set(map(type, values)) - {type(None)} for values in columns]

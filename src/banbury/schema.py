@@ -533,7 +533,8 @@ def _choose(
     if kind == "other":
         return None, "neither numbers nor words"
     if name in steady:
-        return None, STEADY
+        are_dates = kind == "string" and not batch.categorical(name) and _are_dates(batch.head(name, SAMPLE))
+        return None, DATE_OR_TIME if are_dates else STEADY
     if batch.categorical(name):
         return CATEGORICAL[missing], "declared categorical"
     if kind == "boolean":
@@ -558,15 +559,20 @@ def _choose_at_a_glance(batch: Batch, kinds: Mapping[str, str], missing: Missing
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
     values = batch.head(name, SAMPLE)
-    often = Counts(map(str, values))
-    if values and all(map(WHEN.fullmatch, often)):
+    if _are_dates(values):
         return None, DATE_OR_TIME
+    often = Counts(map(str, values))
     words = sum(n * len(text.split()) for text, n in often.items()) / max(len(values), 1)
     if words > WORDS_OF_TEXT:
         return TEXT, f"{words:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and len(set(values)) == len(values):
         return None, "identifiers: every row has its own"
     return CATEGORICAL[missing], "strings"
+
+
+def _are_dates(values: Sequence[Any]) -> bool:
+    """Whether all of some values are dates or times, written as texts."""
+    return bool(values) and all(map(WHEN.fullmatch, set(map(str, values))))
 
 
 def _all_different(batch: Batch, name: str) -> bool:
