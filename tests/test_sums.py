@@ -494,15 +494,6 @@ def test_no_rounding_makes_squares_too_small(n: int, first: int, more: int, digi
         assert fewer * squares == less**2, "what was constant"
 
 
-@given(n=SMALL, first=SMALL, square=SMALL, digits=st.sampled_from([0, 18, 36]))
-def test_the_nearest_possible_sums(n: int, first: int, square: int, digits: int) -> None:
-    unit = 10**digits
-    found = sums.possible(made([Fraction(n, unit)]), made([[Fraction(first, unit), Fraction(square, unit)]]), 1)
-    least = -(-(first**2) // n) if n > 0 else 0
-    assert_is(found[0], [Fraction(max(n, 0), unit)])
-    assert_is(found[1], [[Fraction(first, unit), Fraction(max(square, least), unit)] if n > 0 else [Fraction(0)] * 2])
-
-
 @BOTH
 @given(
     z=st.tuples(Z, Z),

@@ -536,18 +536,6 @@ def n_columns(cells: int) -> int:
     return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
 
 
-def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integers]:
-    """The nearest sums that rows can have: none below zero, squares large enough."""
-    digits = max(n.digits, sums.digits)
-    rows, each = python_integers(n, digits), python_integers(sums, digits)
-    rows = np.maximum(rows, 0)
-    divisor = np.where(rows == 0, 1, rows)[..., None]
-    diagonal = squares(columns)
-    each[..., diagonal] = np.maximum(each[..., diagonal], -(-(each[..., :columns] ** 2) // divisor))
-    each = np.where(rows[..., None] == 0, 0, _within(each, divisor))
-    return integers(rows, digits), integers(each, digits)
-
-
 def _beyond(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
     """Which pairs of columns have more in common than rows can have, exactly."""
     columns = n_columns(each.shape[-1])

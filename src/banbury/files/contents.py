@@ -224,10 +224,7 @@ class StoredSums:
 
 
 def _check_rounded(tally: Tally) -> None:
-    """Of sums that were rounded, each is one that rows can have; how they go together cannot be told of those of format 1.
-
-    What holds on, whatever is added and scaled: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
-    """
+    """Raises where a class without rows has values, or a feature has too many rows: rounding leaves both as they were."""
     for sums in tally.sums:
         check(not (some(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")
         check((sums.present.value < MOST_ROWS).all(), "a feature has more rows than can be counted")
