@@ -184,6 +184,12 @@ def calibration() -> Display:
         return bb.plots.CalibrationDisplay.from_model(model, test, **reading)
 
 
+def bandwidth() -> Display:
+    wines = {"proline": bb.datasets.wine()["proline"], "drink": ["wine"] * 178}
+    model = bb.estimate(bb.count(wines, target="drink", features=bb.KernelDensity()))
+    return bb.plots.BandwidthDisplay.from_model(model, "proline")
+
+
 def posterior() -> Display:
     flowers = {name.removesuffix(", cm"): values for name, values in iris().items()}
     space = bb.thresholds(
@@ -243,6 +249,7 @@ ALWAYS = (
     boundary,
     difference,
     nomogram,
+    bandwidth,
     posterior,
     network,
 )

@@ -59,8 +59,7 @@ def pytest_collection_finish() -> None:
 # What was skipped, and which command would run it.
 WOULD_RUN = {
     "BANBURY_DATA": "BANBURY_DATA=FOLDER make test (public data sets: see CONTRIBUTING.md)",
-    "chromium": "apt-get install chromium, then make test-slow",
-    "is not installed": "make test-engines, or pip install the package",
+    "Chromium": "apt-get install chromium, then make test-slow",
 }
 
 
@@ -73,7 +72,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if skipped or without_slow:
         terminalreporter.section("skipped")
     for reason, n in sorted(skipped.items()):
-        command = next((f" → {command}" for part, command in WOULD_RUN.items() if part in reason), "")
+        command = next((f" → {command}" for part, command in WOULD_RUN.items() if part.lower() in reason.lower()), "")
         terminalreporter.write_line(f"{n:5}  {reason.removeprefix('Skipped: ')}{command}")
     if without_slow:
         terminalreporter.write_line("       all slow tests → make test-slow")

@@ -196,6 +196,7 @@ DRAWN = {
     "evidence": ["plain.banbury wine.csv --row 3 --n 2", "tree.banbury wine.csv --against white"],
     "compared-evidence": ["weighed.banbury wine.csv", "plain.banbury wine.csv --row 80 --beside kernels.banbury"],
     "likelihood": ["plain.banbury --columns alcohol", "kernels.banbury wine.csv --columns hue"],
+    "bandwidth": ["kernels.banbury --columns alcohol --class red"],
     "boundary": [f"kernels.banbury --columns {WINE}", f"kernels.banbury wine.csv --columns {WINE}"],
     "density": [f"kernels.banbury wine.csv --columns {WINE}"],
     "nomogram": [
@@ -272,6 +273,13 @@ def test_what_plot_cannot_draw(wine, monkeypatch, capsys):
         ("likelihood plain.banbury", 2, "--columns must be the name of a column (of alcohol, hue, ash)"),
         ("likelihood plain.banbury --columns hu", 1, "Did you mean 'hue'"),
         ("boundary kernels.banbury --columns hue", 2, "the names of two columns of numbers"),
+        ("bandwidth kernels.banbury --columns hue", 2, "--class must be one of the classes (red, rose, white). It was"),
+        (
+            "bandwidth plain.banbury --columns hue",
+            2,
+            "column 'hue' is counted as quantile_tree, which has no bandwidth",
+        ),
+        ("bandwidth plain.banbury --columns hue", 2, "with --features hue=kernel_density."),
         ("compared-evidence plain.banbury wine.csv", 2, "--beside must be the file of another model"),
         ("network plain.banbury", 1, "plain.banbury holds no belief network"),
         ("nomogram tree.banbury", 1, "holds a belief network"),

@@ -74,10 +74,12 @@ def paragraphs(printed: str) -> list[str]:
     return re.findall(r"\n\n(?!\d  )((?:.+\n)+)", printed)
 
 
+@pytest.mark.slow
 def test_every_step_is_there_in_order(printed: str) -> None:
     assert re.findall(r"^\d  (.*) ─+$", printed, flags=re.MULTILINE) == TITLES
 
 
+@pytest.mark.slow
 def test_piped_it_is_plain_text_and_paragraphs_and_titles_fit_80_columns(printed: str, folder: Path) -> None:
     assert "\x1b" not in printed
     lines = [line for line in printed.splitlines() if "─" in line]
@@ -86,6 +88,7 @@ def test_piped_it_is_plain_text_and_paragraphs_and_titles_fit_80_columns(printed
     assert [line for line in lines if len(line) > 80] == []
 
 
+@pytest.mark.slow
 def test_all_columns_of_all_modules_are_counted(printed: str) -> None:
     shown = section(printed, "Count")
     modules = datasets.docstrings()["module"]
@@ -95,12 +98,14 @@ def test_all_columns_of_all_modules_are_counted(printed: str) -> None:
     assert "left out: name" in shown
 
 
+@pytest.mark.slow
 def test_every_column_and_tuning_add_to_the_accuracy(printed: str) -> None:
     text, plain, tuned = map(float, re.findall(r"(0\.\d+) ±", section(printed, "Validate")))
     majority = float(re.findall(r"majority (\S+)\)", section(printed, "See what it confuses"))[0])
     assert 2 * majority < text < plain < tuned < 1
 
 
+@pytest.mark.slow
 def test_the_evidence_of_the_docstring_adds_up(printed: str) -> None:
     shown = section(printed, "Explain an answer")
     *weights, total = map(float, re.findall(r"^  (?:prior|sum|\w+ += .*?) +([+-]\d+\.\d\d)", shown, re.MULTILINE))
@@ -108,6 +113,7 @@ def test_the_evidence_of_the_docstring_adds_up(printed: str) -> None:
     assert abs(sum(weights) - total) < 0.01 * len(weights)
 
 
+@pytest.mark.slow
 def test_calibration_lowers_the_log_loss(printed: str) -> None:
     raw, temperature, isotonic = map(
         float, re.findall(r"^'log loss (\S+),", section(printed, "Calibrate"), re.MULTILINE)
@@ -115,12 +121,14 @@ def test_calibration_lowers_the_log_loss(printed: str) -> None:
     assert max(temperature, isotonic) < raw
 
 
+@pytest.mark.slow
 def test_the_forgotten_module_is_gone_and_comes_back(printed: str) -> None:
     modules = datasets.docstrings()["module"]
     results = re.findall(r"^(?!>>>|\.\.\.)(\S.*)$", section(printed, "Forget").partition("\n\n")[0], re.MULTILINE)
     assert results == [f"({len(modules) - modules.count('tarfile')}, False)", "True", "True", "True"]
 
 
+@pytest.mark.slow
 def test_the_model_and_the_report_are_left_in_the_folder(printed: str, folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["docstrings.banbury", "report.html"]
     model = bb.load(folder / "docstrings.banbury")
@@ -130,6 +138,7 @@ def test_the_model_and_the_report_are_left_in_the_folder(printed: str, folder: P
     assert "</html>" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_its_code_is_python_and_names_only_what_it_made(printed: str) -> None:
     """What was run is what is shown: the examples compile one by one, and no name comes from elsewhere."""
     examples = doctest.DocTestParser().get_examples(printed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -739,11 +738,9 @@ def test_leave_one_out_maximises_the_likelihood_of_each_row_under_the_others() -
 
 def left_out(given: bb.KernelDensity, tally: bb.Tally) -> tuple[Any, Any]:
     """Bandwidths in bins, and the mean log-likelihood, per bin, of a row under the kernels of the others."""
-    keys, rows = by_shape.counts(tally).feature(0)
-    centres, n = np.array(keys, dtype=np.float64) + 0.5, rows.value[:, 0]
-    scott = replace(given, bandwidth="scott")._bandwidths(centres, n[:, None], 1.0)[0]
-    tried, likelihoods = given._tried(centres, n, scott)
-    return tried, likelihoods / n.sum()
+    (feature,) = tally.schema.features
+    tried, likelihoods = given.tried_bandwidths(feature, tally.of(feature.name), 0, 0)
+    return tried / feature.unit, likelihoods + np.log(feature.unit)
 
 
 def test_leave_one_out_tries_finer_bandwidths_about_the_best() -> None:

@@ -213,6 +213,8 @@ def test_what_it_has_not_is_said() -> None:
         model().bandwidths("x")
     with pytest.raises(BadSetting, match="for the linear form of a model"):
         model().linear("w")
+    with pytest.raises(BadSetting, match="which has no bandwidth"):
+        plots.BandwidthDisplay.from_model(model(), "x", "a")
 
 
 def test_likelihoods_are_those_of_the_scores() -> None:

@@ -110,6 +110,7 @@ def has(tab: Any, place: str, text: str) -> None:
     until(tab, lambda: tab.locator(place).count() > 0 and text in tab.locator(place).first.inner_text())
 
 
+@pytest.mark.slow
 def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: Any, tmp_path: Path) -> None:
     state = begun(tmp_path)
     with opened(browser, state, "label") as tab:
@@ -144,6 +145,7 @@ def test_labelled_by_keyboard_undone_restarted_corrected_and_exported(browser: A
     assert counts.n_rows == 17
 
 
+@pytest.mark.slow
 def test_unsure_rows_come_back_and_notes_are_kept(browser: Any, tmp_path: Path) -> None:
     with opened(browser, state := begun(tmp_path), "label") as tab:
         tab.wait_for_selector("#task .shaded")
@@ -181,6 +183,7 @@ def test_an_answer_is_that_of_the_library_and_words_can_be_struck_out(browser: A
         has(tab, "#answer .lead", f"{100 * spam:.1f} %")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain_table, weighed_table], ids=["plain", "weighed"])
 def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make: Any) -> None:
     model = make()
@@ -198,6 +201,7 @@ def test_a_row_of_a_table_is_filled_in_and_its_nomogram_drawn(browser: Any, make
         has(tab, "#problem", "old is no number")
 
 
+@pytest.mark.slow
 def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: Any, tmp_path: Path) -> None:
     with opened(browser, state := begun(tmp_path), "label") as tab:
         tab.wait_for_selector("#task .shaded")
@@ -230,6 +234,7 @@ def test_what_was_not_kept_comes_again_and_two_tabs_know_of_each_other(browser: 
         other.close()
 
 
+@pytest.mark.slow
 def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("0123456789abcdef read learn\n")
@@ -250,6 +255,7 @@ def test_a_token_is_asked_for_until_it_is_known(browser: Any, tmp_path: Path) ->
         tab.refused()
 
 
+@pytest.mark.slow
 def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
     """Columns called as JavaScript calls its own things; figures keep their places beside Hebrew; what turns letters is shown."""
     hebrew, turned = "\u05e9\u05dc\u05d5\u05dd", "a\u202eb"
@@ -272,6 +278,7 @@ def test_odd_names_and_letters_that_turn(browser: Any, tmp_path: Path) -> None:
             has(tab, "#looked", "constructor")
 
 
+@pytest.mark.slow
 def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> None:
     with ServedState.of(labels_model(), tmp_path / "state") as state:
         state.change(Put("1", "cheap lunch"))
@@ -288,6 +295,7 @@ def test_several_labels_are_chosen_one_by_one(browser: Any, tmp_path: Path) -> N
             tab.wait_for_selector("#looked .cards")
 
 
+@pytest.mark.slow
 def test_hostile_texts_and_labels_are_shown_as_text(browser: Any, tmp_path: Path) -> None:
     model = bb.estimate(bb.count([HOSTILE, "lunch at noon"] * 3, target=[HOSTILE, "ham"] * 3))
     with ServedState.of(model, tmp_path / "state") as state:
@@ -331,6 +339,7 @@ def nameless_nodes(tab: Any) -> list[str]:
     return [n["role"]["value"] for n in stops if not n["name"]["value"].strip() and n["role"]["value"] != "main"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_names_focus_contrast_and_width(browser: Any, tmp_path: Path, scheme: str) -> None:
     with ServedState.of(bb.estimate(bb.count(table(), target="flu")), tmp_path / "state") as state:

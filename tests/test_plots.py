@@ -81,6 +81,10 @@ def visits(model: bool = True) -> Any:
     return rng.poisson(np.where(labels == "often", 6, 2)), labels
 
 
+def kernels() -> bb.Model:
+    return one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity())
+
+
 def poisson() -> Display:
     counts, labels = visits()
     return plots.LikelihoodDisplay.from_model(one_column(counts, labels, "poisson"), "x", {"x": counts}, labels)
@@ -128,6 +132,7 @@ EVERY: dict[str, Callable[[], Display]] = {
     "calibration out of fold": lambda: plots.CalibrationDisplay.from_cross_validation(
         bb.cross_validate(iris(), "species")
     ),
+    "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
     "convergence": lambda: plots.ConvergenceDisplay.from_estimator(
         bb.Mixture(2, starts=1).fit(np.arange(20.0)[:, None] ** 2)
     ),
@@ -254,16 +259,24 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
-ONE_OF_EACH = ["densities alone", "regions alone", "evidence", "nomogram", "confusion", "calibration"]
+ONE_OF_EACH = ["densities alone", "regions alone", "evidence", "nomogram", "confusion", "calibration", "bandwidths"]
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize("name", ONE_OF_EACH[:-1])
 def test_a_picture_is_drawn_on_the_axes_given(name: str) -> None:
     ax = pyplot.subplots()[1]
     shown = EVERY[name]()
     assert shown.plot(ax) is shown
     assert shown.ax_ is ax
     assert shown.figure_ is ax.figure
+
+
+def test_two_parts_are_drawn_on_two_axes() -> None:
+    pair = pyplot.subplots(1, 2)[1]
+    shown = plots.BandwidthDisplay.from_model(kernels(), "x", ax=pair)
+    assert list(shown.ax_) == list(pair)
+    with pytest.raises(BadSetting, match="a pair of axes"):
+        shown.plot(pair[0])
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
@@ -1060,6 +1073,62 @@ def test_curves_of_reliability_are_drawn_by_name() -> None:
     for wrong in ({}, {"mine": 1.0}):
         with pytest.raises(BadSetting, match="curves must be"):
             plots.CalibrationDisplay.from_reliability(wrong)  # type: ignore[arg-type]
+
+
+# Bandwidths
+
+
+def test_the_best_bandwidth_is_the_one_leave_one_out_takes() -> None:
+    values = np.concatenate([np.random.default_rng(0).normal(m, 1.0, 60) for m in (0.0, 6.0)])
+    model = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth="leave-one-out"))
+    shown = plots.BandwidthDisplay.from_model(model, "x", "all")
+    grid = np.linspace(-3, 9, 50)
+    at_best = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth=shown.best))
+    np.testing.assert_allclose(
+        at_best.log_likelihood({"x": grid}, "x"), model.log_likelihood({"x": grid}, "x"), rtol=1e-9
+    )
+    assert shown.shown[0] < shown.best == shown.shown[1] < shown.shown[2]
+
+
+def test_the_likelihood_of_rows_left_out_is_that_of_models_without_them() -> None:
+    values = np.array([0.0, 1.0, 1.5, 4.0, 4.25, 7.0])
+    family = bb.KernelDensity(start=0.0, width=0.125)
+    shown = plots.BandwidthDisplay.from_model(one_column(values + 0.0625, ["all"] * 6, family), "x")
+    k = int(np.argmin(np.abs(shown.bandwidths - 1.0)))
+    each = []
+    for i in range(6):
+        h = bb.KernelDensity(start=0.0, width=0.125, bandwidth=float(shown.bandwidths[k]))
+        others = one_column(np.delete(values, i) + 0.0625, ["all"] * 5, h)
+        each.append(others.log_likelihood({"x": [values[i] + 0.0625]}, "x")[0, 0])
+    assert shown.log_likelihood[k] == pytest.approx(np.mean(each), rel=1e-9)
+
+
+def test_three_densities_are_the_models_own_at_their_bandwidths() -> None:
+    shown = plots.BandwidthDisplay.from_model(kernels(), "x", times=4)
+    for h, density in zip(shown.shown, shown.density.T, strict=True):
+        model = one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity(bandwidth=h))
+        np.testing.assert_allclose(density, np.exp(model.log_likelihood({"x": shown.values}, "x"))[:, 0], rtol=1e-9)
+    assert shown.shown[2] == pytest.approx(4 * shown.best)
+
+
+def test_what_cannot_be_drawn_of_bandwidths() -> None:
+    draw = plots.BandwidthDisplay.from_model
+    told = (
+        r"column 'outlook' is counted as categorical, which has no bandwidth.*features=\{'outlook': 'kernel_density'\}"
+    )
+    with pytest.raises(BadSetting, match=told):
+        draw(tennis(), "outlook")  # whatever the class
+    with pytest.raises(UnknownColumn):
+        draw(kernels(), "y")
+    two = iris_model(features="kernel_density")
+    with pytest.raises(BadSetting, match=r"label must be one of the classes \(setosa, versicolor, virginica\)"):
+        draw(two, LENGTH)
+    with pytest.raises(UnknownClass):
+        draw(two, LENGTH, "rose")
+    with pytest.raises(BadSetting, match="times"):
+        draw(kernels(), "x", times=1)
+    with pytest.raises(BadSetting, match="two different values"):
+        draw(one_column([1.0, 1.0, 2.0], ["a", "a", "b"], bb.KernelDensity()), "x", "b")
 
 
 # Numbers at the edges

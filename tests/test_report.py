@@ -825,6 +825,7 @@ def chromium(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 def test_a_browser_draws_it_by_day_and_by_night(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
@@ -844,6 +845,7 @@ def test_a_browser_draws_it_by_day_and_by_night(tmp_path: Path) -> None:
     assert brightness[0] < 80 < 200 < brightness[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize("name", ["text beside a number", "fifty classes", "many columns"])
 def test_a_narrow_window_need_not_be_scrolled_sideways(name: str, tmp_path: Path) -> None:

@@ -166,6 +166,13 @@ def _likelihood(args: Namespace) -> plots.LikelihoodDisplay:
         return plots.LikelihoodDisplay.from_model(model, column, data, args.target, n=args.n or 20, **how)
 
 
+@_picture("a kernel density with its bandwidth, a narrower and a wider one", "MODEL --columns COLUMN [--class CLASS]")
+def _bandwidth(args: Namespace) -> plots.BandwidthDisplay:
+    model = _model(args)
+    [column] = _columns(args, 1, model)
+    return plots.BandwidthDisplay.from_model(model, column, _class(args.label, model))
+
+
 @_picture("the regions of the classes in two columns of numbers, and rows", "MODEL [INPUT...] --columns A,B")
 def _boundary(args: Namespace) -> plots.DecisionBoundaryDisplay:
     model = _model(args)

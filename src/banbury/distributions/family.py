@@ -570,6 +570,14 @@ class Family:
         """What is to be said of features before they are estimated."""
         return iter(())
 
+    def tried_bandwidths(self, feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
+        """Bandwidths of a feature in class c, and how likely a row is under the kernels of the others; None: it has none."""
+        return None
+
+    def with_bandwidth(self, bandwidth: float) -> Family:
+        """The same family with this bandwidth, where it has one."""
+        return self
+
     # Scoring and drawing
 
     def optional_columns(self, feature: Feature) -> tuple[str, ...]:

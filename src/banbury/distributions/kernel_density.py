@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -142,6 +142,20 @@ class KernelDensity(GridFamily):
             found |= likelihoods([best / 2.0**finer, best * 2.0**finer])
         tried = np.array(sorted(found))
         return tried, np.array([found[h] for h in tried.tolist()])
+
+    def tried_bandwidths(self, feature: Feature, sums: Counts, f: int, c: int) -> tuple[Real, Real]:
+        """In the column's own unit, with the mean log-likelihood of a row; none where there are no two values."""
+        self.check_line(feature)
+        keys, rows = sums.feature(f)
+        centres, own = np.array(keys, dtype=np.float64) + 0.5, rows.value[:, c]
+        if not own.any():
+            return np.empty(0), np.empty(0)
+        rule = replace(self, bandwidth="scott")._bandwidths(centres, own[:, None], 1.0)[0]
+        tried, likelihoods = self._tried(centres, own, rule)
+        return tried * feature.unit, likelihoods / own.sum() - np.log(feature.unit)
+
+    def with_bandwidth(self, bandwidth: float) -> KernelDensity:
+        return replace(self, bandwidth=float(bandwidth))
 
     def adjective(self) -> str:
         return "kernel"

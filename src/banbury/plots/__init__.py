@@ -4,6 +4,7 @@ They are used as scikit-learn's displays are: ``from_...`` computes and draws; t
 again, on ``ax`` if given; ``ax_`` and ``figure_`` are what was drawn on; ``save`` writes a PNG or SVG file.
 """
 
+from banbury.plots.bandwidth import BandwidthDisplay
 from banbury.plots.boundary import DecisionBoundaryDisplay
 from banbury.plots.density import DensityDisplay
 from banbury.plots.evidence import ComparedEvidenceDisplay, EvidenceDisplay
@@ -19,6 +20,6 @@ from banbury.plots.results import (
     PosteriorDisplay,
 )
 
-__all__ = ["CalibrationDisplay", "ComparedEvidenceDisplay", "ConfusionMatrixDisplay"]
+__all__ = ["BandwidthDisplay", "CalibrationDisplay", "ComparedEvidenceDisplay", "ConfusionMatrixDisplay"]
 __all__ += ["ConvergenceDisplay", "DecisionBoundaryDisplay", "DensityDisplay", "EvidenceDisplay", "LabelsDisplay"]
 __all__ += ["LearningCurveDisplay", "LikelihoodDisplay", "NetworkDisplay", "NomogramDisplay", "PosteriorDisplay"]

@@ -1,0 +1,100 @@
+"""BandwidthDisplay: a kernel density under, at and over its best bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.naive_bayes import Model, estimate
+from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
+from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
+
+CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
+
+
+@dataclass(eq=False, repr=False)
+class BandwidthDisplay(Display):
+    """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
+
+    ``bandwidths`` are those tried, in the column's own unit; ``log_likelihood`` is the mean over rows, in nats; ``best`` is the
+    bandwidth of the highest. ``shown`` are the three bandwidths drawn, ``density`` their densities at ``values``.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_iris
+    >>> widths = {"petal width": load_iris().data[:, 3], "kind": ["iris"] * 150}
+    >>> model = bb.estimate(bb.count(widths, target="kind", features=bb.KernelDensity()))
+    >>> shown = bb.plots.BandwidthDisplay.from_model(model, "petal width")
+    >>> shown.density.shape, bool(shown.best == shown.bandwidths[shown.log_likelihood.argmax()])
+    ((1000, 3), True)
+    """
+
+    feature: str
+    label: Any
+    bandwidths: Real
+    log_likelihood: Real
+    shown: tuple[float, float, float]
+    values: Real
+    density: Real
+
+    @property
+    def best(self) -> float:
+        """The bandwidth under which the rows left out are likeliest."""
+        return float(self.bandwidths[self.log_likelihood.argmax()])
+
+    @classmethod
+    def from_model(cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None) -> Self:
+        """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
+
+        ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
+        """
+        check_model(model)
+        parts = parts_of(model, feature)
+        column, family = parts.feature, parts.feature.family
+        c = 0 if label is None else number_of(model, label)
+        tried = family.tried_bandwidths(column, parts.sums, parts.at, c)
+        if tried is None:
+            text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "
+            text += f"kernel_density, or count this one so, if it holds numbers, with features={{{feature!r}: 'kernel_density'}}."
+            raise errors.BadSetting(text, column=feature, family=family.name)
+        if label is None and len(model.classes) > 1:
+            raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
+        if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
+            raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
+        bandwidths, scores = tried
+        if len(bandwidths) < 2:
+            few = f"too few values in class {model.classes[c]!r}"
+            raise errors.bad_setting(f"column {feature!r}", few, "one of two different values at least")
+        best = float(bandwidths[scores.argmax()])
+        shown = max(best / times, column.unit), best, best * times
+        values, how = grid(model, column, column.inputs[0]), model.choice
+        settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
+        families = ({feature: family.with_bandwidth(h)} for h in shown)
+        each = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
+        density = np.exp([log_likelihood(other, column, values)[:, c] for other in each]).T
+        return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        if ax is None:
+            ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
+        try:
+            left, right = ax
+        except (TypeError, ValueError):
+            raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
+        self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
+        left.plot(self.bandwidths, self.log_likelihood, color="black", marker=".", markersize=4, linewidth=1.0)
+        for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
+            left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
+            right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")
+        top, called = self.log_likelihood.max(), name(self.feature)
+        left.set(xscale="log", ylim=(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15))
+        left.set(xlabel=f"bandwidth, in units of {called}", ylabel="mean log-likelihood of a row left out (nats)")
+        left.set_title(f"The best bandwidth is {self.best:.3g}")
+        left.grid(axis="y", color=FAINT, linewidth=0.4)
+        right.set(xlim=self.values[[0, -1]], ylim=(0.0, None))
+        right.set(xlabel=called, ylabel=f"density given {name(self.label)}")
+        right.set_title("Kernel densities by bandwidth")
+        legend_beside(right)
