@@ -126,7 +126,7 @@ def test_help_and_usage_import_nothing_heavy(arguments):
 
 UNASKED = [
     *("scipy", "sklearn", "pandas", "pyarrow.compute", "rich", "safetensors", "email"),
-    *(f"banbury.{name}" for name in ("calibration", "dependence", "labels", "networks", "selection", "weighing")),
+    *(f"banbury.{name}" for name in ("calibration", "dependence", "labels", "networks", "quality", "weighing")),
 ]
 
 

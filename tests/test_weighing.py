@@ -454,7 +454,7 @@ def test_scikit_learns_checks_pass(settings: Any) -> None:
 def test_cross_validation_weighs_within_each_fold() -> None:
     X, y = load_wine(return_X_y=True)
     weighed = bb.cross_validate(X, y, folds=3, weigh=True)
-    same = bb.cross_validate(X, y, folds=3, estimator=bb.EvidenceClassifier())
+    same = bb.cross_validate(bb.EvidenceClassifier(), X, y, folds=3)
     assert np.array_equal(weighed.posteriors, same.posteriors) and weighed.accuracy.value > 0.93
     assert "weighed within each fold" in str(weighed)
     fold = weighed.folds == 0

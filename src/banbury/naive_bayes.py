@@ -862,3 +862,13 @@ def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float
     wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
     errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
     return dict(zip(classes, given.tolist(), strict=True))
+
+
+def model_of(thing: Any) -> Any:
+    """The model of a fitted estimator; anything else as it is."""
+    if isinstance(thing, type) or not hasattr(thing, "get_params"):
+        return thing
+    for name in ("model_", "network_"):
+        if hasattr(type(thing), name) or name in vars(thing):
+            return getattr(thing, name)
+    return thing

@@ -75,7 +75,7 @@ def report(args: Namespace) -> None:
     with inputs.labelled(args, needs_target=not known) as data:
         target = args.target if args.target is None or not isinstance(model, LabelModel) else labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
-    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.cross_validation
+    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.validation
     output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
 
 

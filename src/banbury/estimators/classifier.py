@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.calibration import Calibration, calibrate
+from banbury.calibration import Calibration
 from banbury.estimators.class_weights import BALANCED, check_class_weight, weighted_prior
 from banbury.estimators.guard import in_one_step, noted
 from banbury.estimators.rows import (
@@ -35,7 +35,7 @@ from banbury.tally import Growing, Part, Tally, Touched, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
-    from banbury.selection import Tuning
+    from banbury.quality import Tuning
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
@@ -127,7 +127,7 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         self._live = LiveModel(model)
 
     def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
-        from banbury.selection import tune
+        from banbury.quality import tune
 
         checked_choice(self.how, 1.0 if "alpha" in self._chosen else self.alpha, self.seed)
         counting = {"features": self.features, "weights": sample_weight, "missing": self.missing}
@@ -324,31 +324,31 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any
     ) -> tuple[Growing, float, Tuning | None, Calibration | None]:
         """The sums of all rows, and what was chosen by leaving some of them out: α, the tuning, the calibration."""
-        from banbury.selection import held, left_out, tune
+        from banbury.quality.recipes import Calibrated, Plain
+        from banbury.quality.tuning import Tuned
+        from banbury.rows.labelled import load_rows
 
         if self.calibrate is not None and self.calibrate not in METHODS:
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
         chosen, alpha = self._chosen, self.alpha
         checked_choice(self.how, 1.0 if "alpha" in chosen else alpha, self.seed)
-        counting = {"missing": self.missing, "threads": self.threads}
+        counting: dict[str, Any] = {"missing": self.missing, "threads": self.threads}
         features = "auto" if "features" in chosen else self.features
         weights = sample_weights(sample_weight, batch.n_rows)
-        rows = held(batch, labels, features=features, weights=weights, **counting)
+        rows = load_rows(batch, labels, features=features, weights=weights, **counting)
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if n_rows < 2:
             raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
         tell_unlabelled(rows.skipped)
         folds = min(FOLDS, n_rows)
-        settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
         if chosen:
-            tried: dict[str, Any] = {"alpha": "auto" if "alpha" in chosen else float(alpha), "folds": folds}
-            tried["calibrate"] = self.calibrate
-            tuning = tune(rows, features="choose" if "features" in chosen else "auto", **tried, **settings)
+            families = "choose" if "features" in chosen else "auto"
+            grid = Tuned.of(alpha, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+            tuning = grid.tune(rows, folds)
             return Growing.of(tuning.tally), tuning.best["alpha"], tuning, tuning.calibration
-        tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
-        weights = None if rows.weights is None else rows.weights[tested]
-        calibration = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
-        return Growing.of(tally), float(alpha), None, calibration
+        plain = Plain(self.how, float(alpha), self.class_prior, int(self.seed))  # type: ignore[arg-type]
+        model = Calibrated(plain, self.calibrate).learn(rows)  # type: ignore[arg-type]
+        return Growing.of(model.tally), float(alpha), None, model.calibration  # type: ignore[return-value]
 
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
