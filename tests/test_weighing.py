@@ -24,7 +24,7 @@ from banbury import errors
 from banbury.distributions.quantile_tree import Leaves
 from banbury.distributions.trees import trees_of
 from banbury.weighing.columns import WeighedColumns
-from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.evidence import MOST_PAIR_NUMBERS, EvidenceTables, PairedColumns, WeighedPair
 from banbury.weighing.learning import Weights
 from banbury.weighing.rows import WeighedRows
 
@@ -229,6 +229,48 @@ def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     slow = terms.scores(codes, table_of_levels.ravel(), np.ones(len(terms)), none, None, 1)
     fast = finest.scores(codes, np.concatenate(each).ravel(), np.ones(len(finest)), none, None, 1)
     np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
+
+
+# Many classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_row_by_row_is_that_of_tables() -> None:
+    evidence = evidence_of()
+    codes, labels = evidence.rows.codes, evidence.rows.labels
+    by_table = evidence.layout.terms.evidence(codes, evidence.table(own=True), 2, labels, 0, 1)
+    for term, says in enumerate(evidence.left_out_of_rows()):
+        np.testing.assert_array_equal(by_table[:, 0, term], (says[:, 0] - says[:, 1]).astype(np.float32))
+    assert term == by_table.shape[2] - 1
+
+
+def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a target that looks like a measurement every third row has a class of its own."""
+    rng = np.random.default_rng(3)
+    n, k = 594, 172
+    shares = 1.0 / np.arange(1, k + 1)
+    labels = np.concatenate([np.arange(k), rng.choice(k, n - k, p=shares / shares.sum())])
+    columns = {"number": labels + rng.normal(size=n), "noise": rng.normal(size=n), "word": labels % 7}
+    columns["ticket"] = rng.integers(0, 400, n)
+    columns["cabin"] = rng.integers(0, 100, n)
+    rows = frame(
+        {name: (values if "n" in name[:1] else values.astype(str)).tolist() for name, values in columns.items()}
+    )
+    sizes = []
+    paired = EvidenceTables._paired
+
+    def note_sizes(self: EvidenceTables, pairs: Any) -> Any:
+        sizes.extend(self.columns[a].n_fine * self.columns[b].n_fine * k * k for a, b in pairs)
+        return paired(self, pairs)
+
+    monkeypatch.setattr(EvidenceTables, "_paired", note_sizes)
+    monkeypatch.delattr(EvidenceTables, "left_out")
+    clf = bb.EvidenceClassifier().fit(rows, labels)
+    assert max(sizes) <= MOST_PAIR_NUMBERS
+    looked_at, every = clf.weighing_.pairs_looked_at()
+    assert 0 < looked_at < every == 10
+    probabilities = clf.predict_proba(rows)
+    assert probabilities.shape == (n, k) and np.allclose(probabilities.sum(axis=1), 1.0)
+    assert (probabilities.argmax(axis=1) == labels).mean() > 0.5
 
 
 # What the answer depends on --------------------------------------------------------------------------------------------

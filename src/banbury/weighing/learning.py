@@ -13,9 +13,9 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
-from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import least
-from banbury.weighing.rows import WeighedRows, shuffled
+from banbury.weighing.rows import FEW_CLASSES, WeighedRows, shuffled
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
@@ -26,7 +26,7 @@ STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far correcti
 PASSES, LAST_PASSES = 2, 10
 MOST_ALIKE = 4096  # rows of which any two are compared
 FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
-CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from
+CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from; of many classes fewer
 ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 COOLEST = 0.1  # temperature
@@ -159,7 +159,8 @@ def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
 def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
     """How the slope along weights and intercepts changes with them, (both, both), from the first rows, which are any."""
     n, k = len(weights), len(intercepts)
-    some = says[: max(CURVATURE_CELLS // max(n, 1), 1)].astype(np.float64)
+    n_rows = CURVATURE_CELLS // max(n, 1) * FEW_CLASSES // max(k, FEW_CLASSES)
+    some = says[: max(n_rows, 1)].astype(np.float64)
     times = row_weights[: len(some)] * (len(says) / max(len(some), 1))
     scores = np.zeros((len(some), k)) + intercepts
     scores[:, :-1] += some @ weights
@@ -178,11 +179,14 @@ def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) ->
 def _says(evidence: EvidenceTables) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
-    if evidence.columns:
-        table, terms = evidence.table(own=True), evidence.layout.terms
+    terms = evidence.layout.terms
+    if evidence.columns and not evidence.goes_by_rows:
+        table = evidence.table(own=True)
         says = terms.evidence(rows.codes, table, k, rows.labels, n_given, evidence.threads)
     else:
-        says = np.zeros((len(rows.labels), k - 1, n_given), dtype=np.float32)
+        says = np.zeros((len(rows.labels), k - 1, len(terms) + n_given), dtype=np.float32)
+        for t, of_rows in enumerate(evidence.left_out_of_rows()):
+            says[:, :, t] = of_rows[:, :-1] - of_rows[:, -1:]
     if n_given:
         says[:, :, -n_given:] = (rows.given[:, :, :-1] - rows.given[:, :, -1:]).transpose(0, 2, 1)
     return says
@@ -194,8 +198,11 @@ def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: Wei
     given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
     if not evidence.columns:
         return np.asarray(intercepts + given)
-    weights, table = weights[: len(weights) - n_given], evidence.table(own)
-    labels, terms = rows.labels if own else None, evidence.layout.terms
+    weights = weights[: len(weights) - n_given]
+    if own and evidence.goes_by_rows:
+        each = zip(weights, evidence.left_out_of_rows(), strict=True)
+        return np.asarray(sum((w * says for w, says in each), intercepts + given))
+    labels, table, terms = rows.labels if own else None, evidence.table(own), evidence.layout.terms
     scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
     return scores + given if n_given else scores
 
@@ -210,7 +217,8 @@ def _chosen_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> 
     if n_paired(len(usable)) < len(usable):
         best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
-    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= MOST_PAIR_CELLS]
+    most = most_pair_cells(evidence.n_classes)
+    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= most]
     if not every:
         return []
     scores = _scores(evidence, weights, intercepts, evidence.rows, own=True)

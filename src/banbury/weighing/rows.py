@@ -21,6 +21,7 @@ from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.sampling import group_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
+FEW_CLASSES = 20  # of more, what grows with their square is not done
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from banbury.arrays import Real
 from banbury.distributions.bags import Bags, stretches
 from banbury.distributions.trees import HALF_ROW
 from banbury.progress import watched
-from banbury.weighing.rows import shuffled
+from banbury.weighing.rows import FEW_CLASSES, shuffled
 
 Reals32 = NDArray[np.float32]
 Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
-MANY_TEXTS = 10_000  # from which on settings are raced on one fold
+MANY_TEXTS = 10_000  # from which on settings are raced on one fold; of more than FEW_CLASSES, from fewer texts on
 RACED = 2  # settings that stay after the first fold
 COMMON = 0.3  # what all texts have in common counts so much in each
 PASSES, LAST_PASSES = 2, 5
@@ -170,7 +170,7 @@ def learned_texts(
     settings: Sequence[Setting] = SETTINGS
     tried: dict[tuple[Setting, int], list[Reals32]] = {}
     found: dict[Setting, _Scored] = {}
-    raced = len(labels) >= MANY_TEXTS and len(folds) > RACED
+    raced = len(labels) * max(n_classes, FEW_CLASSES) >= MANY_TEXTS * FEW_CLASSES and len(folds) > RACED
     with ThreadPoolExecutor(max(1, threads)) as pool:
 
         def done(jobs: list[tuple[Setting, int]]) -> Iterator[_Tried]:
