@@ -20,9 +20,9 @@ from banbury.label_sets import EVERY
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
+from banbury.weighing.corrections import Reals32
 from banbury.weighing.evidence import of_column
 from banbury.weighing.model import WeighedParameters
-from banbury.weighing.texts import Reals32
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
+from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import least
-from banbury.weighing.rows import FEW_CLASSES, WeighedRows, shuffled
+from banbury.weighing.rows import FEW_CLASSES, WeighedRows
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
@@ -27,7 +28,6 @@ PASSES, LAST_PASSES = 2, 10
 MOST_ALIKE = 4096  # rows of which any two are compared
 FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
 CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from; of many classes fewer
-ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
 COOLEST = 0.1  # temperature
 
@@ -90,9 +90,9 @@ def learned(
         strength, temperature, losses = _chosen_strength(evidence, (weights, intercepts), alike, seed)
         if strength:
             offsets = _scores(evidence, weights, intercepts, rows, own=True)
-            corrections = _Corrections(terms, rows, offsets, alike, seed)
-            corrections.improve(strength, LAST_PASSES)
-            table = corrections.of_levels()
+            learner = CellLearner(terms, rows, offsets, alike, seed)
+            learner.improve(strength, LAST_PASSES)
+            table = learner.corrections()
     folded = tuple(terms.folded(table))
     learned = weights, intercepts, folded, strength, temperature, losses, texts
     return Weights(columns, trends, evidence.pairs, *learned), tuple(plain for plain, _ in evidence.pair_tables)
@@ -242,39 +242,6 @@ def _softmax(scores: Real) -> Real:
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 
-class _Corrections:
-    """Rows to correct, from the scores they start with, and their corrections so far, begun at none.
-
-    ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
-    """
-
-    def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
-        self.terms, self.rows, self.offsets, self.alike, self.seed = terms, rows, offsets, alike, seed
-        self.truth = np.eye(offsets.shape[1])[rows.labels]
-        self.mu, self.strength = self.truth.copy(), 0.0
-        self.cells = np.zeros((0 if alike is not None else terms.n_cells, offsets.shape[1]))  # of all levels
-
-    def improve(self, strength: float, passes: int) -> None:
-        """Passes with this C, from what there is, until one changes next to nothing."""
-        orders = shuffled(len(self.offsets), passes, self.seed)
-        visited = self.rows.labels, strength * self.rows.weights, self.offsets, orders, ENOUGH
-        if self.alike is None:
-            self.cells *= strength / self.strength if self.strength else 1.0
-            self.terms.correct(self.rows.codes, visited, self.mu, self.cells)
-        else:
-            _core.correct_alike(self.alike, visited, self.mu)
-        self.strength = strength
-
-    @property
-    def surprise(self) -> Real:
-        """C (y − μ) of each row."""
-        return np.asarray((self.strength * self.rows.weights)[:, None] * (self.truth - self.mu))
-
-    def of_levels(self) -> Real:
-        """Corrections of all levels, (cells, classes)."""
-        return self.cells if self.alike is None else self.terms.spread(self.rows.codes, self.surprise)
-
-
 class _TableFold:
     """A fold: rows to count and correct, and rows held out with their scores so far; ``across`` is what both have in common."""
 
@@ -287,17 +254,19 @@ class _TableFold:
             at, others = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
             alike, self.across = alike[np.ix_(at, at)], alike[np.ix_(others, at)]
         offsets = _scores(counted, *fitted, rows, own=True)
-        self.scores = _scores(counted, *fitted, self.held_out, own=False)
-        self.corrections = _Corrections(evidence.layout.corrections, rows, offsets, alike, seed)
+        self.plain = _scores(counted, *fitted, self.held_out, own=False)
+        self.learner = CellLearner(evidence.layout.corrections, rows, offsets, alike, seed)
 
-    def corrected(self, strength: float) -> Real:
+    def scores(self, strength: float) -> Real:
         """The scores of rows held out, with corrections of this strength."""
-        own = self.corrections
-        own.improve(strength, PASSES)
+        if not strength:
+            return self.plain
+        learner = self.learner
+        learner.improve(strength, PASSES)
         if self.across is not None:
-            return np.asarray(self.scores + np.einsum("ij,jc->ic", self.across, own.surprise))
-        ones, none = np.ones(len(own.terms)), np.zeros(self.scores.shape[1])
-        return self.scores + own.terms.scores(self.held_out.codes, own.cells.ravel(), ones, none, None, 1)
+            return np.asarray(self.plain + np.einsum("ij,jc->ic", self.across, learner.surprise))
+        ones, none = np.ones(len(learner.terms)), np.zeros(self.plain.shape[1])
+        return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, 1)
 
 
 def _chosen_strength(
@@ -312,26 +281,18 @@ def _chosen_strength(
     ]
     if len(folds) < 2:
         return 0.0, 1.0, ()
-    weighed = np.concatenate([fold.held_out.weights for fold in folds])
+    weights = np.concatenate([fold.held_out.weights for fold in folds])
     labels = np.concatenate([fold.held_out.labels for fold in folds])
-    scores = np.concatenate([fold.scores for fold in folds])
-    total = float(weighed.sum())
-    best = (_loss(scores, labels, weighed), 0.0, scores)
-    losses = [(0.0, best[0] / total)]
-    worse = 0
     with ThreadPoolExecutor(max(1, min(evidence.threads, len(folds)))) as pool:
-        for strength in STRENGTHS:
-            tried = [pool.submit(fold.corrected, strength) for fold in folds]
-            scores = np.concatenate([each.result() for each in tried])
-            loss = _loss(scores, labels, weighed)
-            losses.append((strength, loss / total))
-            if loss < best[0]:
-                best, worse = (loss, strength, scores), 0
-            else:
-                worse += 1
-                if worse == 2:
-                    break
-    return best[1], _temperature(best[2], labels, weighed, best[0]), tuple(losses)
+
+        def scores(strength: float) -> Real:
+            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength), folds)))
+
+        steps = StrengthSearch((0.0, *STRENGTHS), _loss).follow(scores, labels, weights)
+    best = least_loss(steps)
+    total = float(weights.sum())
+    losses = tuple((step.strength, step.loss / total) for step in steps)
+    return best.strength, _temperature(best.scores, labels, weights, best.loss), losses
 
 
 def _loss(scores: Real, labels: Any, weights: Real) -> float:

@@ -23,11 +23,11 @@ from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
+from banbury.weighing.corrections import COMMON
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
-from banbury.weighing.texts import COMMON
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help

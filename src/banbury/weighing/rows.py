@@ -202,9 +202,3 @@ def _named(name: str) -> int:
     for byte in name.encode("utf-8", "surrogatepass"):
         total = (total * 1099511628211 + byte + 1) % 2**64
     return total
-
-
-def shuffled(n: int, passes: int, seed: int) -> list[NDArray[np.uint32]]:
-    """Orders in which rows are visited, one for each pass."""
-    rng = np.random.default_rng(seed)
-    return [rng.permutation(n).astype(np.uint32) for _ in range(passes)]
