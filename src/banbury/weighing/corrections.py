@@ -31,7 +31,7 @@ COMMON = 0.3  # what all texts have in common counts so much in each
 NEVER = -100.0  # log-odds of what fills up a lane
 
 
-class Learner(ABC):
+class CorrectionLearner(ABC):
     """Rows that are learned from, and their corrections so far, which begin at none.
 
     ``offsets`` are the scores that rows start from; ``table`` has the corrections as passes change them.
@@ -58,7 +58,7 @@ class Learner(ABC):
         """Those of all terms, (terms, classes or labels)."""
 
 
-class CellLearner(Learner):
+class CellLearner(CorrectionLearner):
     """Rows of cells, of one class each.
 
     ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
@@ -109,7 +109,7 @@ class WordValues:
         return cls(bags, values, variances)
 
 
-class WordLearner(Learner):
+class WordLearner(CorrectionLearner):
     """Texts of one class each, whose words are corrected. ``truth`` is 1 of the classes that a text has, (texts, classes)."""
 
     def __init__(
@@ -185,7 +185,7 @@ class Fold(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class TriedStrength:
     """The scores of rows held out with corrections of one C, and their loss."""
 
     strength: float
@@ -201,39 +201,39 @@ class StrengthSearch:
     loss: Loss
     patience: int = 2
 
-    def follow(self, scores: Scores, truth: Any, weights: Real) -> list[Step]:
+    def follow(self, scores: Scores, truth: Any, weights: Real) -> list[TriedStrength]:
         """A step for each C that is tried."""
-        steps = list[Step]()
+        steps = list[TriedStrength]()
         best = np.inf
         worse = 0
         for strength in self.strengths:
             corrected = scores(strength)
             loss = self.loss(corrected, truth, weights)
-            steps.append(Step(strength, loss, corrected))
+            steps.append(TriedStrength(strength, loss, corrected))
             worse = 0 if loss < best else worse + 1
             best = min(best, loss)
             if worse == self.patience:
                 break
         return steps
 
-    def together(self, folds: Sequence[Fold], paths: Sequence[list[Step]]) -> list[Step]:
+    def together(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
         """The steps that every fold has taken, as one each, with the scores of fold after fold."""
         truth = np.concatenate([fold.truth for fold in folds])
         weights = np.concatenate([fold.held_out for fold in folds])
-        joined = list[Step]()
+        joined = list[TriedStrength]()
         for steps in zip(*paths, strict=False):
             scores = [step.scores for step in steps]
-            joined.append(Step(steps[0].strength, self.loss(np.concatenate(scores), truth, weights), scores))
+            joined.append(TriedStrength(steps[0].strength, self.loss(np.concatenate(scores), truth, weights), scores))
         return joined
 
 
-def least_loss(steps: Sequence[Step]) -> Step:
+def least_loss(steps: Sequence[TriedStrength]) -> TriedStrength:
     """The first of the steps that lose least."""
     return min(steps, key=lambda step: step.loss)
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenCorrections:
     """The setting and the C that lose least; the scores of fold after fold under them; and the loss of every C."""
 
     setting: Any
@@ -249,7 +249,7 @@ def choose(
     n_kept: int,
     threads: int,
     settle: bool = False,
-) -> Choice:
+) -> ChosenCorrections:
     """The setting and the C whose scores lose least on rows held out.
 
     All settings are tried on the first fold, and the ``n_kept`` that lose least there on all folds; with ``settle`` the first
@@ -259,7 +259,7 @@ def choose(
     n_done = 0
     with ThreadPoolExecutor(max(1, threads)) as pool:
 
-        def follow(setting: Any, fold: Fold) -> list[Step]:
+        def follow(setting: Any, fold: Fold) -> list[TriedStrength]:
             return search.follow(fold.corrected(setting), fold.truth, fold.held_out)
 
         def follow_each(jobs: list[tuple[Any, Fold]]) -> Iterator[_Followed]:
@@ -281,7 +281,7 @@ def choose(
             steps = search.together(folds, paths)
             best = least_loss(steps)
             losses = [(step.strength, step.loss) for step in steps]
-            choices.append((best.loss, Choice(settings[k], best.strength, best.scores, losses)))
+            choices.append((best.loss, ChosenCorrections(settings[k], best.strength, best.scores, losses)))
     return min(choices, key=lambda choice: choice[0])[1]
 
 
@@ -294,4 +294,4 @@ class _Followed:
 
     n_rows: int
     share: float | None
-    path: list[Step]
+    path: list[TriedStrength]
