@@ -274,13 +274,13 @@ def test_settings_are_raced_on_the_first_fold(n_kept: int, settle: bool, expecte
     second = FoldOfLosses(
         {"a": {0.0: 2.0, 1.0: 1.0, 3.0: 1.5, 10.0: 1.6}, "b": {0.0: 7.0, 1.0: 6.0, 3.0: 5.0, 10.0: 5.9}}
     )
-    best = choose([first, second], ["a", "b"], search(), n_kept, 1, settle)
-    assert (best.setting, best.strength) == expected
-    assert best.losses[-1][0] == 10.0
+    setting, tried = choose([first, second], ["a", "b"], search(), n_kept, 1, settle)
+    best = least_loss(tried)
+    assert (setting, best.strength) == expected and tried[-1].strength == 10.0
     assert [scores.tolist() for scores in best.scores] == [
-        [fold.losses[best.setting][best.strength]] * 2 for fold in (first, second)
+        [fold.losses[setting][best.strength]] * 2 for fold in (first, second)
     ]
-    assert {setting for setting, _ in second.asked} == ({"b"} if n_kept == 1 else {"a", "b"})
+    assert {asked for asked, _ in second.asked} == ({"b"} if n_kept == 1 else {"a", "b"})
     assert len(second.asked) == (1 if settle else 4 * n_kept)
 
 

@@ -22,7 +22,16 @@ from banbury.labels.words import lexicon_of
 from banbury.naive_bayes import Model
 from banbury.readers import Batch
 from banbury.tally import Label, Tally
-from banbury.weighing.corrections import COMMON, LabelLearner, Reals32, Scores, StrengthSearch, WordValues, choose
+from banbury.weighing.corrections import (
+    COMMON,
+    LabelLearner,
+    Reals32,
+    Scores,
+    StrengthSearch,
+    WordValues,
+    choose,
+    least_loss,
+)
 from banbury.weighing.texts import Setting, WordEvidence
 from banbury.weighing.words import word_scores
 
@@ -237,13 +246,15 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     every = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
     trials = [_LabelFold(texts, folds == fold, seed) for fold in every]
-    best = choose(trials, settings, search, 1, threads, settle=is_many)
+    setting, steps = choose(trials, settings, search, 1, threads, settle=is_many)
+    best = least_loss(steps)
     scores = np.zeros((len(texts), texts.n_labels))
     for fold, of_fold in zip(every, best.scores, strict=True):
         scores[folds == fold] = of_fold
-    learner = _learner(texts, best.setting, seed, threads)
+    learner = _learner(texts, setting, seed, threads)
     learner.improve(best.strength, LAST_PASSES)
-    return LearnedLabels(best.setting, best.strength, learner.corrections(), scores, tuple(best.losses))
+    losses = tuple((step.strength, step.loss) for step in steps)
+    return LearnedLabels(setting, best.strength, learner.corrections(), scores, losses)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from banbury.distributions.bags import Bags
 from banbury.progress import watched
 from banbury.weighing.rows import WeighedRows
 
+S = TypeVar("S")
 Reals32 = NDArray[np.float32]
 Orders = list[NDArray[np.uint32]]  # in which rows are visited, one for each pass
 
@@ -232,60 +233,46 @@ def least_loss(steps: Sequence[TriedStrength]) -> TriedStrength:
     return min(steps, key=lambda step: step.loss)
 
 
-@dataclass(frozen=True)
-class ChosenCorrections:
-    """The setting and the C that lose least; the scores of fold after fold under them; and the loss of every C."""
-
-    setting: Any
-    strength: float
-    scores: list[Any]
-    losses: list[tuple[float, float]]
-
-
 def choose(
     folds: Sequence[Fold],
-    settings: Sequence[Any],
+    settings: Sequence[S],
     search: StrengthSearch,
     n_kept: int,
     threads: int,
     settle: bool = False,
-) -> ChosenCorrections:
-    """The setting and the C whose scores lose least on rows held out.
+) -> tuple[S, list[TriedStrength]]:
+    """The setting whose scores lose least on rows held out, under the best C of each; and every C that all folds tried with it.
 
     All settings are tried on the first fold, and the ``n_kept`` that lose least there on all folds; with ``settle`` the first
     fold decides on C, too.
     """
-    n_jobs = len(settings) + min(n_kept, len(settings)) * (len(folds) - 1)
-    n_done = 0
+    first, *others = folds
     with ThreadPoolExecutor(max(1, threads)) as pool:
-
-        def follow(setting: Any, fold: Fold) -> list[TriedStrength]:
-            return search.follow(fold.corrected(setting), fold.truth, fold.held_out)
-
-        def follow_each(jobs: list[tuple[Any, Fold]]) -> Iterator[_Followed]:
-            nonlocal n_done
-            for (_, fold), path in zip(jobs, pool.map(lambda job: follow(*job), jobs), strict=True):
-                n_done += 1
-                yield _Followed(len(fold.held_out), n_done / n_jobs, path)
-
-        first = [each.path for each in watched(follow_each([(setting, folds[0]) for setting in settings]), PROGRESS)]
-        order = np.argsort([least_loss(path).loss for path in first], kind="stable")
+        raced = _follow_each(pool, search, [(setting, first) for setting in settings])
+        order = np.argsort([least_loss(path).loss for path in raced], kind="stable")
         kept = sorted(order[:n_kept].tolist())
         if settle:
-            first = [[least_loss(path)] for path in first]
-            search = StrengthSearch((first[kept[0]][0].strength,), search.loss)
-        others = watched(follow_each([(settings[k], fold) for k in kept for fold in folds[1:]]), PROGRESS)
-        choices = []
-        for k in kept:
-            paths = [first[k], *(each.path for each in islice(others, len(folds) - 1))]
-            steps = search.together(folds, paths)
-            best = least_loss(steps)
-            losses = [(step.strength, step.loss) for step in steps]
-            choices.append((best.loss, ChosenCorrections(settings[k], best.strength, best.scores, losses)))
-    return min(choices, key=lambda choice: choice[0])[1]
+            raced = [[least_loss(path)] for path in raced]
+            search = StrengthSearch([raced[kept[0]][0].strength], search.loss)
+        rest = iter(_follow_each(pool, search, [(settings[k], fold) for k in kept for fold in others]))
+    tried = [(settings[k], search.together(folds, [raced[k], *islice(rest, len(others))])) for k in kept]
+    return min(tried, key=lambda pair: least_loss(pair[1]).loss)
 
 
-PROGRESS = "weighing words"
+def _follow_each(
+    pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]]
+) -> list[list[TriedStrength]]:
+    """The steps of each fold under its setting; a line on stderr says how far they are."""
+
+    def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
+        setting, fold = job
+        return search.follow(fold.corrected(setting), fold.truth, fold.held_out)
+
+    def report() -> Iterator[_Followed]:
+        for k, ((_, fold), path) in enumerate(zip(jobs, pool.map(follow, jobs), strict=True), 1):
+            yield _Followed(len(fold.held_out), k / len(jobs), path)
+
+    return [job.path for job in watched(report(), "weighing words")]
 
 
 @dataclass

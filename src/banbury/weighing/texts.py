@@ -17,7 +17,16 @@ from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.bags import Bags, stretches
 from banbury.distributions.trees import HALF_ROW
-from banbury.weighing.corrections import COMMON, Reals32, Scores, StrengthSearch, WordLearner, WordValues, choose
+from banbury.weighing.corrections import (
+    COMMON,
+    Reals32,
+    Scores,
+    StrengthSearch,
+    WordLearner,
+    WordValues,
+    choose,
+    least_loss,
+)
 from banbury.weighing.rows import FEW_CLASSES
 
 Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
@@ -163,7 +172,8 @@ def learned_texts(
     folds = [_TextFold(bags, labels, weights, share, n_classes, others, seed) for share in shares.T]
     search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _honest_loss)
     is_raced = len(labels) * max(n_classes, FEW_CLASSES) >= MANY_TEXTS * FEW_CLASSES and len(folds) > RACED
-    best = choose(folds, SETTINGS, search, RACED if is_raced else len(SETTINGS), threads)
+    setting, steps = choose(folds, SETTINGS, search, RACED if is_raced else len(SETTINGS), threads)
+    best = least_loss(steps)
     evidence = np.zeros((len(labels), n_classes))
     for fold, scores in zip(folds, best.scores, strict=True):
         part = fold.held_out / weights[fold.outside]
@@ -171,12 +181,12 @@ def learned_texts(
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
     if best.strength:
         counted = WordEvidence.of(bags, labels, weights, n_classes, others)
-        learner = _learner(bags, labels, weights, counted, best.setting, seed, threads)
+        learner = _learner(bags, labels, weights, counted, setting, seed, threads)
         learner.improve(best.strength, LAST_PASSES)
         table = learner.corrections()
     total = float(weights.sum())
-    losses = tuple((strength, loss / total) for strength, loss in best.losses)
-    return LearnedTexts(best.setting, best.strength, table, losses), evidence
+    losses = tuple((step.strength, step.loss / total) for step in steps)
+    return LearnedTexts(setting, best.strength, table, losses), evidence
 
 
 def _honest_loss(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
