@@ -11,7 +11,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
-from banbury.weighing import learning
+from banbury.weighing import evidence, learning
 from banbury.weighing.evidence import EvidenceTables
 from test_weighing_bad_input import DATA, LABELS, N, rows
 
@@ -35,9 +35,9 @@ def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatc
         return gains(self, pairs, *rest)
 
     monkeypatch.setattr(EvidenceTables, "pair_gains", counted)
+    monkeypatch.setattr(evidence, "MOST_PAIR_CELLS", cells)
     for module in (learning, bb.weighing.model):
         monkeypatch.setattr(module, "MOST_PAIRS", most)
-        monkeypatch.setattr(module, "MOST_PAIR_CELLS", cells)
     weighing = bb.EvidenceClassifier(correct=False).fit(X, LABELS).weighing_
     assert weighing is not None
     assert weighing.pairs_looked_at() == (looked_at[0], 21)
