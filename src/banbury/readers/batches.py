@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -514,6 +514,7 @@ class Source:
     weights: str | None = None
     holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
     peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
+    reading: Mapping[str, Any] = field(default_factory=dict)  # of files: the settings that are not the usual ones
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()
