@@ -189,7 +189,7 @@ READING = """\
 --header --no-header | the file has a header, or none: its columns are then 1, 2 and so on
 --delimiter C | what divides columns (found out if not given); tab for a tab
 --quote C | what quotes texts ("), or none
---comment C | pass over lines that begin with this character
+--comment C | pass over lines that begin with this character (none)
 --skip-lines N int | pass over the first N lines
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, n/a, NaN, \
 nan, null, NULL, ?)

@@ -130,7 +130,8 @@ def read(
         data = os.fsdecode(data)
     replaced = {*said, *(NAMES if not said.keys().isdisjoint(NAMES) else ())}
     rest = {name: value for name, value in (remembered or {}).items() if name not in replaced}
-    options = Options(kinds=kinds, batch_rows=batch_rows, remembered=rest, **said).checked()
+    numbered = bool(header and remembered and remembered.get("header") is False)
+    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **said).checked()
     source = _read(data, options)
     return source if headers is None or not header_columns(headers) else _with_headers(source, headers)
 

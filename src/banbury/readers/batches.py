@@ -241,7 +241,9 @@ class Batch:
             return ask(column)
         except Unfit as unfit:
             value, row, needed = unfit.args
-            raise errors.wrong_type(value, name, needed, self.first_row + row, self.source) from None
+            row += self.first_row
+            hint = errors.A_HEADER if row == 0 and self.source is not None and not self.named else ""
+            raise errors.wrong_type(value, name, needed, row, self.source, hint) from None
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row

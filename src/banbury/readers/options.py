@@ -52,6 +52,7 @@ class Options:
     skip_lines: int = 0
     classes_at: int | None = None
     class_from: Mapping[str, str] | None = None
+    numbered: bool = False  # columns are named by numbers, though there is a header
     remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
 
     def recall(self, names: Sequence[str]) -> Options:
@@ -78,7 +79,8 @@ class Options:
         errors.require(said, "header", self.header, wanted)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
-        errors.require(self.comment is None or is_mark(self.comment), "comment", self.comment, "one ASCII character")
+        mark = self.comment in (None, "none") or is_mark(self.comment)
+        errors.require(mark, "comment", self.comment, "one ASCII character, or 'none'")
         errors.check_whole("skip_lines", self.skip_lines, 0)
         if self.classes_at is not None:
             errors.check_whole("classes_at", self.classes_at, 1)
