@@ -171,7 +171,10 @@ def test_what_is_said_wins(capsys):
     said("fit t.csv --no-header --delimiter / --target 4 -o m.banbury", capsys)
     answers = said("predict m.banbury t.csv --json", capsys)
     assert said("predict m.banbury named.csv --header --delimiter , --json", capsys) == answers
-    assert said("predict m.banbury other.csv --comment none --header --delimiter ';' --skip-lines 1 --json", capsys) == answers
+    assert (
+        said("predict m.banbury other.csv --comment none --header --delimiter ';' --skip-lines 1 --json", capsys)
+        == answers
+    )
     evaluation = json.loads(said("evaluate m.banbury named.csv --header --delimiter , --json", capsys))
     assert evaluation["rows"] == len(ROWS)
     model: Any = bb.load("m.banbury")

@@ -45,8 +45,8 @@ def texts(what: str, names: Any) -> tuple[str, ...]:
 def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """How files were read; raises for settings that cannot be."""
     settings: dict[str, Any] = about.get("reading", {})
-    known = isinstance(settings, dict) and settings.keys() <= {*TABLE_SETTINGS, *DOCUMENT_SETTINGS}
-    check(known, "files were read with settings that no reader has")
+    are_settings = isinstance(settings, dict) and settings.keys() <= {*TABLE_SETTINGS, *DOCUMENT_SETTINGS}
+    check(are_settings, "files were read with settings that no reader has")
     for name, value in settings.items():
         check(type(value) in TYPES.get(name, (str,)), f"files were read with {name} of another type")
     texts("names of columns", settings.get("columns", []))

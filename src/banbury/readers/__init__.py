@@ -105,16 +105,16 @@ def read(
         hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    said: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "columns": columns,
         "delimiter": delimiter,
         "missing_values": missing_values,
         "format": format,
     }
-    said |= {"header": header, "quote": quote, "comment": comment, "skip_lines": skip_lines, "headers": headers}
-    said |= {"classes_at": classes_at, "class_from": class_from}
-    said = {name: value for name, value in said.items() if value is not None}
-    plain = said.keys() <= {"columns", "delimiter", "missing_values", "format"}
+    settings |= {"header": header, "quote": quote, "comment": comment, "skip_lines": skip_lines, "headers": headers}
+    settings |= {"classes_at": classes_at, "class_from": class_from}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    plain = settings.keys() <= {"columns", "delimiter", "missing_values", "format"}
     if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
     texts = type(data) is list and data and _is_prose(data[0]) and format in (None, "auto", "text")
@@ -123,15 +123,15 @@ def read(
     if isinstance(data, (Batch, Source)):
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
-        said["missing_values"] = (missing_values,)
+        settings["missing_values"] = (missing_values,)
     if class_from is not None:
-        said["class_from"] = class_patterns(class_from)
+        settings["class_from"] = class_patterns(class_from)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    replaced = {*said, *(NAMES if not said.keys().isdisjoint(NAMES) else ())}
+    replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
     rest = {name: value for name, value in (remembered or {}).items() if name not in replaced}
     numbered = bool(header and remembered and remembered.get("header") is False)
-    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **said).checked()
+    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **settings).checked()
     source = _read(data, options)
     return source if headers is None or not header_columns(headers) else _with_headers(source, headers)
 

@@ -301,8 +301,8 @@ class _Documents:
                 "Mend them or take them away, and count again if they matter."
             )
         losses.tell_broken(self.name)
-        said = self.options.headers is not SUBJECT and "headers" not in self.options.remembered
-        if said and not losses.n_messages and n_rows:
+        expects_mail = self.options.headers is not SUBJECT and "headers" not in self.options.remembered
+        if expects_mail and not losses.n_messages and n_rows:
             text = f"no file{where} was read as mail, so headers= had no effect."
             errors.warn(f"{text} If they are messages, say so with format='mail'.")
 
