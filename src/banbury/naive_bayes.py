@@ -20,11 +20,11 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import elsewhere
-from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
+from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.sums import in_order
-from banbury.table import aligned, batches, class_number
+from banbury.table import aligned, batches, class_number, opened
 from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
 from banbury.threads import taken
 from banbury.uncollected import uncollected
@@ -606,11 +606,8 @@ class Model:
         return answer
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
-        kinds = None if isinstance(rows, Batch) else self.schema.kinds()
-        if kinds is not None and "text" in kinds.values() and not reading and is_texts(rows):
-            return from_texts(rows, None, None)
-        return read(rows, kinds=kinds, **reading)
+        """The rows' batches, read as those were that were counted, unless told otherwise."""
+        return opened(rows, self.schema, reading)
 
     @cached_property
     def _alone(self) -> Parameters | None:

@@ -58,6 +58,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
         said.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
     args = parser(verb).parse_args(said)
     args.verb, args.function = verb.name, verb.name.replace("-", "_")
+    args.remembered = None  # how the data of a model were read, once it is loaded
     args.module = next(module for module, names in MODULES.items() if verb.name in names.split())
     return args
 
@@ -139,6 +140,9 @@ def _add(group: Any, line: str) -> None:
         made: dict[str, Any] = {"metavar": settings[0], **({"dest": "label"} if names == ["--class"] else {})}
         for word in settings[1:]:
             made |= SETTINGS.get(word) or ({"default": word[1:]} if word.startswith("=") else {"nargs": word})
+    elif len(names) == 2:  # a flag and its opposite, neither of which may be said
+        made = {"action": argparse.BooleanOptionalAction}
+        del names[1]
     else:
         no, dest = re.fullmatch("--(no-)?(.+)", names[0]).groups()  # type: ignore[union-attr]
         made = {"action": "store_false" if no else "store_true", "dest": dest.replace("-", "_")}
@@ -182,14 +186,14 @@ CHOOSE = "; or choose: by how well they tell the classes of rows they have not s
 READING = """\
 # how it is read{before}
 --names A,B,C | the names of the columns of a file that has no header
---no-header | the file has no header: its columns are 1, 2 and so on
+--header --no-header | the file has a header, or none: its columns are then 1, 2 and so on
 --delimiter C | what divides columns (found out if not given); tab for a tab
 --quote C | what quotes texts ("), or none
---comment C | pass over lines that begin with this character
---skip-lines N int =0 | pass over the first N lines
+--comment C | pass over lines that begin with this character (none)
+--skip-lines N int | pass over the first N lines
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, n/a, NaN, \
 nan, null, NULL, ?)
---format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
+--format FORMAT | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
 or html: each file is one
 --classes-at LEVEL int | which level of folders names the classes (1)
 --class-from P=X,Q=Y | the classes of files by their names: the first pattern that fits
@@ -197,8 +201,7 @@ or html: each file is one
 makes a column of each"""
 READING_AGAIN = READING.format(
     before="""
-> A model does not know how its data were read: give the same --format, --headers, --missing-values
-> and --names here as there, or its answers and their score are those of another reading."""
+> What is not said here is as it was said of the data that the model was counted from."""
 )
 WITHOUT_TEXT = "\n".join(
     line
@@ -476,7 +479,7 @@ $ banbury report adult.banbury adult.csv -o report.html
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | name N telling values of each class (10)
 --seed N int =0 | what random choices follow from (0)
-{READING.format(before="")}"""),
+{READING_AGAIN}"""),
     _verb(f"""
 look | plot | Draw a picture, by its name, into a PNG or SVG file: evidence, likelihood, calibration, ...
 PICTURE [MODEL] [INPUT...] [-o FILE] [OPTIONS] | --list

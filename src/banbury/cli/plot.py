@@ -17,7 +17,6 @@ from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import FORMATS, Display
-from banbury.readers import read
 
 Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 
@@ -66,8 +65,8 @@ def _file(args: Namespace, what: str) -> str:
     """The file of a model, which comes before the rows."""
     if not args.input:
         raise _lacking(args, f"{what}? Name its")
-    path, *args.input = args.input
-    return str(path)
+    args.model, *args.input = args.input
+    return str(args.model)
 
 
 def _lacking(args: Namespace, what: str) -> errors.BadSetting:
@@ -188,7 +187,7 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
     with _rows(args, "") as data:
-        rows = read(data, **settings.reading(args))
+        rows = model._read(data, settings.reading(args))
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, rows)
 
 

@@ -23,19 +23,20 @@ TOGETHER = (
 
 
 def reading(args: Namespace) -> dict[str, Any]:
-    """How the input is read."""
+    """How the input is read: what was said here, and how the data of the model were read."""
     settings = {
         "columns": _list(args.names),
         "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
         "missing_values": _list(args.missing_values),
         "headers": args.headers if args.headers in ("keep", "drop", "columns") else _list(args.headers),
-        "header": None if args.header else False,
+        "header": args.header,
         "quote": args.quote,
         "comment": args.comment,
-        "skip_lines": args.skip_lines or None,
+        "skip_lines": args.skip_lines,
         "classes_at": args.classes_at,
         "class_from": args.class_from,
-        "format": None if args.format in ("auto", "csv", "json") else args.format,
+        "format": "auto" if args.format in ("csv", "json") else args.format,
+        "remembered": args.remembered,
     }
     return {name: value for name, value in settings.items() if value is not None}
 

@@ -54,6 +54,7 @@ def _show_contents(args: Namespace) -> None:
     facts = {"file": args.file, "kind": about.kind(thing), **about.summary(thing)}
     if isinstance(thing, BeliefNetwork):
         target = "" if thing.target is None else f"\ntarget: {thing.target}"
+        target += "".join(f"\nread with {name}: {value!r}" for name, value in thing.reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{thing}{target}", rows)

@@ -120,6 +120,7 @@ def report(
     file = None if path is None else _writable(path)
     if isinstance(model, Tally):
         model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
+    reading = {"remembered": model.schema.reading, **reading}
     how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
     findings: Any
     if isinstance(model, LabelModel):
