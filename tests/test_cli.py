@@ -247,7 +247,7 @@ def test_fit_tells_of_the_edge_of_a_grid(here, capsys):
     y = rng.integers(0, 2, 200)
     words = ["ab"[c] if rng.random() < 0.9 else f"w{rng.integers(40)}" for c in y]
     write_csv("words.csv", {"word": words, "y": y})
-    assert main(["fit", "words.csv", "--target", "y", "--alpha", "1e-6,1e-5,1e-4"]) == 0
+    assert main(["fit", "words.csv", "--target", "y", "--plain", "--alpha", "1e-6,1e-5,1e-4"]) == 0
     told = capsys.readouterr().err
     assert "warning: the best alpha is 0.0001, the largest that was tried, and larger ones may be better." in told
 
@@ -303,7 +303,9 @@ def test_fit_says_what_did_not_help_either(here, capsys):
     note = said(capsys, "fit", "noise.csv", "--target", "y")["notes"][0]
     assert note.startswith("No better than that, nor is what else was tried, over 5 folds of 500 rows: --")
     assert "--weigh" not in note  # which is compared on the next lines
-    assert said(capsys, "fit", "noise.csv", "--target", "y", "--hold", "0")["notes"] == ["No better than that."]
+    assert said(capsys, "fit", "noise.csv", "--target", "y", "--hold", "0", "--plain")["notes"] == [
+        "No better than that."
+    ]
     Path("one.csv").write_text("a,y\n" + "1,p\n" * 20)
     assert "one class only" in said(capsys, "fit", "one.csv", "--target", "y")["notes"][0]
 
@@ -886,9 +888,9 @@ def test_cross_validate_and_learning_curve_do_as_the_library_does(here, capsys):
     def plain(found):
         return json.loads(json.dumps(found.to_dict()))
 
-    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "7", "--seed", "3")
+    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "7", "--seed", "3", "--plain")
     assert found == plain(bb.cross_validate("weather.csv", target="play", folds=7, seed=3))
-    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "loo")
+    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "loo", "--plain")
     assert found == plain(bb.cross_validate("weather.csv", target="play", folds="loo"))
     found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--groups", "outlook", "--folds", "3")
     assert found["folds"] == 3 and sum(each["rows"] for each in found["classes"]) == 14
@@ -1592,7 +1594,7 @@ def peak_of_fit(folder, megabytes):
         "import resource, sys; from banbury.cli import main; code = main(sys.argv[1:]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
     )
-    arguments = ["fit", str(path), "--target", "label", "--hold", "1", "-o", str(folder / "new.banbury")]
+    arguments = ["fit", str(path), "--target", "label", "--hold", "1", "--plain", "-o", str(folder / "new.banbury")]
     found = subprocess.run([sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True)
     assert found.returncode == 0 and json.loads(found.stdout)["folds"] == 10
     kilobytes = int(found.stderr.split()[-1])

@@ -268,9 +268,11 @@ def test_other_rows_than_the_models_own_are_told() -> None:
     own, other = bb.report(model, even), bb.report(model, odd)
     assert own.findings.own_rows and "the very rows that the model has counted" in check(own).text
     assert not other.findings.own_rows and "not the rows that the model has counted" in check(other).text
-    as_it_is = bb.evaluate(model, odd).accuracy.value
-    assert own.findings.as_it_is is None and other.findings.as_it_is == pytest.approx(as_it_is, rel=1e-12)
-    assert f"as it is, gives {as_it_is:.1%} of them the right class" in check(other).text
+    expected = bb.evaluate(model, odd)
+    assert np.array_equal(other.findings.validation.confusion, expected.confusion)
+    assert other.findings.validation.log_loss == expected.log_loss and other.findings.learning_curve is None
+    assert str(other).splitlines()[1].startswith("Evaluation of this model on rows that it has not counted: 89 rows")
+    assert str(own).splitlines()[1].startswith("10-fold cross-validation of plain naive Bayes: 89 rows")
 
 
 def test_classes_that_the_model_has_not_counted_are_told() -> None:
@@ -281,16 +283,11 @@ def test_classes_that_the_model_has_not_counted_are_told() -> None:
     assert "The model has not counted the classes 'class_2'" in check(made).text
 
 
-def test_given_probabilities_of_other_classes_are_refused() -> None:
+def test_given_probabilities_are_those_of_the_folds() -> None:
     wine = bb.datasets.wine()
-    some = {name: column[:120] for name, column in wine.items()}
-    model = bb.estimate(bb.count(some, target="cultivar"), class_prior=[0.5, 0.5])
-    with pytest.raises(BanburyError, match="no class 'class_2'"):
-        bb.report(model, wine)
     every = bb.estimate(bb.count(wine, target="cultivar"), class_prior=[0.25, 0.25, 0.5])
-    made = bb.report(every, some)
-    prior = {"class_0": 0.5, "class_1": 0.5}
-    expected = bb.cross_validate(some, "cultivar", schema=every.schema, class_prior=prior)
+    made = bb.report(every, wine)
+    expected = bb.cross_validate(wine, "cultivar", schema=every.schema, class_prior=[0.25, 0.25, 0.5])
     np.testing.assert_allclose(made.findings.validation.posteriors, expected.posteriors, rtol=1e-12)
 
 
@@ -752,7 +749,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
 
 def test_what_is_no_model_and_what_is_no_keyword_are_refused() -> None:
     weather = bb.datasets.play_tennis()
-    with pytest.raises(BadSetting, match="model must be a Model, a LabelModel or a Tally"):
+    with pytest.raises(BadSetting, match="model must be a Model, a LabelModel, a Tally or an estimator"):
         bb.report(weather, weather)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"no keyword 'cv'.*folds"):
         bb.report(model_of(weather, "play"), weather, cv=5)

@@ -155,7 +155,7 @@ def test_commands_take_a_weighed_model(tmp_path: Path, capsys: pytest.CaptureFix
     report = json.loads(said("report", model, file, "--folds", "3", "-o", str(tmp_path / "r.html"), "--json"))
     weighed = json.loads(said("cross-validate", file, "--target", "y", "--weigh", "--folds", "3", "--json"))
     assert weighed["log_loss"] == pytest.approx(report["log_loss"], abs=1e-9)
-    plain = json.loads(said("cross-validate", file, "--target", "y", "--folds", "3", "--json"))
+    plain = json.loads(said("cross-validate", file, "--target", "y", "--folds", "3", "--plain", "--json"))
     assert weighed["accuracy"] > plain["accuracy"] + 0.2
     curve = json.loads(
         said("learning-curve", file, "--target", "y", "--weigh", "--sizes", "200", "--repeats", "1", "--json")

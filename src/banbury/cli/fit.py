@@ -176,7 +176,7 @@ def _advice(args: Namespace, fitted: Fitted) -> list[str]:
         return []
     tried = None
     if isinstance(fitted.rows, MemoryRows):
-        weighed = isinstance(fitted.model, Model) and fitted.model.weighing is not None
+        weighed = any(note.startswith("weighed ") for note in fitted.notes)
         but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]
         but += ["--features choose"] * settings.chooses(args)
         tried = alternatives(fitted.rows, Plain(seed=args.seed), but=but, seed=args.seed)

@@ -57,8 +57,7 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
         return _not_compared(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
         return _judge_large(args, rows, grid, notes)
-    recipes = [*grid.weighings, *([Plain()] if grid.plain else [])]
-    folds, words = folds_of(args, rows, recipes)
+    folds, words = folds_of(args, rows, list(grid.weighings))
     notes += words
     if folds == "loo":
         plain = plain_recipe(args, data)
@@ -74,6 +73,10 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
         tuning.warn_of_edges()
         notes += _tuned(tuning, comparison)
         (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
+    if isinstance(recipe, Calibrated):
+        (before,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
+        gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
+        notes.append(f"{gained}: folds calibrate each other")
     notes += _compared(args, comparison, number)
     return Judged(chosen_rows, recipe, validation, tuple(notes), tuning if number == comparison.best else None)
 
@@ -105,8 +108,8 @@ def tune(args: Namespace, data: Any) -> Tuning:
     more: dict[str, Any] = {"missing": args.missing, "scoring": args.scoring}
     each = [False, True] if weigh else False
     grid = Tuned.of(alpha, how, text, choose, prior, int(args.seed), args.calibrate, each, **more)
-    grid = replace(grid, also=(Plain(class_prior=prior, seed=int(args.seed)),))
-    folds, _ = folds_of(args, rows, [*grid.weighings, *grid.also])
+    grid = replace(grid, also=Plain(class_prior=prior, seed=int(args.seed)))
+    folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
     tuning.warn_of_edges()
     return tuning

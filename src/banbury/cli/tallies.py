@@ -32,7 +32,7 @@ def count(args: Namespace) -> None:
             _keep(args, tally.count(data, labels.target(args, data), **settings.counting(args, data), **several))
             return
         wanted = "given without --features, --text and --missing, which the file settles"
-        errors.require(not args.features and not args.text and args.missing == "skip", "--like", args.like, wanted)
+        errors.require(not args.features and not args.text and args.missing is None, "--like", args.like, wanted)
         like, reading = about.sums(inputs.kept(args.like)), {"weights": args.weights, **settings.reading(args)}
         if isinstance(like, Tally):
             _keep(args, like.count(data, args.target, **reading, **where))

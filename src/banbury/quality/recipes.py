@@ -155,10 +155,15 @@ class Calibrated(Recipe):
         return self.recipe.under(rows)
 
     def learn(self, rows: MemoryRows) -> Model:
+        from sklearn.model_selection import GroupKFold
+
         n_rows = rows.n_labelled
         if n_rows < 2:
             raise errors.empty_data(rows.name, "calibrating needs two rows at least, to leave some out")
-        (splits,) = rows.deal(min(CALIBRATION_FOLDS, n_rows), self.recipe.seed)
+        folds: Any = min(CALIBRATION_FOLDS, n_rows)
+        if rows.groups is not None:
+            folds = GroupKFold(min(folds, len(set(np.asarray(rows.groups)[rows.labels >= 0].tolist()))))
+        (splits,) = rows.deal(folds, self.recipe.seed)
         scores = LogScores.of(rows, splits, self.recipe, PendingWarnings())
         return self.recipe.learn(rows).calibrated(scores.calibrate(self.method))
 

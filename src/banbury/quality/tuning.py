@@ -103,8 +103,6 @@ def tune(
         table = Table.of(data, target, **counting, **reading)
         return tune_labels(table, folds=folds, text=text, weigh=weigh, **settings)  # type: ignore[return-value]
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
-    if scoring not in SCORINGS:
-        raise errors.unknown_choice("scoring", scoring, SCORINGS)
     grid = Tuned.of(
         alpha, how, text, features, class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
     )
@@ -153,7 +151,7 @@ class Tuned(Recipe):
     plain: bool = True  # whether plain settings are tried at all
     weighings: tuple[Weighed, ...] = ()
     scoring: Scoring = "log_loss"
-    also: tuple[Recipe, ...] = ()  # recipes that are compared with all of these
+    also: Plain | None = None  # what is compared with all of these
 
     @classmethod
     def of(
@@ -171,6 +169,8 @@ class Tuned(Recipe):
         has_schema: bool = False,
     ) -> Tuned:
         """What the settings of ``bb.tune`` ask for."""
+        if scoring not in SCORINGS:
+            raise errors.unknown_choice("scoring", scoring, SCORINGS)
         if calibrate is not None and calibrate not in tuple(METHODS):
             raise errors.unknown_choice("calibrate", calibrate, METHODS)
         plain, settings = _weighings(weigh)
@@ -206,7 +206,9 @@ class Tuned(Recipe):
             choice = choose(rows, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
             plain_rows = replace(rows, schema=choice.schema)
         tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self._plain_recipes(plain_rows)]
-        tried += [(rows, recipe) for recipe in (*self.also, *self.weighings) if (rows, recipe) not in tried]
+        if choice is not None and self.also is not None:
+            tried.append((rows, self._calibrated(self.also)))
+        tried += [(rows, recipe) for recipe in self.weighings]
         comparison = compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep)
         return Tuning(comparison, comparison.learn(), choice)
 
@@ -216,10 +218,14 @@ class Tuned(Recipe):
             return []
         recipes: dict[Any, Plain] = {}
         for text, how, alpha in product(_texts(self.text, rows, self.proposes_texts), self.hows, self.alphas):
-            families = tuple(feature.family for feature in with_text(rows.schema, text).features)
-            recipes.setdefault((families, how, alpha), Plain(how, alpha, self.class_prior, self.seed, text or None))
-        plain = list(recipes.values())
-        return plain if self.calibrate is None else [Calibrated(recipe, self.calibrate) for recipe in plain]  # type: ignore[return-value]
+            recipe = Plain(how, alpha, self.class_prior, self.seed, text or None)
+            recipes.setdefault(_same_model(recipe, rows), recipe)
+        if self.also is not None and not self.chooses_families:
+            recipes.setdefault(_same_model(self.also, rows), self.also)
+        return [self._calibrated(recipe) for recipe in recipes.values()]
+
+    def _calibrated(self, recipe: Plain) -> Recipe:
+        return recipe if self.calibrate is None else Calibrated(recipe, self.calibrate)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -348,6 +354,12 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
+
+
+def _same_model(recipe: Plain, rows: LabelledRows) -> tuple[Any, ...]:
+    """What recipes share that make the same model of the rows."""
+    families = tuple(feature.family for feature in with_text(rows.schema, recipe.text).features)
+    return families, recipe.how, recipe.alpha
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:

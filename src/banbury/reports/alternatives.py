@@ -144,7 +144,7 @@ class _Trial:
         return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
 
     def tree(self) -> CrossValidation | None:
-        rows = self.rows.only(self.some)
+        rows = self.rows.under({"features": "auto"}).only(self.some)
         if len(rows.schema.features) < 2 or any(feature.family.reads_text() for feature in rows.schema.features):
             return None
         return cross_validated(rows, self.folds, checked_choice("mean", 1.0, self.seed), "mdl")[0]

@@ -21,7 +21,7 @@ from banbury.readers import Batch, Codes, Source
 from banbury.readers.tables import library
 from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rounds
 from banbury.rows.groups import Groups
-from banbury.schema import Schema
+from banbury.schema import Schema, infer
 from banbury.sums import in_order, some
 from banbury.table import (
     Held,
@@ -180,10 +180,13 @@ class MemoryRows(LabelledRows):
 
     def _settle(self, table: Table) -> Schema:
         """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
-        first = copy(self.batches[0])
+        if table.schema is not None:
+            return table.schema
+        first, known = copy(self.batches[0]), self.schema
         while True:
             first.taken_for_whole = set()
-            schema = table.settled(first)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees)
+            schema = replace(schema, target=known.target, target_kind=known.target_kind, reading=known.reading)
             fractional = {name for batch in self.batches[1:] for name in fractional_among(batch, first.taken_for_whole)}
             if not fractional:
                 return schema
@@ -272,7 +275,7 @@ class StreamedRows(LabelledRows):
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed
-            yield self.table.aligned(batch, self.schema)
+            yield _features_only(self.table.aligned(batch, self.schema), self.schema)
         if next(sizes, None) is not None:
             raise changed
 
@@ -383,7 +386,7 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
         elif table.labels.group_name is not None:
             groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
         if kept is not None:
-            batches.append(_encoded(table.aligned(batch, schemas[0]), schemas[0]))
+            batches.append(_encoded(_features_only(table.aligned(batch, schemas[0]), schemas[0]), schemas[0]))
     numbers = used = [(names, numbers) for numbers, names, _ in marks]
     weights = None
     if marks[0][2] is not None:
@@ -413,6 +416,13 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
         "fold": np.concatenate(folds) if folds else None,
     }
     return known if kept is not None else {**known, "batch_sizes": tuple(sizes)}
+
+
+def _features_only(batch: Batch, schema: Schema) -> Batch:
+    """The batch without the target, weights and groups."""
+    for name in [name for name in batch.names if name not in schema.columns]:
+        batch = batch.without(name)
+    return batch
 
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
