@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Poisson,
         QuantileTree,
         Text,
+        Tree,
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
@@ -106,6 +107,7 @@ __all__ = [
     "TANClassifier",
     "Tally",
     "Text",
+    "Tree",
     "Tuning",
     "Weighing",
     "calibrate",
@@ -136,7 +138,7 @@ _HOMES = {
     "density": "Density independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
-    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
+    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text Tree",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.evidence": "EvidenceClassifier",

@@ -9,17 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from banbury import errors, selection
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
 from banbury.cli import about, inputs, labels, output, settings
+from banbury.distributions import Tree
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.validation import cross_validated
 from banbury.reports.alternatives import alternatives
 from banbury.schema import WHOLE
 from banbury.selection import CrossValidation, Streamed, Tuning
@@ -36,9 +33,9 @@ ONE_ROW = "one row only, so there is nothing to validate it on"
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model or a tree, how good it is, and what is to be said of both."""
+    """A model, how good it is, and what is to be said of both."""
 
-    model: Model | BeliefNetwork
+    model: Model
     validation: CrossValidation | Streamed | None = None
     notes: tuple[str, ...] = ()
 
@@ -65,7 +62,7 @@ def fit(args: Namespace) -> None:
     with inputs.labelled(args) as data:
         if labels.wanted(args, data):
             return labels.fit(args, data)
-        fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
+        fitted = _fitted(args, data)
         fitted = replace(fitted, notes=(*_advice(args, data, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
     if args.output is not None:
@@ -74,9 +71,7 @@ def fit(args: Namespace) -> None:
 
 
 def _fitted(args: Namespace, data: Any) -> Fitted:
-    if args.bins is not None:
-        raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
-    counting, estimating = settings.counting(args, data), settings.estimating(args, data)
+    counting, estimating = _counting(args, data), settings.estimating(args, data)
     if settings.tunes({**counting, **estimating}) or args.calibrate is not None:
         return _validated(args, data, counting, estimating)
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
@@ -94,10 +89,22 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     return _better(args, data, counting, estimating, plain)
 
 
+def _counting(args: Namespace, data: Any) -> dict[str, Any]:
+    """What is counted, columns in a tree where one is asked for, and how it is read."""
+    counting = settings.counting(args, data)
+    if not args.tan:
+        wanted = "given with --tan; of a model say --features histogram,bins=20"
+        errors.require(args.bins is None, "--bins", args.bins, wanted)
+        return counting
+    errors.require(counting["features"] != "choose", "--features", "choose", "left out with --tan, or COLUMN=FAMILY")
+    errors.require(not args.weigh, "--weigh", "--tan", "one of the two")
+    return {**counting, "features": Tree(bins=settings.bins(args.bins), columns=counting["features"])}
+
+
 def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], plain: Fitted) -> Fitted:
     """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
     validation = plain.validation
-    assert validation is not None and isinstance(plain.model, Model)
+    assert validation is not None
     tally, folds = plain.model.tally, len(validation.fold_accuracies)
     if not args.weigh and (len(tally.classes) < 2 or not tally.schema.features):
         return plain
@@ -143,27 +150,6 @@ def _validated(
     return _calibrated(args, Fitted(model, validation, tuple(notes)), scores, validation)
 
 
-def _fitted_tree(args: Namespace, data: Any) -> Fitted:
-    """A tree beside the class, and how good trees are over the same folds."""
-    counting, estimating = settings.tree(args, data), settings.estimating_network(args)
-    bins = settings.bins(args.bins)
-    network = BeliefNetwork.tan(data, args.target, bins=bins, **counting, **estimating)
-    if not args.cross_validate and args.calibrate is None:
-        return Fitted(network)
-    if inputs.size(args) > args.hold and args.calibrate is None:
-        return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
-    rows = selection.held(data, args.target, **counting)
-    n_rows = int(np.count_nonzero(rows.labels >= 0))
-    if n_rows < 2:
-        return Fitted(network, None, (ONE_ROW,))
-    folds, notes = _folds(args, n_rows)
-    if skipped := rows.n_rows - n_rows:
-        notes.append(f"{many(skipped, 'more row')} without a class")
-    validation, scores = cross_validated(rows, folds, checked_choice(**estimating), bins)
-    fitted = Fitted(network, validation, tuple(notes))
-    return fitted if args.calibrate is None else _calibrated(args, fitted, scores, validation)
-
-
 def _calibrated(args: Namespace, fitted: Fitted, scores: Any, validation: CrossValidation) -> Fitted:
     """What was fitted, calibrated by log posteriors of rows that were left out, and how good it is then."""
     model = fitted.model.calibrated(calibrate(args.calibrate, scores, validation.truth, validation.weights))
@@ -180,7 +166,7 @@ def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
     return (args.folds, []) if args.folds <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
 
 
-def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
+def _doubts(model: Model) -> tuple[str, ...]:
     """What is odd about the classes."""
     fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
     if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float") or fractions:
@@ -206,8 +192,7 @@ def _text(args: Namespace, fitted: Fitted) -> str:
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
     lines += [about.columns(facts), *about.left_out(facts), *_otherwise(facts), ""]
-    exactly = "exact " if isinstance(fitted.model, Model) else ""
-    good = _accuracy(fitted.validation, exactly) if fitted.validation is not None else []
+    good = _accuracy(fitted.validation) if fitted.validation is not None else []
     good += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
         good.append(f"  calibrated: {facts['calibration']}")
@@ -231,9 +216,9 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:
+def _accuracy(validation: CrossValidation | Streamed) -> list[str]:
     held_or_not = "in three passes over the file" if isinstance(validation, Streamed) else "in memory"
-    how = f"{exactly}{len(validation.fold_accuracies)}-fold cross-validation, {held_or_not}"
+    how = f"exact {len(validation.fold_accuracies)}-fold cross-validation, {held_or_not}"
     return [
         f"  accuracy  {validation.accuracy}  by {how}",
         f"  majority  {validation.majority:.4f}           answering with the most frequent class",
@@ -251,7 +236,7 @@ def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
         return []
     tried = None
     if not isinstance(validation, Streamed):
-        counting = settings.tree(args, data) if args.tan else settings.counting(args, data)
+        counting = settings.counting(args, data)
         features = counting.pop("features")
         weighed = args.weigh or any(note.startswith("weighed ") for note in fitted.notes)
         but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]

@@ -18,13 +18,24 @@ from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.poisson import Poisson
 from banbury.distributions.quantile_tree import QuantileTree
 from banbury.distributions.text import Text
+from banbury.distributions.tree import Tree
 
 NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
-EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint)
+EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, Tree)
 FAMILIES = {family.name: family for family in EVERY}
 
 __all__ = ["FAMILIES", "NUMBERS", "Bernoulli", "Categorical", "Exponential", "Family", "Gamma", "Gaussian", "Histogram"]
-__all__ += ["Joint", "KernelDensity", "NormalInverseGamma", "Occurrences", "Poisson", "QuantileTree", "Text", "family"]
+__all__ += [
+    "Joint",
+    "KernelDensity",
+    "NormalInverseGamma",
+    "Occurrences",
+    "Poisson",
+    "QuantileTree",
+    "Text",
+    "Tree",
+    "family",
+]
 
 
 def family(given: Any) -> Family:

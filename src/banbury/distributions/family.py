@@ -523,6 +523,14 @@ class Family:
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
 
+    def column_families(self) -> Any:
+        """What ``features`` says of columns that it joins where it is the family of all; None where it joins none."""
+        return None
+
+    def joined_features(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
+        """The features that it makes of columns which were inferred from their first rows."""
+        return list(features)
+
     def in_words(self) -> str:
         """Its name in a sentence."""
         return self.name.replace("_", " ")

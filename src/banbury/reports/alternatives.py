@@ -12,8 +12,7 @@ import numpy as np
 
 from banbury import errors, selection
 from banbury.arrays import Int
-from banbury.networks import checked_choice
-from banbury.networks.validation import cross_validated
+from banbury.distributions import Tree
 from banbury.selection import CrossValidation
 from banbury.selection.dataset import Dataset
 from banbury.selection.learning import spread
@@ -166,10 +165,11 @@ class _Trial:
         return selection.cross_validate(rows, folds=self.folds, seed=self.seed, features="choose", alpha="auto")
 
     def tree(self) -> CrossValidation | None:
-        rows = self._inferred()
-        if len(rows.schema.features) < 2 or any(feature.family.reads_text() for feature in rows.schema.features):
+        rows = self._inferred(features=Tree())
+        block, *beside = rows.schema.features or (None,)
+        if block is None or beside or len(block.columns) < 2:
             return None
-        return cross_validated(rows, self.folds, checked_choice("mean", 1.0, self.seed), "mdl")[0]
+        return selection.cross_validate(rows, folds=self.folds, seed=self.seed)
 
-    def _inferred(self) -> Dataset:
-        return selection.held(self.data, self.target, **self.counting).only(self.some)
+    def _inferred(self, **features: Any) -> Dataset:
+        return selection.held(self.data, self.target, **self.counting, **features).only(self.some)
