@@ -17,7 +17,7 @@ from banbury.arrays import Int, Real
 from banbury.digits import told_apart
 from banbury.distributions.categorical import Categorical
 from banbury.distributions.family import ColumnReader, Family, Feature, Kind, check_positive
-from banbury.distributions.histogram import Histogram, cut_by
+from banbury.distributions.histogram import NODE_BINS, Histogram, cut_by, cuts_after
 from banbury.distributions.keys import finite_numbers
 from banbury.readers import Batch, Codes, read
 from banbury.readers.columns import Coded, kind_of
@@ -28,7 +28,8 @@ Bins = int | Literal["mdl"]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
 CATEGORICAL = Categorical()
-FINE_BINS = 64  # of numbers that are cut by the classes: with so many, wine, Adult and breast cancer lose nothing
+MOST_FINE, FEWEST_FINE = 256, 16  # bins of numbers that are cut by the classes, before they are joined ...
+FINE_IN_ALL = 1024  # ... and of all columns: of every two of these bins rows are counted
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 
 
@@ -197,6 +198,24 @@ def counted_numbers(batch: Batch, name: str, weights: Real | None = None) -> tup
     return values, rows.astype(np.float64)
 
 
+def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
+    """Cuts into about so many bins of about equal shares, each cut in the widest gap that is near.
+
+    So values that stand apart are not in one bin, and a number that alone is as frequent as a bin has its own.
+    """
+    last = np.arange(len(values) - 1)
+    if len(values) > n_bins:
+        whole = rows.sum()
+        window = ((np.cumsum(rows) - rows / 2.0) / whole * n_bins).astype(np.int64)[:-1]
+        with np.errstate(over="ignore"):
+            widest_first = np.lexsort((-np.diff(values), window))
+        last = widest_first[np.unique(window[widest_first], return_index=True)[1]]
+        frequent = np.flatnonzero(rows * n_bins > whole)
+        last = np.unique(np.concatenate([last, frequent, frequent - 1]))
+        last = last[(last >= 0) & (last < len(values) - 1)]
+    return cuts_after(values, last)
+
+
 def can_be_node(feature: Feature) -> bool:
     """Whether a column has a table of its values, or of bins of its numbers."""
     family = feature.family
@@ -205,7 +224,9 @@ def can_be_node(feature: Feature) -> bool:
     return not family.has_density() or cut_by(feature) is not None
 
 
-def as_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None = None) -> Variable:
+def as_node(
+    batch: Batch, feature: Feature, bins: Bins, weights: Real | None = None, n_fine: int = MOST_FINE
+) -> Variable:
     """The variable of a column; where numbers are cut is settled by the first rows, which these are.
 
     Where they are to be cut by the classes, which are not looked at here, they are cut finely first (``Variable.joined``).
@@ -216,8 +237,10 @@ def as_node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None = N
     values, rows = counted_numbers(batch, feature.name, weights)
     if cut.bins == "auto":
         cut = replace(cut, bins=bins)
-    finely = replace(cut, bins=FINE_BINS) if cut.bins == "mdl" else cut
-    cuts = finely.node_cuts(values, rows[:, None], FINE_BINS, feature.name)
+    if cut.bins == "mdl" and cut.width is None:
+        cuts = fine_cuts(values, rows, n_fine)
+    else:
+        cuts = cut.node_cuts(values, rows[:, None], NODE_BINS, feature.name)
     kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
     ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     return Variable(feature.name, intervals(cuts), cut, kind, cuts, ends)

@@ -33,7 +33,19 @@ from banbury.distributions.histogram import Histogram
 from banbury.distributions.information import FEWEST_ROWS
 from banbury.distributions.joint import TOGETHER, CombinationCounter, OrderedColumn, filled, stacked
 from banbury.distributions.keys import KEY_TYPES, kind_of
-from banbury.distributions.nodes import MISSING, UNSEEN, Bins, Places, Variable, as_node, can_be_node, intervals
+from banbury.distributions.nodes import (
+    FEWEST_FINE,
+    FINE_IN_ALL,
+    MISSING,
+    MOST_FINE,
+    UNSEEN,
+    Bins,
+    Places,
+    Variable,
+    as_node,
+    can_be_node,
+    intervals,
+)
 from banbury.distributions.pair_information import LEVEL, informed
 from banbury.readers import Batch
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, lines_with_some
@@ -49,14 +61,14 @@ class Tree(Family):
     """Columns of values, each of which depends on the class and on one other column at most: tree-augmented naive Bayes.
 
     The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn where
-    that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given the class leave
-    naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, or else from the
-    first column. Every two columns are counted together, so that the tree is drawn anew from whatever rows a tally has.
+    that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given the class
+    leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, or else from
+    the first column. Every two columns are counted together, so that the tree is drawn anew from whatever rows a tally has.
 
     Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
-    ten bins of about equal shares where no cut pays. They are counted in 64 fine bins, which the first rows settle. A number
-    of ``bins`` cuts all of them into so many of about equal shares. ``columns`` may say otherwise of a column, as ``features``
-    does in ``bb.count``; what has no table, such as a text, stands beside the tree.
+    ten bins of about equal shares where no cut pays. They are counted in up to 256 fine bins, which the first rows settle. A
+    number of ``bins`` cuts all of them into so many of about equal shares. ``columns`` may say otherwise of a column, as
+    ``features`` does in ``bb.count``; what has no table, such as a text, stands beside the tree.
 
     >>> import banbury as bb
     >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -114,13 +126,19 @@ class Tree(Family):
         inside = [feature for feature in features if can_be_node(feature)]
         if not inside:
             return list(features)
-        nodes = tuple(as_node(batch, feature, self.bins) for feature in inside)
+        nodes = self.settled_nodes(inside, batch)
         names = tuple(node.name for node in nodes)
         block = Feature("tree", replace(self, nodes=nodes), columns=names)
         while block.name in batch.names:
             block = block._replace(name=f"({block.name})")
         self.check_columns(block)
         return [block, *(feature for feature in features if feature not in inside)]
+
+    def settled_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
+        """The columns as nodes; the more of them are numbers, the fewer fine bins has each."""
+        n_numbers = sum(column.family.has_density() for column in columns)
+        n_fine = int(np.clip(FINE_IN_ALL // max(n_numbers, 1), FEWEST_FINE, MOST_FINE))
+        return tuple(as_node(batch, column, self.bins, n_fine=n_fine) for column in columns)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
@@ -205,8 +223,7 @@ class TreeCounter(CombinationCounter):
             family: Any = feature.family
             if not family.nodes:
                 columns = [_by_type(name, batch) for name in feature.columns]
-                nodes = tuple(as_node(batch, column, family.bins) for column in columns)
-                feature = feature._replace(family=replace(family, nodes=nodes))
+                feature = feature._replace(family=replace(family, nodes=family.settled_nodes(columns, batch)))
             settled.append(feature)
         return settled
 
@@ -222,7 +239,7 @@ class TreeCounter(CombinationCounter):
         starts = np.cumsum([0, *map(len, values)])
         keys, cells = [np.zeros(0, dtype=np.int64)], list[Integers]()
         for b, column in enumerate(columns):
-            size, line = len(column.values), 0
+            size, line = max(len(column.values), 1), 0
             tables = [*filled([column], [], rows), *filled(columns[:b], [column], rows, TOGETHER)]
             for number, table in enumerate(tables):
                 used = np.flatnonzero(lines_with_some(table))

@@ -479,6 +479,10 @@ class BeliefNetwork:
 
     # Rows
 
+    def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
+        """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
+        return self._scored(rows, (self._asked(of),), reading)
+
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
         """log P(what the row shows) of each row; of numbers the probability is that of their bin.
 
@@ -515,8 +519,7 @@ class BeliefNetwork:
         >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
         [[0.636, 0.364], [0.272, 0.728]]
         """
-        node = self._asked(of)
-        return np.exp(self._normalised(self._scored(rows, (node,), reading), node))
+        return np.exp(self._normalised(self.log_joint(rows, of, **reading), self._asked(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """The most probable value of ``of`` in each row; of equals the first."""
