@@ -985,8 +985,8 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     }
     network = bb.BeliefNetwork.tan(rows, "y")
     assert network.nodes == ("y", "a")
-    assert network.left_out == {"words": "text, which has no table", "same": "one value only"}
-    assert repr(network).endswith("\n  left out: same (one value only), words (text, which has no table)")
+    assert network.left_out == {"words": "texts, which have no table", "same": "one value only"}
+    assert repr(network).endswith("\n  left out: same (one value only), words (texts, which have no table)")
     for ask in (
         lambda: network.query("same"),
         lambda: network.query("y", {"same": 1}),

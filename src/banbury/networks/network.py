@@ -183,8 +183,10 @@ class BeliefNetwork:
             name += "_"
         target = Variable(name, model.classes, kind=kind_of_values(model.classes))
         left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
-        beside = (feature for feature in schema.features if feature not in group.features)
-        left_out |= {feature.name: f"{feature.family.in_words()}, which has no table" for feature in beside}
+        for feature in schema.features:
+            if feature not in group.features:
+                what = feature.family.in_words() if feature.declared else feature.why
+                left_out[feature.name] = f"{what}, which have no table"
         sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
         rest = name, schema.columns, schema.named, left_out, model.threads
         return cls(sums.variables, sums.parents, model.choice, sums, (), *rest)
