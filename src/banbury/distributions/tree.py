@@ -192,7 +192,8 @@ def _plain_node(node: Variable) -> list[Any]:
 def _restored_node(node: Any) -> Variable:
     """A node out of a file; raises some error or other where it is none."""
     name, family, settings, kind, cuts, ends = node
-    own = NODES[family](**dict(settings))
+    chosen = {key: dict(map(tuple, value["pairs"])) if isinstance(value, dict) else value for key, value in settings}
+    own = NODES[family](**chosen)
     if not isinstance(name, str) or kind not in get_args(Kind) or (cuts is None) is own.has_density():
         raise ValueError(f"{name!r} is no column of a tree")
     if cuts is None:
