@@ -61,7 +61,7 @@ NODES = {name: FAMILIES[name] for name in ("flag", "threshold", "word", "whole")
 
 def tree() -> bb.Model:
     """A model of a tree: flags, values and bins, of fractional weights."""
-    tree = bb.Tree(level=None, columns=NODES)
+    tree = bb.ColumnTree(level=None, columns=NODES)
     table = {name: MIXED[name] for name in (*NODES, "class")}
     return bb.estimate(bb.count(table, "class", features=tree, weights=WEIGHTS), how="map", alpha=1.5)
 

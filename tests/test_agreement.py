@@ -152,7 +152,7 @@ def weighed(names: Sequence[str], n_classes: int = 3, features: Any = "auto", **
 
 
 def tree() -> bb.Model:
-    return bb.estimate(bb.count({**rows_of(TABLE), "y": class_names()}, "y", features=bb.Tree()))
+    return bb.estimate(bb.count({**rows_of(TABLE), "y": class_names()}, "y", features=bb.ColumnTree()))
 
 
 def calibrated(model: Any, method: Any, names: Sequence[str]) -> Answers:

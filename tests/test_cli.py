@@ -808,7 +808,7 @@ def test_an_explanation_says_what_stands_in_the_file_and_whether_the_answer_is_w
 
 
 def tree_of(path: str) -> bb.Model:
-    return bb.estimate(bb.count(path, target="play", features=bb.Tree(level=None)))
+    return bb.estimate(bb.count(path, target="play", features=bb.ColumnTree(level=None)))
 
 
 MAY = "the model may have counted this row, which then speaks for itself: --held-out yes leaves it out"
@@ -1046,7 +1046,7 @@ def test_fit_a_tree(options, here, capsys):
     bins = int(given["--bins"]) if "--bins" in given else "mdl"
     found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "-o", "ill.banbury", *options)
     model = bb.load("ill.banbury")
-    assert model.tally == bb.count("ill.csv", "ill", features=bb.Tree(bins=bins))
+    assert model.tally == bb.count("ill.csv", "ill", features=bb.ColumnTree(bins=bins))
     network = bb.BeliefNetwork.from_model(model)
     assert (network.choice.how, network.choice.alpha) == (how, alpha)
     assert ("fever", "shivers") in network.edges

@@ -511,7 +511,7 @@ def test_the_tree_is_the_best_of_all_trees(table):
     columns = [name for name in "abc" if len({row[name] for row in rows} - {None}) > 1]
     if len(columns) < 3:
         return
-    tally = bb.count(table, "d", features=bb.Tree(None, columns=dict.fromkeys("abc", "categorical")))
+    tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
     (family, (feature,), sums) = tally.groups[0]
     drawn = family.drawn(feature, sums)
     names = [variable.name for variable in drawn.variables]
@@ -536,7 +536,7 @@ def test_pairs_of_parts_add_up_and_subtract(table, data):
     at = data.draw(st.integers(1, len(table["d"]) - 1))
 
     def counted(rows: Any) -> bb.Tally:
-        return bb.count(rows, "d", features=bb.Tree(columns=FAMILIES_BUT_TARGET))
+        return bb.count(rows, "d", features=bb.ColumnTree(columns=FAMILIES_BUT_TARGET))
 
     whole, first, second = counted(table), counted(cut(table, 0, at)), counted(cut(table, at))
     for found in (first + second, counted([cut(table, 0, at), cut(table, at)])):
@@ -1091,7 +1091,7 @@ def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
     x = np.where(rng.random(90) < 0.8, y == "a", rng.random(90) < 0.5)
     table = {"x": x, "z": np.where(rng.random(90) < 0.9, x, ~x), "y": y, "w": rng.integers(1, 4, 90)}
     weights = {"weights": "w"} if weighted else {}
-    tree = bb.Tree(columns="auto" if weighted else {"w": None})
+    tree = bb.ColumnTree(columns="auto" if weighted else {"w": None})
     parts = [{name: column[rows] for name, column in table.items()} for rows in (slice(7), slice(7, 55), slice(55, 90))]
     whole, cut = (bb.cross_validate(data, "y", folds=4, features=tree, **weights) for data in (table, iter(parts)))
     naive_bayes = bb.cross_validate(table, "y", folds=4, **weights)
@@ -1160,7 +1160,7 @@ def test_a_classifier_that_is_given_a_column_too_many_says_so():
 
 
 def tree_model(rows: Any, target: str, level: float | None = 0.05, **estimating: Any) -> bb.Model:
-    return bb.estimate(bb.count(rows, target, features=bb.Tree(level)), **estimating)
+    return bb.estimate(bb.count(rows, target, features=bb.ColumnTree(level)), **estimating)
 
 
 def test_evidence_that_rounds_to_nothing_has_no_minus():
@@ -1195,7 +1195,7 @@ def test_the_evidence_and_the_prior_add_up_to_the_odds(table, data):
     """Whatever the row lacks."""
     assume(len(set(table["d"]) - {None}) == 2)
     how = data.draw(st.sampled_from(["mean", "predictive", "map"]))
-    tally = bb.count(table, "d", features=bb.Tree(None, columns=dict.fromkeys("abc", "categorical")))
+    tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
     model = bb.estimate(tally, how=how, alpha=1.5)
     row = {name: data.draw(st.sampled_from([None, "new", *COLUMNS[name]])) for name in "abc"}
     posterior = dict(zip(model.classes, model.posterior([row])[0], strict=True))
@@ -1211,7 +1211,7 @@ def test_the_evidence_and_the_prior_add_up_to_the_odds(table, data):
 def test_cross_validation_by_subtraction_is_that_of_trees_drawn_anew(table, level, how):
     table["d"] = ["k" if label is None else label for label in table["d"]]
     folds = np.arange(len(table["d"])) % 3
-    tree = bb.Tree(level, columns=FAMILIES_BUT_TARGET)
+    tree = bb.ColumnTree(level, columns=FAMILIES_BUT_TARGET)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bb.BanburyWarning)
         found = bb.cross_validate(table, "d", folds=folds, features=tree, how=how)
@@ -1409,7 +1409,7 @@ def test_the_shell_calibrates_a_tree(tmp_path, monkeypatch, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert "before calibration" in facts["notes"][0] and facts["calibration"].startswith("temperature")
     tree = bb.load("tree.banbury")
-    assert tree.calibration is not None and tree.tally == bb.count("rows.csv", "y", features=bb.Tree())
+    assert tree.calibration is not None and tree.tally == bb.count("rows.csv", "y", features=bb.ColumnTree())
     assert main(["predict", "tree.banbury", "rows.csv", "--json"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert first["probability"] == pytest.approx(tree.posterior("rows.csv")[0].max())

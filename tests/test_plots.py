@@ -1031,7 +1031,7 @@ def test_a_calibrated_model_is_drawn_before_and_after() -> None:
 
 def test_a_model_of_a_tree_is_drawn_as_any_model_is() -> None:
     days = bb.datasets.play_tennis()
-    tree = bb.estimate(bb.count(days, "play", features=bb.Tree(level=None)))
+    tree = bb.estimate(bb.count(days, "play", features=bb.ColumnTree(level=None)))
     found = plots.EvidenceDisplay.from_model(tree, ROW, "yes").explanation
     assert found == tree.explain(ROW, "yes")
     shown = plots.CalibrationDisplay.from_model(tree, days, bins=5)
@@ -1048,7 +1048,7 @@ def test_a_picture_that_a_network_cannot_have_says_what_it_has() -> None:
             plots.LikelihoodDisplay.from_model(wrong, "outlook")  # type: ignore[arg-type]
         with pytest.raises(BadSetting, match=r"a Model, .* that of a classifier is its model_"):
             plots.EvidenceDisplay.from_model(wrong, ROW)  # type: ignore[arg-type]
-    alone = bb.estimate(bb.count({"x": [True, False], "y": ["a", "a"]}, "y", features=bb.Tree()))
+    alone = bb.estimate(bb.count({"x": [True, False], "y": ["a", "a"]}, "y", features=bb.ColumnTree()))
     with pytest.raises(BadSetting, match="two classes at least"):
         plots.EvidenceDisplay.from_model(alone, {"x": True})
 

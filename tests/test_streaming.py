@@ -285,7 +285,7 @@ def of_weighed(rows):
 
 
 def of_tree(rows):
-    return bb.estimate(bb.count(rows, target="y", features=bb.Tree(columns=FAMILIES)))
+    return bb.estimate(bb.count(rows, target="y", features=bb.ColumnTree(columns=FAMILIES)))
 
 
 @pytest.mark.parametrize("model_of", [of_mixed, of_weighed, of_tree])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from banbury.distributions import (
         Bernoulli,
         Categorical,
+        ColumnTree,
         Exponential,
         Gamma,
         Gaussian,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         Poisson,
         QuantileTree,
         Text,
-        Tree,
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
@@ -71,6 +71,7 @@ __all__ = [
     "Calibration",
     "Categorical",
     "CategoricalNB",
+    "ColumnTree",
     "ComplementNB",
     "CrossValidation",
     "Density",
@@ -107,7 +108,6 @@ __all__ = [
     "TANClassifier",
     "Tally",
     "Text",
-    "Tree",
     "Tuning",
     "Weighing",
     "calibrate",
@@ -138,7 +138,7 @@ _HOMES = {
     "density": "Density independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
-    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text Tree",
+    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text ColumnTree",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.evidence": "EvidenceClassifier",

@@ -13,7 +13,7 @@ from banbury import errors, selection
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
 from banbury.cli import about, inputs, labels, output, settings
-from banbury.distributions import Tree
+from banbury.distributions.column_tree import tree_of_columns
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
@@ -98,7 +98,7 @@ def _counting(args: Namespace, data: Any) -> dict[str, Any]:
         return counting
     errors.require(counting["features"] != "choose", "--features", "choose", "left out with --tan, or COLUMN=FAMILY")
     errors.require(not args.weigh, "--weigh", "--tan", "one of the two")
-    return {**counting, "features": Tree(bins=settings.bins(args.bins), columns=counting["features"])}
+    return {**counting, "features": tree_of_columns(bins=settings.bins(args.bins), columns=counting["features"])}
 
 
 def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], plain: Fitted) -> Fitted:

@@ -238,6 +238,10 @@ class Parameters:
         """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
         return None
 
+    def drawn_trees(self) -> Sequence[Any]:
+        """The trees of columns that each depend on one other (``DrawnTree``); none where columns depend on the class alone."""
+        return ()
+
     def lost_words(self, sums: Any) -> int:
         """How many words were counted, if the parameters are left with none of them."""
         return 0

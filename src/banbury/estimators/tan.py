@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from banbury.distributions import Tree
+from banbury.distributions.column_tree import tree_of_columns
+from banbury.distributions.family import Family
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.rows import one_batch, sample_weights, tell_unlabelled
 from banbury.naive_bayes import LiveModel, checked_choice
@@ -20,10 +21,10 @@ from banbury.tally import Growing, count
 class TANClassifier(NaiveBayesClassifier):
     """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-    It is ``bb.NaiveBayesClassifier(features=bb.Tree(level, root, bins, features))``, and learns on and forgets as that does: the
-    tree is drawn anew from what was counted. Strings, booleans and numbers are taken as they come; missing values are summed
-    out exactly, and categories may be new when predicting. ``bins``, ``level`` and ``root`` are those of ``bb.Tree``, ``how``,
-    ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of
+    It is ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))``, learns on and forgets as that does:
+    the tree is drawn anew from what was counted. Strings, booleans and numbers are taken as they come; missing values are summed
+    out exactly, and categories may be new when predicting. ``bins``, ``level`` and ``root`` are those of ``bb.ColumnTree``,
+    ``how``, ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of
     ``bb.count``, and ``class_weight`` is that of ``bb.NaiveBayesClassifier``.
 
     After fitting: what ``bb.NaiveBayesClassifier`` has, and ``network_``, the belief network, which answers more than the class.
@@ -68,15 +69,16 @@ class TANClassifier(NaiveBayesClassifier):
         return []
 
     @property
-    def _tree(self) -> Tree:
-        return Tree(self.level, self.root, self.bins, self.features)
+    def _tree(self) -> Family:
+        return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
     def _first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Growing:
         """Rows that weigh nothing do not settle where numbers are cut."""
-        weights = None if sample_weight is None else np.asarray(sample_weights(sample_weight, batch.n_rows))
-        some = np.flatnonzero(weights) if weights is not None else np.zeros(0, dtype=np.int64)
-        if 0 < len(some) < batch.n_rows:
-            batch, labels, sample_weight = batch.take(some), labels[some], weights[some]
+        if sample_weight is not None:
+            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
+            some = np.flatnonzero(weights)
+            if 0 < len(some) < batch.n_rows:
+                batch, labels, sample_weight = batch.take(some), labels[some], weights[some]
         return super()._first(batch, labels, sample_weight, more_to_come)
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:

@@ -13,9 +13,9 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int
+from banbury.distributions.column_tree import DrawnTree
 from banbury.distributions.joint import table_of
 from banbury.distributions.nodes import Variable, coded
-from banbury.distributions.tree import DrawnTree
 from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
 from banbury.readers import Batch, Codes, Source

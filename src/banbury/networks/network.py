@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.column_tree import DrawnTree, checked_bins, tree_of_columns
 from banbury.distributions.conditional import conditional
 from banbury.distributions.family import Choice, Feature, How, check_positive
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.distributions.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
-from banbury.distributions.tree import Tree, TreeParameters, checked_bins
 from banbury.errors import many
 from banbury.naive_bayes import Model, check_drawn, checked_choice, estimated, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
@@ -167,24 +167,26 @@ class BeliefNetwork:
         [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
         """
         choice = checked_choice(how, alpha, seed)
-        tree = Tree(level, root, bins, features)
+        tree = tree_of_columns(level=level, root=root, bins=bins, columns=features)
         settings = {"weights": weights, "missing": missing, "threads": threads, **reading}
         return cls.from_model(estimated(count(data, target, features=tree, **settings), choice, None))
 
     @classmethod
     def from_model(cls, model: Model) -> BeliefNetwork:
-        """The network of a model of a ``bb.Tree``, for questions that the model does not answer: those about other columns."""
-        group = _tree_of(model)
-        if group is None:
-            raise errors.bad_setting("the model", "one without a tree", "one that was counted with features=bb.Tree()")
-        schema, drawn = model.schema, group.trees[0].drawn
+        """The network of a model of a ``bb.ColumnTree``, which answers questions about other columns than the class."""
+        drawn = _tree_of(model)
+        if drawn is None:
+            raise errors.bad_setting(
+                "the model", "one without a tree", "one that was counted with features=bb.ColumnTree()"
+            )
+        schema = model.schema
         name = schema.target or "class"
         while name in schema.columns:
             name += "_"
         target = Variable(name, model.classes, kind=kind_of_values(model.classes))
         left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
         for feature in schema.features:
-            if feature not in group.features:
+            if set(feature.inputs).isdisjoint(variable.name for variable in drawn.variables):
                 what = feature.family.in_words() if feature.declared else feature.why
                 left_out[feature.name] = f"{what}, which have no table"
         sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
@@ -632,10 +634,10 @@ def has_tree(model: Model) -> bool:
     return _tree_of(model) is not None
 
 
-def _tree_of(model: Model) -> TreeParameters | None:
-    """The parameters of the one tree that a model has."""
-    trees = [group for group in model.parameters if isinstance(group, TreeParameters)]
-    return trees[0] if len(trees) == 1 and len(trees[0].trees) == 1 else None
+def _tree_of(model: Model) -> DrawnTree | None:
+    """The one tree that a model has."""
+    trees = [tree for group in model.parameters for tree in group.drawn_trees()]
+    return trees[0] if len(trees) == 1 else None
 
 
 def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:

@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import errors, selection
 from banbury.arrays import Int
-from banbury.distributions import Tree
+from banbury.distributions.column_tree import tree_of_columns
 from banbury.selection import CrossValidation
 from banbury.selection.dataset import Dataset
 from banbury.selection.learning import spread
@@ -165,7 +165,7 @@ class _Trial:
         return selection.cross_validate(rows, folds=self.folds, seed=self.seed, features="choose", alpha="auto")
 
     def tree(self) -> CrossValidation | None:
-        rows = self._inferred(features=Tree())
+        rows = self._inferred(features=tree_of_columns())
         block, *beside = rows.schema.features or (None,)
         if block is None or beside or len(block.columns) < 2:
             return None

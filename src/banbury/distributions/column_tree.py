@@ -1,4 +1,4 @@
-"""Tree: columns of values that each depend on one other column beside the class, at most; with it naive Bayes is TAN."""
+"""ColumnTree: columns of values that each depend on one other column beside the class, at most; with it naive Bayes is TAN."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NODES: dict[str, Any] = {family.name: family for family in (Bernoulli, Categoric
 
 
 @dataclass(frozen=True, repr=False)
-class Tree(Family):
+class ColumnTree(Family):
     """Columns of values, each of which depends on the class and on one other column at most: tree-augmented naive Bayes.
 
     The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn where
@@ -73,7 +73,7 @@ class Tree(Family):
     >>> import banbury as bb
     >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
     ...          "door": ["a", "a", "a", "a", "b"] * 32, "full": ["yes", "yes", "yes", "no", "no", "no", "no", "yes"] * 20}
-    >>> model = bb.estimate(bb.count(rows := rooms, target="full", features=bb.Tree()))
+    >>> model = bb.estimate(bb.count(rows := rooms, target="full", features=bb.ColumnTree()))
     >>> bb.BeliefNetwork.from_model(model).edges
     [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
     """
@@ -84,7 +84,7 @@ class Tree(Family):
     columns: Any = "auto"
     nodes: tuple[Variable, ...] = ()  # what the first rows settled
 
-    name: ClassVar[str] = "tree"
+    name: ClassVar[str] = "column_tree"
     counting: ClassVar[tuple[str, ...]] = ("nodes",)
     block: ClassVar[bool] = True
 
@@ -163,6 +163,11 @@ class Tree(Family):
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # a row may change every edge
+
+
+def tree_of_columns(**settings: Any) -> Family:
+    """The family that joins all columns it can, for those who ask for it and do not look inside."""
+    return ColumnTree(**settings)
 
 
 def check_level(level: Any) -> None:
@@ -614,6 +619,9 @@ class TreeParameters(Parameters):
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         return [term for tree in self.trees for term in tree.terms(rows)]
+
+    def drawn_trees(self) -> Sequence[DrawnTree]:
+        return [tree.drawn for tree in self.trees]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
         each = (np.any([own == UNSEEN for own in tree.places(rows)], axis=0) for tree in self.trees)
