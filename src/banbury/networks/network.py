@@ -187,7 +187,8 @@ class BeliefNetwork:
         left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
         for feature in schema.features:
             if set(feature.inputs).isdisjoint(variable.name for variable in drawn.variables):
-                what = feature.family.in_words() if feature.declared else feature.why
+                what = feature.why if feature.holds_lists else feature.family.in_words()
+                what = "texts" if feature.family.reads_text() else what
                 left_out[feature.name] = f"{what}, which have no table"
         sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
         rest = name, schema.columns, schema.named, left_out, model.threads
