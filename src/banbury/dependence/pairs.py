@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.dependence.results import Pair
+from banbury.distributions.column_tree import CountedPairs, pairs_of
 from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.information import FEWEST_ROWS
-from banbury.distributions.joint import pairs_of, stacked
 from banbury.distributions.key_families import MOST_VALUES
 from banbury.distributions.pair_information import (
     LEVEL,
@@ -22,7 +22,6 @@ from banbury.distributions.pair_information import (
     SAME,
     MeasuredPairs,
     PairInformation,
-    informed,
     measured,
 )
 from banbury.distributions.vocabulary import Vocabulary
@@ -31,7 +30,6 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.columns import Coded
 from banbury.schema import Schema
-from banbury.sums import Counts, Keys, cells_of
 from banbury.table import Labels, aligned
 from banbury.tally import Tally, count_rows
 
@@ -128,16 +126,14 @@ class FeaturePairs:
 
     total: float  # the weight of all rows
     columns: Sequence[Grouped]
-    counts: Counts | None  # as ``pairs_of`` the columns, by group; None where there are not two
+    counts: CountedPairs | None  # of the columns, by group; None where there are not two
     together: Real  # (classes, words and columns of text, the same)
 
     def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
         first, second, measures = np.arange(0), np.arange(0), PairInformation(*NOTHING)
         if self.counts is not None:
-            sizes = [column.size for column in self.columns]
-            tables, least = _tables(self.counts, sizes), FEWEST_ROWS / (self.total * scale)
-            first, second, measures = informed(tables, sizes, self.total, least)
+            first, second, measures = self.counts.informed(self.total, FEWEST_ROWS / (self.total * scale))
         names = [column.name for column in self.columns]
         of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
@@ -157,17 +153,6 @@ class FeaturePairs:
         table = turned.reshape(2 * len(first), len(counts), 2)
         measures = measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
-
-
-def _tables(counts: Counts, sizes: Sequence[int]) -> Iterator[Real]:
-    """Of each column but the first: rows by the groups of all before it, its own groups, and classes."""
-    values: list[Keys] = [tuple(range(size)) for size in sizes]
-    offsets, rows, n_classes = counts.offsets, counts.cells.value, counts.cells.shape[1]
-    above, starts = stacked(values), np.cumsum([0, *sizes]).tolist()
-    for b in range(1, len(sizes)):
-        table = np.zeros((starts[b] * sizes[b], n_classes))
-        table[cells_of(counts.keys[b - 1], (above[: starts[b]], values[b]))] = rows[offsets[b - 1] : offsets[b]]
-        yield table.reshape(starts[b], sizes[b], n_classes)
 
 
 def listed(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
@@ -191,7 +176,7 @@ def count_pairs(
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, None, together)
-    seen, schema, every_class = 0, Schema(tuple(pairs_of([column.name for column in columns]))), tuple(range(n_classes))
+    seen, schema, every_class = 0, Schema((pairs_of([column.name for column in columns]),)), tuple(range(n_classes))
     pairs = list[Tally]()
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads
@@ -215,7 +200,8 @@ def count_pairs(
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
         raise _changed(source)
-    return FeaturePairs(total, columns, pairs[0].with_classes(every_class).sums[0] if pairs else None, together)
+    counted = [each.with_classes(every_class).sums[0] for each in pairs]
+    return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], counted[0]) if counted else None, together)
 
 
 def _changed(source: Source) -> errors.BanburyError:

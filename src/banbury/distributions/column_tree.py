@@ -46,7 +46,7 @@ from banbury.distributions.nodes import (
     can_be_node,
     intervals,
 )
-from banbury.distributions.pair_information import LEVEL, informed
+from banbury.distributions.pair_information import LEVEL, PairInformation, informed
 from banbury.readers import Batch
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, lines_with_some
 from banbury.threads import n_threads
@@ -299,6 +299,12 @@ class TreeCounter(CombinationCounter):
 TREES = TreeCounter()
 
 
+def pairs_of(names: Sequence[str]) -> Feature:
+    """Every two of these columns, of codes of whole numbers."""
+    nodes = tuple(Variable(name, (), kind="integer") for name in names)
+    return Feature("pairs", ColumnTree(nodes=nodes), columns=tuple(names))
+
+
 def nodes_of(feature: Feature) -> tuple[Variable, ...]:
     family: Any = feature.family
     return family.nodes  # type: ignore[no-any-return]
@@ -424,23 +430,26 @@ class CountedPairs:
         first = 0 if root is None else names.index(root)
         return directed(spanning_forest(edges, len(names)), len(names), first)
 
+    def informed(self, whole: float, least: float, fewest: int = 1) -> tuple[Int, Int, PairInformation]:
+        """Every two columns of so many values at least, and what they share, as ``informed`` says of their tables."""
+        varied = [k for k, variable in enumerate(self.variables) if variable.size >= fewest]
+        sizes = [self.variables[k].size for k in varied]
+        first, second, every = informed(self._tables(varied, sizes), sizes, whole, least)
+        return as_index(varied)[first], as_index(varied)[second], every
+
     def weighed(self, level: float | None) -> list[tuple[int, int, float]]:
         """Pairs of columns and I(A; B | class) in bits, the greatest first: those beyond chance at the level, or all."""
-        varied = [k for k, variable in enumerate(self.variables) if variable.size > 1]
-        if len(varied) < 2:
-            return []
-        whole = max(float(self.alone(k).value.sum()) for k in varied)
+        whole = max((float(self.alone(k).value.sum()) for k in range(len(self.variables))), default=0.0)
         if not whole > 0:
             return []
         least = 0.0 if level is None else FEWEST_ROWS / whole
-        sizes = [self.variables[k].size for k in varied]
-        first, second, every = informed(self._tables(varied, sizes), sizes, whole, least)
+        first, second, every = self.informed(whole, least, fewest=2)
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
             found = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), whole, 1.0)
             bits, shown = found.bits, found.beyond(level, len(first))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
-        return [(varied[first[k]], varied[second[k]], float(bits[k])) for k in order]
+        return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:
         """Of each varied column but the first: rows by the values of all before it, its own values, and classes."""
