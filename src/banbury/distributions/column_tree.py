@@ -300,8 +300,9 @@ TREES = TreeCounter()
 
 
 def pairs_of(names: Sequence[str]) -> Feature:
-    """Every two of these columns, of codes of whole numbers."""
-    nodes = tuple(Variable(name, (), kind="integer") for name in names)
+    """Every two of these columns, whose values are taken as they come."""
+    kind: Any = None
+    nodes = tuple(Variable(name, (), kind=kind) for name in names)
     return Feature("pairs", ColumnTree(nodes=nodes), columns=tuple(names))
 
 
