@@ -137,9 +137,8 @@ def weigh_families(table: Table, classes: list[Any]) -> bb.Model:
     return bb.weigh(bb.count(table, classes, features=FAMILIES), table, classes)
 
 
-def draw_tree(table: Table, classes: list[Any], **settings: Any) -> bb.BeliefNetwork:
-    columns = only(table, "word", "whole", "number", "flag")
-    return bb.TANClassifier(**settings).fit(columns, classes).network_
+def draw_tree(table: Table, classes: list[Any], **settings: Any) -> bb.Model:
+    return bb.TANClassifier(**settings).fit(table, classes).model_
 
 
 def count_network(table: Table, classes: list[Any]) -> bb.BeliefNetwork:
@@ -278,7 +277,6 @@ def questions_of_network(network: bb.BeliefNetwork) -> Iterator[tuple[str, Calla
         rows = {name: rows.get(name, VALUES["string"]) for name in network.columns}
         yield "posterior", lambda: network.posterior(rows)
         yield "predict", lambda: list(network.predict(rows))
-        yield "explain", lambda: evidence_of(network.explain({name: values[0] for name, values in rows.items()}))
 
 
 def evidence_of(explanation: bb.Explanation) -> tuple[str, list[float]]:

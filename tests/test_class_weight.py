@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.model_selection
 import sklearn.naive_bayes
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
 import banbury as bb
 from banbury import errors
@@ -79,11 +79,13 @@ def test_the_prior_follows_rows_that_come_and_go(class_weight):
 
 
 @pytest.mark.parametrize("class_weight", WEIGHTS[:2])
-def test_a_tree_is_that_of_weighted_rows(class_weight):
+def test_a_tree_stays_that_of_the_rows_and_the_odds_are_weighted(class_weight):
     X, y = rows()
-    tree = bb.TANClassifier(class_weight=class_weight).fit(X, y)
-    same = bb.TANClassifier().fit(X, y, compute_sample_weight(class_weight, y))
-    np.testing.assert_allclose(tree.predict_proba(X), same.predict_proba(X), atol=1e-9)
+    tree, plain = bb.TANClassifier(class_weight=class_weight).fit(X, y), bb.TANClassifier().fit(X, y)
+    assert tree.tally_ == plain.tally_ and tree.network_.edges == plain.network_.edges
+    weights = compute_class_weight(class_weight, classes=plain.classes_, y=y)
+    shares = plain.predict_proba(X) * weights
+    np.testing.assert_allclose(tree.predict_proba(X), shares / shares.sum(axis=1, keepdims=True), atol=1e-9)
 
 
 def test_balanced_trees_do_not_depend_on_the_order_of_rows():

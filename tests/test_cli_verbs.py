@@ -35,7 +35,7 @@ def wine(tmp_path_factory) -> Path:
     X, y = frame[["alcohol", "hue", "ash"]], frame["target"]
     bb.save(bb.EvidenceClassifier().fit(X, y).model_, folder / "weighed.banbury")
     bb.save(bb.EvidenceClassifier("gaussian").fit(X, y).model_, folder / "bells.banbury")
-    bb.save(bb.BeliefNetwork.tan(csv, "target"), folder / "tree.banbury")
+    bb.save(bb.estimate(bb.count(csv, "target", features=bb.ColumnTree())), folder / "tree.banbury")
     papers = [{"text": text, "topics": topics} for text, topics in zip(*made(120), strict=True)]
     (folder / "papers.ndjson").write_text("".join(json.dumps(paper) + "\n" for paper in papers))
     bb.save(bb.LabelModel.of(bb.count(papers, "topics")), folder / "labels.banbury")

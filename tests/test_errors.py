@@ -702,7 +702,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "only a network",
         lambda d: banbury("report", kept(tree(), d), file(d, "x,z,y\nu,s,a\n"), "-o", d / "page.html"),
         errors.BadFile,
-        ["kept.banbury holds a belief network", "`banbury report` wants a model", "without --tan"],
+        ["kept.banbury holds a belief network", "a model is wanted", "--tan"],
     ),
     (
         "tally beside network",
@@ -711,10 +711,10 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["other.banbury holds a tally", "kept.banbury a network", "banbury count rows.csv --like", "kept.banbury -o"],
     ),
     (
-        "network without target",
+        "network to predict",
         lambda d: banbury("predict", kept(bb.BeliefNetwork.count(TWO_WORDS, {"z": ["x"]}), d), file(d, "x\nu\n")),
         errors.BadFile,
-        ["without a target", "no class to predict", "rows.csv --of z", "Nodes: x, z"],
+        ["holds a belief network", "a model is wanted", "ask the network in Python"],
     ),
     (
         "target needed",

@@ -131,19 +131,13 @@ def forget_labels(**settings: Any) -> Callable[[Rows, list[Rows]], bb.LabelModel
     return forget
 
 
-def count_and_subtract(**settings: Any) -> Callable[[Rows, list[Rows]], bb.BeliefNetwork]:
-    def forget(rows: Rows, gone: list[Rows]) -> bb.BeliefNetwork:
-        nodes = [{name: part[name] for name in ("class", "word", "number")} for part in (rows, *gone)]
-        if settings:
-            network = bb.BeliefNetwork.tan(nodes[0], **settings)
-        else:
-            network = bb.BeliefNetwork.count(nodes[0], {"word": ["class"], "number": ["word"]})
-        rest = network
-        for part in nodes[1:]:
-            rest = rest - network.count_more(part)
-        return rest
-
-    return forget
+def count_and_subtract(rows: Rows, gone: list[Rows]) -> bb.BeliefNetwork:
+    nodes = [{name: part[name] for name in ("class", "word", "number")} for part in (rows, *gone)]
+    network = bb.BeliefNetwork.count(nodes[0], {"word": ["class"], "number": ["word"]})
+    rest = network
+    for part in nodes[1:]:
+        rest = rest - network.count_more(part)
+    return rest
 
 
 FORGETTERS: dict[str, Callable[[Rows, list[Rows]], Any]] = {
@@ -159,8 +153,8 @@ FORGETTERS: dict[str, Callable[[Rows, list[Rows]], Any]] = {
     "EvidenceClassifier of categories": fit_and_forget(bb.EvidenceClassifier(weigh=True), "word", "other"),
     "labels": forget_labels(weigh=False, threshold="f1", calibrate="platt"),
     "weighed labels": forget_labels(weigh=True, threshold="f1", calibrate="platt"),
-    "network": count_and_subtract(),
-    "tree": count_and_subtract(target="class", features={"word": "categorical"}),
+    "network": count_and_subtract,
+    "tree": fit_and_forget(bb.TANClassifier(features={"word": "categorical"}), "word", "number"),
     "GaussianNB": forget_matrix(bb.GaussianNB()),
     "MultinomialNB": forget_matrix(bb.MultinomialNB()),
     "ComplementNB": forget_matrix(bb.ComplementNB()),

@@ -26,12 +26,9 @@ import banbury as bb
 import naive_networks as naive
 from banbury import errors
 from banbury.cli import main
-from banbury.distributions.family import Choice
+from banbury.distributions.nodes import intervals
 from banbury.explain import Evidence
-from banbury.networks import Pairs, scoring
-from banbury.networks.validation import cross_validated
-from banbury.networks.variables import intervals
-from banbury.rows.labelled import load_rows as held
+from banbury.networks import scoring
 
 SPRINKLER = {
     "cloudy": {True: 0.5, False: 0.5},
@@ -448,7 +445,8 @@ def test_a_tree_cuts_numbers_where_the_classes_change_or_into_so_many_equal_shar
     X = np.column_stack([rows["told"], rows["noise"]])
     for network in (cut, shares):
         bins = "mdl" if network is cut else 6
-        np.testing.assert_array_equal(bb.TANClassifier(bins=bins).fit(X, y).predict_proba(X), network.posterior(rows))
+        posteriors = bb.TANClassifier(bins=bins).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(posteriors, network.posterior(rows), rtol=1e-12)
     with pytest.raises(errors.BadSetting, match='bins must be a whole number from 2 up, or "mdl"'):
         bb.BeliefNetwork.tan(rows, "y", bins="auto")
     with pytest.raises(errors.BadSetting, match=r"from 2 up\. Got 'mdl'"):
@@ -513,15 +511,17 @@ def test_the_tree_is_the_best_of_all_trees(table):
     columns = [name for name in "abc" if len({row[name] for row in rows} - {None}) > 1]
     if len(columns) < 3:
         return
-    pairs = Pairs.count(table, "d", dict.fromkeys("abc", "categorical"), 10, None, "skip", 1, {})
-    names = [variable.name for variable in pairs.features]
+    tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
+    (family, (feature,), sums) = tally.groups[0]
+    drawn = family.drawn(feature, sums)
+    names = [variable.name for variable in drawn.variables]
     weights = {
         frozenset(pair): naive.information(rows, *pair, "d") if _both(rows, *pair) else 0.0
         for pair in combinations(columns, 2)
     }
-    for a, b, bits in pairs.weighed(None):
+    for a, b, bits in drawn.pairs.weighed(None):
         assert bits == pytest.approx(weights[frozenset((names[a], names[b]))], abs=1e-9)
-    tree = [frozenset((names[b], names[a])) for b, a in enumerate(pairs.tree(None)) if a is not None]
+    tree = [frozenset((names[b], names[a])) for b, a in enumerate(drawn.parents) if a is not None]
     best = max(sum(weights[frozenset(edge)] for edge in edges) for edges in naive.spanning_trees(columns))
     assert len(tree) == 2 and sum(weights[edge] for edge in tree) == pytest.approx(best, abs=1e-9)
 
@@ -535,16 +535,13 @@ def test_pairs_of_parts_add_up_and_subtract(table, data):
     table["d"] = ["k" if label is None else label for label in table["d"]]
     at = data.draw(st.integers(1, len(table["d"]) - 1))
 
-    def counted(rows: Any) -> Pairs:
-        return Pairs.count(rows, "d", FAMILIES_BUT_TARGET, 10, None, "skip", 1, {})
+    def counted(rows: Any) -> bb.Tally:
+        return bb.count(rows, "d", features=bb.ColumnTree(columns=FAMILIES_BUT_TARGET))
 
     whole, first, second = counted(table), counted(cut(table, 0, at)), counted(cut(table, at))
     for found in (first + second, counted([cut(table, 0, at), cut(table, at)])):
-        assert found.target == whole.target and found.features == whole.features
-        assert found.tally == whole.tally
-    left = replace(whole, tally=whole.tally - second.tally)
-    assert left.target == first.target and left.features == first.features
-    assert left.tally == first.tally
+        assert found == whole and found.digest() == whole.digest()
+    assert whole - second == first and (whole - second).digest() == first.digest()
 
 
 FAMILIES_BUT_TARGET = {name: family for name, family in FAMILIES.items() if name != "d"}
@@ -827,9 +824,12 @@ def test_without_a_column_that_tells_the_answer_is_the_frequencies():
     X, y = np.ones((10, 2)), ["no", "no", "no", "yes", "yes"] * 2
     with pytest.warns(bb.BanburyWarning, match="one value only"):
         clf = bb.TANClassifier().fit(X, y)
-    assert clf.network_.edges == [] and clf.predict_proba(X[:1]).tolist() == [[0.6, 0.4]]
-    with pytest.warns(bb.BanburyWarning, match="texts, which have no table"):
-        bb.TANClassifier().fit(["one text of words", "another of words"] * 5, y)
+    assert clf.predict_proba(X[:1]).tolist() == [[0.6, 0.4]]
+    with pytest.raises(errors.BadSetting, match="one without a tree"):
+        _ = clf.network_
+    texts = ["one text of words", "another of words"] * 5
+    alone, beside = bb.NaiveBayesClassifier().fit(texts, y), bb.TANClassifier().fit(texts, y)
+    np.testing.assert_array_equal(alone.predict_proba(texts), beside.predict_proba(texts))
 
 
 def test_one_class_is_certain():
@@ -888,7 +888,7 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
         (lambda: bb.BeliefNetwork.count({"x": ["a text of many words"] * 3}, {"x": []}), errors.BadSetting, "texts"),
         (lambda: bb.BeliefNetwork.tan(DAYS, "plai"), errors.UnknownColumn, "Did you mean 'play'"),
         (lambda: bb.BeliefNetwork.tan(DAYS, "play", level=0), errors.BadSetting, "level"),
-        (lambda: bb.BeliefNetwork.tan({"a": ["x", "y"], "y": [None, None]}, "y"), errors.EmptyData, "missing class"),
+        (lambda: bb.BeliefNetwork.tan({"a": ["x", "y"], "y": [None, None]}, "y"), errors.EmptyData, "missing target"),
         (lambda: bb.BeliefNetwork.tan({"a": [], "y": []}, "y"), errors.EmptyData, "nothing to count"),
         (lambda: asia().query("smoke"), errors.UnknownColumn, "Did you mean 'smoking'"),
         (lambda: asia().query([]), errors.BadSetting, "each once"),
@@ -991,10 +991,11 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
         lambda: network.query("same"),
         lambda: network.query("y", {"same": 1}),
         lambda: network.posterior(rows, of="same"),
-        lambda: bb.BeliefNetwork.tan(rows, "y", root="same"),
     ):
         with pytest.raises(errors.UnknownColumn, match=r"'same' is no node .* left out \(one value only\)"):
             ask()
+    with pytest.raises(errors.UnknownColumn, match="no column 'same'"):
+        bb.BeliefNetwork.tan(rows, "y", root="same")
     assert "same" in bb.BeliefNetwork.tan(rows, "y", features={"same": "categorical"}).nodes
 
 
@@ -1081,18 +1082,6 @@ def test_the_class_of_a_tree_has_its_frequencies_and_other_roots_are_smoothed():
     assert network.tables["play"].tolist() == pytest.approx([10 / 24, 14 / 24])
 
 
-def test_a_network_with_a_target_is_evaluated_as_a_model_is():
-    train, test = ({name: column[rows] for name, column in DAYS.items()} for rows in (slice(10), slice(10, 14)))
-    tree = bb.BeliefNetwork.tan(train, "play")
-    found = bb.evaluate(tree, test)
-    assert found.posteriors.tolist() == tree.posterior(test).tolist() and found.classes == tree.classes
-    assert found.accuracy.value == (tree.predict(test) == np.array(test["play"])).mean()
-    with pytest.raises(errors.BadSetting, match="its model_ or network_"):
-        bb.evaluate(bb.TANClassifier().fit([[0], [1]], ["a", "b"]), test)
-    with pytest.raises(errors.BadSetting, match="made without a target"):
-        bb.evaluate(bb.BeliefNetwork.count(DAYS, {"play": ["wind"]}), test, "play")
-
-
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
 def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
     """Over the folds that naive Bayes has, by the trees of the others' rows; a class that they lack has no share."""
@@ -1101,11 +1090,10 @@ def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
     y[[5, 50]] = None, "c"
     x = np.where(rng.random(90) < 0.8, y == "a", rng.random(90) < 0.5)
     table = {"x": x, "z": np.where(rng.random(90) < 0.9, x, ~x), "y": y, "w": rng.integers(1, 4, 90)}
-    weights = {"weights": "w"} if weighted else {"features": {"w": None}}
+    weights = {"weights": "w"} if weighted else {}
+    tree = bb.ColumnTree(columns="auto" if weighted else {"w": None})
     parts = [{name: column[rows] for name, column in table.items()} for rows in (slice(7), slice(7, 55), slice(55, 90))]
-    whole, cut = (
-        cross_validated(held(data, "y", **weights), 4, Choice("mean"), "mdl")[0] for data in (table, iter(parts))
-    )
+    whole, cut = (bb.cross_validate(data, "y", folds=4, features=tree, **weights) for data in (table, iter(parts)))
     naive_bayes = bb.cross_validate(table, "y", folds=4, **weights)
     assert whole.classes == cut.classes == ("a", "b", "c") and whole.rows.tolist() == naive_bayes.rows.tolist()
     assert whole.folds.tolist() == naive_bayes.folds.tolist() and 5 not in whole.rows
@@ -1124,11 +1112,9 @@ def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
 
 ASKING = {
     "posterior": lambda network, rows: network.posterior(rows, of="play"),
-    "log_posterior": lambda network, rows: network.log_posterior(rows, of="play"),
     "log_joint": lambda network, rows: network.log_joint(rows, of="play"),
     "predict": lambda network, rows: network.predict(rows, of="play"),
     "log_likelihood": lambda network, rows: network.log_likelihood(rows),
-    "stream": lambda network, rows: list(network.stream(iter([rows, rows]), of="play")),
 }
 
 
@@ -1173,24 +1159,29 @@ def test_a_classifier_that_is_given_a_column_too_many_says_so():
 # Explanations --------------------------------------------------------------------------------------------------------
 
 
+def tree_model(rows: Any, target: str, level: float | None = 0.05, **estimating: Any) -> bb.Model:
+    return bb.estimate(bb.count(rows, target, features=bb.ColumnTree(level)), **estimating)
+
+
 def test_evidence_that_rounds_to_nothing_has_no_minus():
     table = {"x": ["a"] * 500 + ["b"] * 1500, "z": [True, False] * 1000, "y": ["u", "v"] * 1000}
-    found = bb.BeliefNetwork.tan(table, "y").explain({"x": "a", "z": True})
+    found = tree_model(table, "y").explain({"x": "a", "z": True})
     little = replace(found, prior=-0.002, evidence=(*found.evidence, Evidence("w", 1, -0.001)))
     assert found.decibans > 20 and str(little).count("+0.00") == 3
     assert "-0.00" not in str(little) and "−0.00" not in little._repr_html_()
 
 
 def test_a_columns_evidence_is_that_of_its_own_table_given_its_parents():
-    network = bb.BeliefNetwork.tan(DAYS, "play", level=None)
+    model = tree_model(DAYS, "play", level=None)
+    network = bb.BeliefNetwork.from_model(model)
     for k in range(14):
         row = {name: column[k] for name, column in DAYS.items()}
-        found = network.explain(row)
+        found = model.explain(row)
         posterior = network.posterior({name: [value] for name, value in row.items()})[0]
-        assert found.winner == network.classes[posterior.argmax()]
+        assert found.winner == model.classes[posterior.argmax()]
         assert found.probability == pytest.approx(posterior.max(), abs=1e-12)
         assert found.log_odds == pytest.approx(math.log(posterior.max() / posterior.min()), abs=1e-12)
-        rows = [list(network.classes).index(name) for name in (found.winner, found.against)]
+        rows = [model.classes.index(name) for name in (found.winner, found.against)]
         for each in found.evidence:
             cell = [network.values[parent].index(row[parent]) for parent in network.parents[each.feature][1:]]
             own = network.tables[each.feature][network.values[each.feature].index(each.value)]
@@ -1199,107 +1190,114 @@ def test_a_columns_evidence_is_that_of_its_own_table_given_its_parents():
         assert {each.feature for each in found.evidence} == set(network.nodes) - {"play"}
 
 
-@given(st.data())
-def test_the_evidence_and_the_prior_add_up_to_the_odds(data):
-    """In any network, of any node, whatever the row lacks."""
-    network = data.draw(networks())
-    of = data.draw(st.sampled_from(list(network.nodes)))
-    assume(len(network.values[of]) > 1)
-    row = {node: data.draw(st.sampled_from([None, *values])) for node, values in network.values.items()}
+@given(tables(least=6), st.data())
+def test_the_evidence_and_the_prior_add_up_to_the_odds(table, data):
+    """Whatever the row lacks."""
+    assume(len(set(table["d"]) - {None}) == 2)
+    how = data.draw(st.sampled_from(["mean", "predictive", "map"]))
+    tally = bb.count(table, "d", features=bb.ColumnTree(None, columns=dict.fromkeys("abc", "categorical")))
+    model = bb.estimate(tally, how=how, alpha=1.5)
+    row = {name: data.draw(st.sampled_from([None, "new", *COLUMNS[name]])) for name in "abc"}
+    posterior = dict(zip(model.classes, model.posterior([row])[0], strict=True))
+    found = model.explain(row)
+    assert found.probability == pytest.approx(posterior[found.winner], abs=1e-12)
+    odds = math.log(posterior[found.winner]) - math.log(posterior[found.against])
+    assert found.log_odds == pytest.approx(odds, abs=1e-9)
+    added = found.prior + sum(each.decibans for each in found.evidence)
+    assert added == pytest.approx(found.decibans, abs=1e-9)
+
+
+@given(tables(least=8), st.sampled_from([None, 0.5]), st.sampled_from(["mean", "mle"]))
+def test_cross_validation_by_subtraction_is_that_of_trees_drawn_anew(table, level, how):
+    table["d"] = ["k" if label is None else label for label in table["d"]]
+    folds = np.arange(len(table["d"])) % 3
+    tree = bb.ColumnTree(level, columns=FAMILIES_BUT_TARGET)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bb.BanburyWarning)
-        posterior = dict(zip(network.values[of], network.posterior([row], of=of)[0], strict=True))
-        against = data.draw(st.sampled_from([None, *network.values[of]]))
-        assume(against != max(posterior, key=posterior.get))
-        assume(np.diff(sorted(posterior.values()))[-1] > 1e-9)  # of equals, rounding chooses
-        found = network.explain(row, against, of=of)
-    assert found.winner == max(posterior, key=posterior.get) and against in (None, found.against)
-    assert found.probability == pytest.approx(posterior[found.winner], abs=1e-12)
-    assert found.probability_against == pytest.approx(posterior[found.against], abs=1e-12)
-    if posterior[found.against] > 0:
-        odds = math.log(posterior[found.winner]) - math.log(posterior[found.against])
-        assert found.log_odds == pytest.approx(odds, abs=1e-9)
-    else:
-        assert found.log_odds == math.inf
+        found = bb.cross_validate(table, "d", folds=folds, features=tree, how=how)
+        for fold in range(3):
+            rest = {name: [v for v, k in zip(own, folds, strict=True) if k != fold] for name, own in table.items()}
+            test = {name: [v for v, k in zip(own, folds, strict=True) if k == fold] for name, own in table.items()}
+            model = bb.estimate(bb.count(rest, "d", features=tree), how=how)
+            columns = [found.classes.index(name) for name in model.classes]
+            np.testing.assert_allclose(
+                found.posteriors[found.folds == fold][:, columns], model.posterior(test), atol=1e-12
+            )
 
 
-def test_a_row_of_probability_zero_is_explained_by_the_prior_alone():
+def test_a_row_of_probability_zero_is_answered_by_the_prior():
     rows = {"a": ["u", "u", "v", "w"], "b": ["s", "t", "t", "t"], "y": ["k", "k", "k", "l"]}
-    network = bb.BeliefNetwork.tan(rows, "y", how="mle", level=None)
-    with pytest.warns(bb.BanburyWarning, match="probability zero"):
-        found = network.explain({"a": "w", "b": "s"})
-    assert (found.winner, found.evidence) == ("k", ()) and found.log_odds == pytest.approx(math.log(3))
-    assert network.explain({"a": "u", "b": "t"}).decibans == math.inf
+    model = tree_model(rows, "y", how="mle", level=None)
+    with pytest.warns(bb.BanburyWarning, match="impossible"):
+        assert model.posterior({"a": ["w"], "b": ["s"]}).round(12).tolist() == [[0.75, 0.25]]
+    assert model.explain({"a": "u", "b": "t"}).decibans == math.inf
 
 
 def test_a_tree_without_edges_is_explained_as_naive_bayes():
     rng = np.random.default_rng(4)
     rows = {name: rng.choice(["u", "v", "w"], 60) for name in "ab"} | {"y": rng.choice(["k", "l"], 60)}
-    tree, model = bb.BeliefNetwork.tan(rows, "y", level=1e-300), bb.estimate(bb.count(rows, target="y"))
-    assert tree.edges == [("y", "a"), ("y", "b")]
+    tree, model = tree_model(rows, "y", level=1e-300), bb.estimate(bb.count(rows, target="y"))
+    assert bb.BeliefNetwork.from_model(tree).edges == [("y", "a"), ("y", "b")]
     for row in ({"a": "u", "b": "w"}, {"a": None, "b": "v"}, {"a": "new", "b": "u"}):
         ours, theirs = tree.explain(row), model.explain(row)
         assert str(ours) == str(theirs)
         assert ours.decibans == pytest.approx(theirs.decibans, abs=1e-12)
 
 
-@pytest.mark.parametrize("of", ["play", "wind"])
-def test_a_row_left_out_is_explained_as_if_it_had_not_been_counted(of):
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, "yes"]], ids=["texts", "mixed"])
+def test_a_row_left_out_is_explained_as_if_it_had_not_been_counted(labels):
     table = bb.datasets.play_tennis()
-    network = bb.BeliefNetwork.tan(table, "play", level=None)
+    table["play"] = [labels[label == "yes"] for label in table["play"]]
+    model = tree_model(table, "play", level=None)
     for row in (0, 5, 13):
         own = {name: column[row] for name, column in table.items()}
         others = {name: column[:row] + column[row + 1 :] for name, column in table.items()}
-        rest = network.count_more(others)
-        found, expected = network.explain(own, of=of, held_out=True), rest.explain(own, of=of)
+        expected = bb.estimate(bb.count(others, "play", schema=model.schema)).explain(own)
+        found = model.explain(own, held_out=True)
         assert (found.evidence, found.log_odds, found.winner) == (
             expected.evidence,
             expected.log_odds,
             expected.winner,
         )
-        assert found.held_out and f"this row was counted as {own[of]!r}" in str(found)
-        without = {name: cell for name, cell in own.items() if name != of}
-        if of == "play":
-            assert network.explain(without, held_out=True, label=own["play"]).evidence == expected.evidence
+        assert found.held_out and f"this row was counted as {str(own['play'])!r}" in str(found)
 
 
-def test_a_row_that_cannot_be_left_out_of_a_network_is_refused_by_name():
+def test_a_row_that_cannot_be_left_out_of_a_tree_is_refused_by_name():
     table = bb.datasets.play_tennis()
-    network = bb.BeliefNetwork.tan(table, "play", level=None)
+    model = tree_model(table, "play", level=None)
     row = {name: column[0] for name, column in table.items() if name != "play"}
     for label, error, words in (
-        (
-            None,
-            errors.BadSetting,
-            "own class is needed .* Give it as label=..., or a row that has it in the column 'play'",
-        ),
+        (None, errors.BadSetting, "own class is needed .* a row that has it in the column 'play'"),
         ("yes", errors.NegativeCount, "not counted as one of class 'yes', so it cannot be left out"),
         ("maybe", errors.UnknownClass, "'maybe'"),
     ):
         with pytest.raises(error, match=words):
-            network.explain(row, held_out=True, label=label)
-    given = bb.BeliefNetwork.from_tables({"a": {"u": 0.5, "v": 0.5}, "b": {"s": 0.5, "t": 0.5}})
-    with pytest.raises(errors.BadSetting, match="given, not counted, so no row can be left out"):
-        given.explain({"b": "s"}, of="a", held_out=True, label="u")
-    lone = bb.BeliefNetwork.count({"x": list("aab"), "y": list("ppq")}, {"x": ["y"]})
-    with pytest.raises(errors.BadSetting, match="the only row of class 'q'"):
-        lone.explain({"x": "b", "y": "q"}, of="y", held_out=True)
+            model.explain(row, held_out=True, label=label)
 
 
-def test_a_tree_leaves_a_row_out_unless_classes_weigh_differently():
+def test_a_tree_leaves_a_row_out_whatever_its_class_weighs():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    found = bb.TANClassifier().fit(X, y).explain(X[3], held_out=True, label=y[3])
-    assert found.held_out and "counted as 0;" in str(found)
-    with pytest.raises(errors.BadSetting, match="or fit with class_weight=None"):
-        bb.TANClassifier(class_weight="balanced").fit(X, y).explain(X[3], held_out=True, label=y[3])
+    for weight in (None, "balanced"):
+        found = bb.TANClassifier(class_weight=weight).fit(X, y).explain(X[3], held_out=True, label=y[3])
+        assert found.held_out and "counted as 0" in str(found)
+
+
+def test_a_classifier_learns_on_and_forgets():
+    X, y = load_wine(return_X_y=True)
+    whole = bb.TANClassifier().fit(X, y)
+    expected = whole.predict_proba(X)
+    rest = whole.forget(X[:40], y[:40]).predict_proba(X[40:])
+    again = bb.estimate(bb.count(X[40:], y[40:], schema=whole.tally_.schema))
+    np.testing.assert_array_equal(rest, again.posterior(X[40:])[:, : rest.shape[1]])
+    np.testing.assert_array_equal(whole.partial_fit(X[:40], y[:40]).predict_proba(X), expected)
 
 
 def test_a_classifier_explains_rows_of_every_form():
     frame = pd.DataFrame(DAYS).drop(columns="play")
     classifier = bb.TANClassifier(level=None).fit(frame, DAYS["play"])
-    expected = str(classifier.network_.explain(dict(frame.iloc[0])))
+    expected = str(classifier.model_.explain(dict(frame.iloc[0])))
     for row in (frame.iloc[0], frame[:1], frame.iloc[0].tolist()):
         assert str(classifier.explain(row)) == expected
     with pytest.raises(errors.BanburyError, match="row"):
@@ -1310,24 +1308,9 @@ def test_a_classifier_explains_rows_of_every_form():
         classifier.explain(frame[:1], against="perhaps")
     winner = classifier.predict(frame[:1])[0]
     assert classifier.explain(frame[:1], against=winner) == classifier.explain(frame[:1])
-    one = bb.BeliefNetwork.tan({"a": ["u", "v"], "y": ["k", "k"]}, "y")
-    with pytest.raises(errors.BadSetting, match="two values"):
-        one.explain({"a": "u"})
 
 
 # Streams -------------------------------------------------------------------------------------------------------------
-
-
-def test_rows_are_answered_batch_by_batch(tmp_path):
-    network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
-    days = bb.datasets.play_tennis()
-    batches = [{name: column[a:b] for name, column in days.items()} for a, b in ((0, 5), (5, 14))]
-    found = list(network.stream(iter(batches)))
-    assert [(batch.first_row, batch.n_rows) for batch, _ in found] == [(0, 5), (5, 9)]
-    np.testing.assert_array_equal(np.concatenate([shares for _, shares in found]), network.posterior(days))
-    (of_wind,) = [shares for _, shares in network.stream(days, of="wind")]
-    np.testing.assert_array_equal(of_wind, network.posterior(days, of="wind"))
-    assert network.classes == network.values["play"]
 
 
 def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
@@ -1418,46 +1401,6 @@ def repeated(n: int = 400) -> dict[str, Any]:
     return {**flags, "y": np.array(["a", "b", "c"])[label].tolist()}
 
 
-@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
-def test_a_calibrated_tree_answers_explains_and_is_kept_with_calibrated_figures(method, tmp_path):
-    rows = repeated()
-    plain = bb.BeliefNetwork.tan(rows, "y")
-    found, scores = cross_validated(held(rows, "y"), 5, Choice("mean"), "mdl")
-    np.testing.assert_allclose(np.exp(scores), found.posteriors)
-    calibration = bb.calibrate(method, scores, found.truth)
-    honest = plain.calibrated(calibration)
-    expected = calibration.apply(plain.log_posterior(rows))
-    np.testing.assert_allclose(honest.posterior(rows), expected, atol=1e-12)
-    np.testing.assert_allclose(np.concatenate([p for _, p in honest.stream(rows)]), expected, atol=1e-12)
-    assert honest.predict(rows).tolist() == [plain.classes[c] for c in expected.argmax(axis=1)]
-    assert np.array_equal(honest.posterior(rows, of="flag 1"), plain.posterior(rows, of="flag 1"))
-    given = {"flag 0": True}
-    assert honest.query("y", given) == plain.query("y", given)
-    for row in range(5):
-        told = honest.explain({name: column[row] for name, column in rows.items() if name != "y"})
-        assert told.probability == pytest.approx(expected[row].max(), abs=1e-12)
-        added = told.prior + told.calibration + sum(e.decibans for e in told.evidence)
-        assert added == pytest.approx(told.decibans, abs=1e-9)
-    bb.save(honest, tmp_path / "tree.banbury")
-    kept = bb.load(tmp_path / "tree.banbury")
-    assert kept == honest and np.array_equal(kept.posterior(rows), honest.posterior(rows))
-    assert kept.calibrated(None).posterior(rows).tolist() == plain.posterior(rows).tolist()
-    assert "calibrated: " in str(kept)
-
-
-def test_other_tables_are_not_calibrated():
-    rows = repeated()
-    plain = bb.BeliefNetwork.tan(rows, "y")
-    honest = plain.calibrated(
-        bb.calibrate("temperature", plain.log_posterior(rows), [list("abc").index(y) for y in rows["y"]])
-    )
-    for change in (lambda n: n + plain, lambda n: n * 2, lambda n: n.estimate(alpha=2.0), lambda n: n.count_more(rows)):
-        with pytest.warns(bb.BanburyWarning, match="probabilities are not calibrated"):
-            assert change(honest).calibration is None
-    with pytest.raises(errors.BadSetting, match="one of the model's 3 classes"):
-        plain.calibrated(bb.calibrate("temperature", np.zeros((4, 2)), [0, 1, 0, 1]))
-
-
 def test_the_shell_calibrates_a_tree(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame(repeated()).to_csv("rows.csv", index=False)
@@ -1466,7 +1409,7 @@ def test_the_shell_calibrates_a_tree(tmp_path, monkeypatch, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert "before calibration" in facts["notes"][0] and facts["calibration"].startswith("temperature")
     tree = bb.load("tree.banbury")
-    assert tree.calibration is not None and tree == bb.BeliefNetwork.tan("rows.csv", "y")
+    assert tree.calibration is not None and tree.tally == bb.count("rows.csv", "y", features=bb.ColumnTree())
     assert main(["predict", "tree.banbury", "rows.csv", "--json"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert first["probability"] == pytest.approx(tree.posterior("rows.csv")[0].max())

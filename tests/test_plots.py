@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -1030,36 +1029,26 @@ def test_a_calibrated_model_is_drawn_before_and_after() -> None:
     assert list(plots.CalibrationDisplay.from_model(model.calibrated(None), flowers).curves) == ["posteriors"]
 
 
-def test_a_network_with_a_target_is_drawn_as_a_model_is() -> None:
+def test_a_model_of_a_tree_is_drawn_as_any_model_is() -> None:
     days = bb.datasets.play_tennis()
-    tree = bb.BeliefNetwork.tan(days, "play", level=None)
+    tree = bb.estimate(bb.count(days, "play", features=bb.ColumnTree(level=None)))
     found = plots.EvidenceDisplay.from_model(tree, ROW, "yes").explanation
     assert found == tree.explain(ROW, "yes")
     shown = plots.CalibrationDisplay.from_model(tree, days, bins=5)
     expected = reliability(tree.posterior(days), [tree.classes.index(label) for label in days["play"]], bins=5)
     np.testing.assert_array_equal(shown.curves["posteriors"].accuracy, expected.accuracy)
     np.testing.assert_array_equal(shown.curves["posteriors"].confidence, expected.confidence)
-    frame = {name: column for name, column in days.items() if name != "play"}
-    classifier = bb.TANClassifier().fit(pandas.DataFrame(frame), days["play"])
-    again = plots.EvidenceDisplay.from_model(classifier, ROW)  # type: ignore[arg-type]
-    assert again.explanation == classifier.explain(ROW)
-    with pytest.warns(bb.BanburyWarning, match="column 'play' was not counted"):
-        drawn = plots.CalibrationDisplay.from_model(classifier, days, "play", bins=5)  # type: ignore[arg-type]
-    assert drawn.curves["posteriors"].rows.sum() == 14
 
 
 def test_a_picture_that_a_network_cannot_have_says_what_it_has() -> None:
     days = bb.datasets.play_tennis()
     tree = bb.BeliefNetwork.tan(days, "play")
-    for wrong in (tree, bb.TANClassifier().fit([[0], [1]], ["a", "b"])):
-        with pytest.raises(BadSetting, match="network_ of a TANClassifier, is drawn by NetworkDisplay"):
+    for wrong in (tree, bb.TANClassifier().fit([[0], [1]], ["a", "b"]), bb.NaiveBayesClassifier()):
+        with pytest.raises(BadSetting, match=r"a Model, .* that of a classifier is its model_"):
             plots.LikelihoodDisplay.from_model(wrong, "outlook")  # type: ignore[arg-type]
-    with pytest.raises(BadSetting, match="that of a classifier is its model_"):
-        plots.EvidenceDisplay.from_model(bb.NaiveBayesClassifier(), ROW)  # type: ignore[arg-type]
-    counted = bb.BeliefNetwork.count(days, {"play": ["wind"]})
-    with pytest.raises(BadSetting, match=r"one with a target, or network.explain\(row, of=...\) drawn"):
-        plots.EvidenceDisplay.from_model(counted, ROW)
-    alone = bb.BeliefNetwork.tan({"x": [True, False], "y": ["a", "a"]}, "y")
+        with pytest.raises(BadSetting, match=r"a Model, .* that of a classifier is its model_"):
+            plots.EvidenceDisplay.from_model(wrong, ROW)  # type: ignore[arg-type]
+    alone = bb.estimate(bb.count({"x": [True, False], "y": ["a", "a"]}, "y", features=bb.ColumnTree()))
     with pytest.raises(BadSetting, match="two classes at least"):
         plots.EvidenceDisplay.from_model(alone, {"x": True})
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from banbury.distributions import (
         Bernoulli,
         Categorical,
+        ColumnTree,
         Exponential,
         Gamma,
         Gaussian,
@@ -70,6 +71,7 @@ __all__ = [
     "Calibration",
     "Categorical",
     "CategoricalNB",
+    "ColumnTree",
     "ComplementNB",
     "CrossValidation",
     "Density",
@@ -136,7 +138,7 @@ _HOMES = {
     "density": "Density independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
-    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
+    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text ColumnTree",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.evidence": "EvidenceClassifier",

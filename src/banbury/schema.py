@@ -365,6 +365,9 @@ def infer(
     """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
+    if (joining := _of_all(features)) is not None:
+        plain = infer(batch, reserved, target, joining.column_families(), missing, more_to_come, "none")
+        return replace(plain, features=tuple(joining.joined_features(plain.features, batch)))
     reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
@@ -409,6 +412,14 @@ def infer(
         whole = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(few)
         features = tuple(f._replace(kind="integer") if f.name in whole else f for f in features)
     return Schema(features, target, columns, batch.named, left_out, kind)
+
+
+def _of_all(features: Features) -> Family | None:
+    """The family that joins all columns it can, where it was asked for."""
+    if isinstance(features, Mapping) or (isinstance(features, str) and features == "auto"):
+        return None
+    whole = family(features)
+    return None if whole.column_families() is None else whole
 
 
 def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:

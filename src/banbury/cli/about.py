@@ -15,7 +15,7 @@ from banbury.errors import many
 from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
+from banbury.networks import BeliefNetwork, has_tree
 from banbury.sums import rows_of
 from banbury.tally import Tally
 from banbury.weighing import Weighing
@@ -46,7 +46,13 @@ def summary(thing: Kept) -> dict[str, Any]:
     if isinstance(thing, LabelModel):
         return _of_labels(thing)
     calibration = None if thing.calibration is None else str(thing.calibration)
-    return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing)}
+    nodes = {"nodes": _nodes(BeliefNetwork.from_model(thing))} if has_tree(thing) else {}
+    return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing), **nodes}
+
+
+def tree(model: Model) -> list[str]:
+    """What each column of a tree depends on."""
+    return ["", str(BeliefNetwork.from_model(model))] if has_tree(model) else []
 
 
 def _of_labels(model: LabelModel) -> dict[str, Any]:
@@ -90,18 +96,21 @@ def _of_network(network: BeliefNetwork) -> dict[str, Any]:
     counted = network.sums
     facts: dict[str, Any] = {"rows": None if counted is None else network.n_rows, "target": network.target}
     if counted is not None and network.target is not None:
-        facts["classes"] = _classes(network.classes, counted.seen[network.nodes.index(network.target)])
-    facts["nodes"] = [
-        {"name": v.name, "parents": list(network.parents[v.name]), "kind": v.kind, "values": list(v.values)}
-        for v in network.variables
-    ]
-    facts |= {"left_out": dict(network.left_out), **_read_with(network.reading)}
-    facts |= {} if network.calibration is None else {"calibration": str(network.calibration)}
+        target = network.nodes.index(network.target)
+        facts["classes"] = _classes(network.values[network.target], counted.seen[target])
+    facts |= {"nodes": _nodes(network), "left_out": dict(network.left_out), **_read_with(network.reading)}
     return facts if counted is None else {**facts, **estimated(network)}
 
 
 def _read_with(reading: Mapping[str, Any]) -> dict[str, Any]:
     return {"reading": dict(reading)} if reading else {}
+
+
+def _nodes(network: BeliefNetwork) -> list[dict[str, Any]]:
+    """What each node depends on, and the values it may have."""
+    parents = network.parents
+    each = ((v.name, list(parents[v.name]), v.kind, list(v.values)) for v in network.variables)
+    return [dict(zip(("name", "parents", "kind", "values"), facts, strict=True)) for facts in each]
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[dict[str, Any]]:

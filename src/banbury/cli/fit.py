@@ -9,21 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from banbury import errors
-from banbury.calibration import calibrate
 from banbury.cli import about, inputs, judging, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.validation import cross_validated
 from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
 from banbury.reports.alternatives import alternatives
-from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows
+from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.schema import WHOLE
 
 OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
@@ -31,9 +25,9 @@ OVERRIDES_SHOWN = 4  # columns that are named as one would override their famili
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model or a tree, how good it is, and what is to be said of both."""
+    """A model, how good it is, and what is to be said of both."""
 
-    model: Model | BeliefNetwork
+    model: Model
     validation: CrossValidation | SummedValidation | None = None
     notes: tuple[str, ...] = ()
     rows: LabelledRows | None = None
@@ -58,12 +52,10 @@ def fit(args: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
-    if args.tan:
-        errors.require(not args.weigh, "--weigh", "--tan", "given without it: a tree is not weighed")
     with inputs.labelled(args) as data:
         if labels.wanted(args, data):
             return labels.fit(args, data)
-        fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
+        fitted = _fitted(args, data)
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
     if args.output is not None:
@@ -72,51 +64,12 @@ def fit(args: Namespace) -> None:
 
 
 def _fitted(args: Namespace, data: Any) -> Fitted:
-    if args.bins is not None:
-        raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
     judged = judging.judge(args, data, compares=args.cross_validate)
     model = judged.learn() if judged.tuning is None else judged.tuning.model
     return Fitted(model, judged.validation, judged.notes, judged.rows)
 
 
-def _fitted_tree(args: Namespace, data: Any) -> Fitted:
-    """A tree beside the class, and how good trees are over the same folds."""
-    counting, estimating = settings.tree(args, data), settings.estimating_network(args)
-    bins = settings.bins(args.bins)
-    network = BeliefNetwork.tan(data, args.target, bins=bins, **counting, **estimating)
-    if not args.cross_validate and args.calibrate is None:
-        return Fitted(network)
-    if inputs.size(args) > args.hold and args.calibrate is None:
-        return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
-    rows = load_rows(data, args.target, **counting)
-    if rows.n_labelled < 2:
-        return Fitted(network, None, ("one row only, so there is nothing to validate it on",))
-    folds, notes = judging.folds_of(args, rows, [])
-    if skipped := rows.n_rows - rows.n_labelled:
-        notes.append(f"{many(skipped, 'more row')} without a class")
-    validation, scores = cross_validated(rows, folds, checked_choice(**estimating), bins)
-    fitted = Fitted(network, validation, tuple(notes), rows)
-    return fitted if args.calibrate is None else _calibrated(args, fitted, scores, validation)
-
-
-def _calibrated(args: Namespace, fitted: Fitted, scores: Any, validation: CrossValidation) -> Fitted:
-    """A tree, calibrated by log posteriors of rows that were left out, and how good it is then."""
-    model = fitted.model.calibrated(calibrate(args.calibrate, scores, validation.truth, validation.weights))
-    if not args.cross_validate:
-        return replace(fitted, model=model, validation=None)
-    posteriors = np.empty_like(scores)
-    for fold in np.unique(validation.folds).tolist():
-        here = validation.folds == fold
-        weights = None if validation.weights is None else validation.weights[~here]
-        posteriors[here] = calibrate(args.calibrate, scores[~here], validation.truth[~here], weights).apply(
-            scores[here]
-        )
-    after = replace(validation, posteriors=posteriors)
-    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
-    return Fitted(model, after, (*fitted.notes, f"{gained}: each fold by what the others taught"), fitted.rows)
-
-
-def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
+def _doubts(model: Model) -> tuple[str, ...]:
     """What is odd about the classes."""
     fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
     if fractions or not judging.looks_measured(model.target_kind, model.classes):

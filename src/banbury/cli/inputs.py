@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import banbury
 from banbury import errors
@@ -37,9 +37,7 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
     from typing_extensions import TypeIs
 
     from banbury.labels import LabelModel
-    from banbury.networks import BeliefNetwork, NetworkClassifier
-
-Answering: TypeAlias = "Model | NetworkClassifier"
+    from banbury.networks import BeliefNetwork
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
 CHUNK = 1 << 16
@@ -162,19 +160,15 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def model(path: str, verb: str) -> Model:
-    """A model from its file, for a verb that takes no network."""
-    thing = no_tally(path)
-    if not isinstance(thing, Model):
-        text = f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the "
-        raise errors.BadFile(text + "network predict, explain, evaluate and show.", path=path)
-    return thing
+def model(path: str) -> Model:
+    """A model of classes from its file."""
+    return _model(path, kept(path))
 
 
-def answering_or_labels(path: str, of: str | None = None) -> Answering | LabelModel:
+def model_or_labels(path: str) -> Model | LabelModel:
     """The same, or a model of labels."""
     thing = kept(path)
-    return thing if is_labels(thing) else _answering(path, _no_tally(path, thing), of)
+    return thing if is_labels(thing) else _model(path, thing)
 
 
 def is_labels(thing: Any) -> TypeIs[LabelModel]:
@@ -182,37 +176,18 @@ def is_labels(thing: Any) -> TypeIs[LabelModel]:
     return not isinstance(thing, (Model, Tally)) and isinstance(thing, banbury.LabelModel)
 
 
-def answering(path: str, of: str | None = None) -> Answering:
-    """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
-    return _answering(path, no_tally(path), of)
-
-
-def _answering(path: str, thing: Model | BeliefNetwork, of: str | None) -> Answering:
+def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model:
     if isinstance(thing, Model):
-        errors.require(of is None, "--of", of, f"left out: {path} holds a model, which predicts its target alone")
         return thing
-    node = thing.target if of is None else of
-    if node is None:
-        text = (
-            f"{path} holds a belief network that was made without a target, so there is no class to predict. Ask for a "
-        )
-        text += f"node: banbury predict {path} rows.csv --of {shlex.quote(thing.nodes[-1])}"
-        raise errors.BadFile(f"{text}\n  Nodes: {errors.listed(thing.nodes)}", path=path)
-    return banbury.networks.NetworkClassifier(thing, thing.nodes[thing._asked(node)])
-
-
-def no_tally(path: str) -> Model | BeliefNetwork:
-    return _no_tally(path, kept(path))
-
-
-def _no_tally(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model | BeliefNetwork:
     if is_labels(thing):
         text = f"{path} holds a model of labels, of which rows may have several, and a model of classes is wanted here. It can "
         raise errors.BadFile(text + "predict, explain, evaluate, show, report and plot labels.", path=path)
     if isinstance(thing, Tally):
         text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"
         raise errors.BadFile(text, path=path)
-    return thing
+    text = f"{path} holds a belief network, and a model is wanted. Fit one, with a tree if columns depend on each other: banbury "
+    text += f"fit rows.csv --target COLUMN --tan; or ask the network in Python: bb.load({path!r}).query(node, given)"
+    raise errors.BadFile(text, path=path)
 
 
 def kept(path: str) -> Model | Tally | BeliefNetwork | LabelModel:
@@ -243,13 +218,13 @@ def check_output(args: Namespace) -> None:
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def text_column(to: Answering) -> str | None:
+def text_column(to: Model) -> str | None:
     """The one column that a model has learned from, if it is text."""
     features = to.schema.features if isinstance(to, Model) else ()
     return features[0].name if len(features) == 1 and features[0].family.reads_text() else None
 
 
-def are_lines(args: Namespace, to: Answering) -> bool:
+def are_lines(args: Namespace, to: Model) -> bool:
     """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
 
     A first line that is a JSON object with that column says that it is JSON.
@@ -268,7 +243,7 @@ def are_lines(args: Namespace, to: Answering) -> bool:
 
 
 @contextmanager
-def rows(args: Namespace, to: Answering) -> Iterator[Any]:
+def rows(args: Namespace, to: Model) -> Iterator[Any]:
     """The input for a model to answer: lines, or as the readers take it; files of text are texts to a model of texts."""
     args.remembered = reading_of(to)
     if are_lines(args, to):
@@ -338,7 +313,7 @@ def _stdin(begun: bytes = b"") -> Any:
 # One row ----------------------------------------------------------------------------------------------------------------
 
 
-def wanted_row(args: Namespace, model: Answering) -> Any:
+def wanted_row(args: Namespace, model: Model) -> Any:
     """The text, or the row of the input, that is asked for."""
     if args.text is None:
         return _row(args, model)
@@ -346,14 +321,13 @@ def wanted_row(args: Namespace, model: Answering) -> Any:
         raise errors.bad_setting("--text", args.text, "given without INPUT and --row: it is what is explained")
     column = text_column(model)
     if column is None:
-        names = [f.name for f in model.schema.features] if isinstance(model, Model) else model.network.nodes
-        known = errors.listed(name for name in names if name != model.target)
+        known = errors.listed(f.name for f in model.schema.features)
         text = f"--text is for models of one column of text, and this one has learned {known}. Give a file and --row."
         raise errors.BadSetting(text, setting="text", value=None)
     return {column: [args.text]}
 
 
-def _row(args: Namespace, model: Answering) -> Batch:
+def _row(args: Namespace, model: Model) -> Batch:
     """The row that is asked for."""
     if not args.input:
         text = "what is to be explained? Give a text with --text, or an input and --row."

@@ -8,6 +8,7 @@ from typing import Any
 
 from banbury import errors
 from banbury.cli import inputs, settings
+from banbury.distributions.column_tree import tree_of_columns
 from banbury.naive_bayes import Model
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, Tuning
@@ -38,6 +39,13 @@ class Judged:
 def read_rows(args: Namespace, data: Any) -> LabelledRows:
     """The input, in memory or read in passes where it is larger than ``--hold``."""
     counting = settings.counting(args, data)
+    if getattr(args, "tan", False):
+        wanted = "left out with --tan, or COLUMN=FAMILY"
+        errors.require(not settings.chooses(args), "--features", "choose", wanted)
+        tree = tree_of_columns(bins=settings.bins(args.bins), columns=counting["features"])
+        counting["features"] = tree
+    elif getattr(args, "bins", None) is not None:
+        raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
     groups = getattr(args, "groups", None)
     large = inputs.size(args) > getattr(args, "hold", float("inf"))
     return (stream_rows if large else load_rows)(data, args.target, groups=groups, threads=args.threads, **counting)
@@ -185,8 +193,10 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     if args.plain:
         return False, []
-    if args.how in ONLY_PLAIN or getattr(args, "folds", None) == "loo":
-        option = f"--how {args.how}" if args.how in ONLY_PLAIN else "--folds loo"
+    options = [f"--how {args.how}"] * (args.how in ONLY_PLAIN) + ["--tan"] * getattr(args, "tan", False)
+    options += ["--folds loo"] * (getattr(args, "folds", None) == "loo")
+    if options:
+        option = options[0]
         errors.require(not args.weigh, "--weigh", option, "given without it: that is for plain naive Bayes alone")
         return False, [f"not weighed: {option} is for plain naive Bayes alone"]
     if not args.weigh and (len(rows.classes) < 2 or not rows.schema.features):

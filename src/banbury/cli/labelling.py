@@ -20,7 +20,7 @@ def suspicious(args: Namespace) -> None:
 
 def next(args: Namespace) -> None:
     """Unlabelled rows that a model would learn most from."""
-    model = inputs.model(args.model, "next")
+    model = inputs.model(args.model)
     with inputs.rows(args, model) as data:
         chosen = {"n": args.n, "share": args.share, "seed": args.seed, "labelled": args.labelled}
         found = next_to_label(model, data, **chosen, **settings.reading(args))

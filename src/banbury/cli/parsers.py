@@ -238,7 +238,6 @@ CALIBRATE = "--calibrate METHOD | make probabilities honest: temperature, platt 
 GROUPS = "--groups COLUMN | rows that share this column's value are never in different folds"
 HOLD = """\
 --hold MB float =256 | hold rows in memory up to so many megabytes of input (256); read larger input three times instead"""
-OF = "--of NODE | of a network: the node that is asked for (its target)"
 TRUE_TARGET = "--target COLUMN | the column of the true classes, or last (the one the model learned)"
 
 # The verbs -----------------------------------------------------------------------------------------------------------
@@ -339,7 +338,6 @@ $ banbury predict adult.banbury new.csv --csv
 $ echo "cheap pills, free watches" | banbury predict mail.banbury -
 {MODEL}
 {INPUTS}
-{OF}
 --posteriors | the probability of every class, not of the answer alone
 --top N int | of labels: the N most probable, whatever their thresholds
 --at-least-one | of labels: the most probable one, where none is above its threshold
@@ -359,7 +357,6 @@ $ banbury explain adult.banbury new.csv --row 17
 --against CLASS | the class to weigh the answer against (the runner-up)
 --label LABEL | of a model of labels: the label to explain (the most probable)
 --held-out WHEN =auto | leave the row out of what the model has counted: yes, no, or auto, where INPUT is what was counted
-{OF}
 {READING_AGAIN}"""),
     _verb(f"""
 use | evaluate | Score a saved model on labelled data that it has not learned from.
@@ -506,7 +503,6 @@ with a sub-folder per class, a pattern in quotes, several files, or - for stdin
 --sizes A,B,C | of learning-curve: numbers of rows, or shares such as 0.5 (about ten sizes)
 --weigh | of learning-curve: weigh the evidence of columns and pairs of them
 --plain | of learning-curve: leave it as it is counted
-{OF}
 {WITHOUT_TEXT}
 {ESTIMATED}"""),
     _verb("""

@@ -15,7 +15,7 @@ from banbury.cli.validate import curve_of
 from banbury.density import Density
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
+from banbury.networks import BeliefNetwork, has_tree
 from banbury.plots.display import FORMATS, Display
 
 Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
@@ -75,7 +75,7 @@ def _lacking(args: Namespace, what: str) -> errors.BadSetting:
 
 
 def _model(args: Namespace) -> Model:
-    return inputs.model(_file(args, "model"), f"plot {args.picture}")
+    return inputs.model(_file(args, "model"))
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _picture(shows: str, usage: str) -> Callable[[Draw], Draw]:
     "MODEL INPUT... [--row N | --text TEXT] [--against CLASS] [--n N]",
 )
 def _evidence(args: Namespace) -> plots.EvidenceDisplay:
-    model = inputs.answering(_file(args, "model"), args.of)
+    model = inputs.model(_file(args, "model"))
     explanation = model.explain(wanted_row(args, model), _class(args.against, model))
     return plots.EvidenceDisplay.from_explanation(explanation, n=args.n or 15)
 
@@ -138,13 +138,13 @@ def _evidence(args: Namespace) -> plots.EvidenceDisplay:
 )
 def _compared_evidence(args: Namespace) -> plots.ComparedEvidenceDisplay:
     path = _file(args, "model")
-    model = inputs.model(path, f"plot {args.picture}")
+    model = inputs.model(path)
     wanted = f"the file of another model: {path} is plain, so there is nothing beside it"
     errors.require(args.beside is not None or model.weighing is not None, "--beside", None, wanted)
     if args.beside is None:
         names, both = ("plain", "weighed"), (model.weighed(None), model)
     else:
-        names, both = (path, args.beside), (model, inputs.model(args.beside, f"plot {args.picture}"))
+        names, both = (path, args.beside), (model, inputs.model(args.beside))
     row = wanted_row(args, model)
     first = both[0].explain(row, _class(args.against, model))
     second = both[1].explain(row)
@@ -207,14 +207,14 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
 
 @_picture("how often answers are right beside how sure they are", "MODEL INPUT... [--target COLUMN]")
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
-    model = inputs.no_tally(_file(args, "model"))
+    model = inputs.model(_file(args, "model"))
     with _rows(args, model.target) as data:
         return plots.CalibrationDisplay.from_model(model, data, args.target, **settings.reading(args))
 
 
 @_picture("which classes are taken for which", "MODEL INPUT... [--target COLUMN] [--shares]")
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
-    model = inputs.answering(_file(args, "model"), args.of)
+    model = inputs.model(_file(args, "model"))
     with _rows(args, model.target) as data:
         found = quality.evaluate(model, data, args.target, **settings.reading(args))
     return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
@@ -249,6 +249,8 @@ def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
 def _network(args: Namespace) -> plots.NetworkDisplay:
     path = _file(args, "network")
     network = inputs.kept(path)
+    if isinstance(network, Model) and has_tree(network):
+        network = BeliefNetwork.from_model(network)
     if not isinstance(network, BeliefNetwork):
         text = f"{path} holds no belief network. Fit one: banbury fit rows.csv --target COLUMN --tan -o {path}"
         raise errors.BadFile(text, path=path)

@@ -17,7 +17,6 @@ import banbury
 from banbury import errors
 from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
-from banbury.cli.inputs import Answering
 from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
 from banbury.naive_bayes import Model, cost_matrix
@@ -31,7 +30,7 @@ Answered = Iterator[tuple[Batch, list[Record]]]
 
 def predict(args: Namespace) -> None:
     """Classifies rows batch by batch, and says each answer as soon as it is known; of one class, how probable each row is."""
-    model = inputs.answering_or_labels(args.model, args.of)
+    model = inputs.model_or_labels(args.model)
     if inputs.is_labels(model):
         import_module("banbury.cli.labels").predict(args, model)
         return
@@ -50,12 +49,12 @@ def predict(args: Namespace) -> None:
         write[output.kind(args)](args, model, ((batch, records(batch, posterior)) for batch, posterior in answers))
 
 
-def is_density(model: Answering) -> bool:
+def is_density(model: Model) -> bool:
     """Whether it was counted without a target, as one class."""
     return model.target is None and len(model.classes) == 1
 
 
-def _answers(args: Namespace, model: Answering) -> Callable[[Batch, Real], list[Record]]:
+def _answers(args: Namespace, model: Model) -> Callable[[Batch, Real], list[Record]]:
     """Of each row its class, None where it is unsure, the probability of that, and those of all classes where asked."""
     costs, classes = args.cost_matrix, model.classes
 
@@ -71,9 +70,9 @@ def _answers(args: Namespace, model: Answering) -> Callable[[Batch, Real], list[
     return records
 
 
-def _probabilities(args: Namespace, model: Answering) -> Callable[[Batch, Real], list[Record]]:
+def _probabilities(args: Namespace, model: Model) -> Callable[[Batch, Real], list[Record]]:
     """log P(row) of each row, which says how unusual it is; the class, of which there is one, says nothing."""
-    density = banbury.Density.from_model(model)  # type: ignore[arg-type]
+    density = banbury.Density.from_model(model)
 
     def records(batch: Batch, _: Real) -> list[Record]:
         logs = density.score_samples(batch).tolist()
@@ -96,7 +95,7 @@ def _places(args: Namespace, batch: Batch) -> Iterator[Record]:
 # Writing -------------------------------------------------------------------------------------------------------------
 
 
-def _write_json(args: Namespace, model: Answering, answered: Answered) -> None:
+def _write_json(args: Namespace, model: Model, answered: Answered) -> None:
     encoded, names = output.encoder(), [str(name) for name in model.classes]
     for _, records in answered:
         for record in records:
@@ -105,7 +104,7 @@ def _write_json(args: Namespace, model: Answering, answered: Answered) -> None:
         print("".join(f"{encoded(record)}\n" for record in records), end="", flush=True)
 
 
-def _write_csv(args: Namespace, model: Answering, answered: Answered) -> None:
+def _write_csv(args: Namespace, model: Model, answered: Answered) -> None:
     writer, begun = csv.writer(output.Shown(), lineterminator="\n"), False
     for _, records in answered:
         for record in records:
@@ -117,7 +116,7 @@ def _write_csv(args: Namespace, model: Answering, answered: Answered) -> None:
         sys.stdout.flush()
 
 
-def _write_densities(args: Namespace, model: Answering, answered: Answered) -> None:
+def _write_densities(args: Namespace, model: Model, answered: Answered) -> None:
     for number, (_, records) in enumerate(answered):
         if not number:
             print(f"{'row':>7}  log P(row)")
@@ -127,7 +126,7 @@ def _write_densities(args: Namespace, model: Answering, answered: Answered) -> N
         sys.stdout.flush()
 
 
-def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
+def _write_table(args: Namespace, model: Model, answered: Answered) -> None:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
     names, columns = [printable(str(name)) for name in model.classes], shutil.get_terminal_size((100, 24)).columns
     width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))
@@ -145,7 +144,7 @@ def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
         sys.stdout.flush()
 
 
-def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterator[str]:
+def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
     few = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
     texts = [feature for feature in few if feature.family.reads_text()]
@@ -163,18 +162,18 @@ def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterat
 
 def explain(args: Namespace) -> None:
     """Says why a text, or a row of the input, gets its class; of one class, what is unusual about it."""
-    model = inputs.answering_or_labels(args.model, args.of)
+    model = inputs.model_or_labels(args.model)
     if inputs.is_labels(model):
         import_module("banbury.cli.labels").explain(args, model)
         return
     wanted = "left out where rows have one class each; --against names another class"
     errors.require(args.label is None, "--label", args.label, wanted)
-    density = isinstance(model, Model) and is_density(model)
+    density = is_density(model)
     if density and args.against is not None:
         raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")
     row = inputs.wanted_row(args, model)
     if density:
-        surprise = banbury.Density.from_model(model).surprise(row)  # type: ignore[arg-type]
+        surprise = banbury.Density.from_model(model).surprise(row)
         output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
         return
     against = None if args.against is None else settings.as_label(args.against, model.classes)
@@ -189,7 +188,7 @@ def explain(args: Namespace) -> None:
 
 
 def _explained(
-    args: Namespace, model: Answering, row: Any, against: Any, truth: Any
+    args: Namespace, model: Model, row: Any, against: Any, truth: Any
 ) -> tuple[banbury.Explanation, bool | None]:
     """The explanation, and whether the model has counted the row: None where that cannot be told.
 
@@ -206,7 +205,7 @@ def _explained(
     return told, counted
 
 
-def _is_counted(args: Namespace, model: Answering, row: Batch) -> bool | None:
+def _is_counted(args: Namespace, model: Model, row: Batch) -> bool | None:
     """Whether a row of the input is among those that a model has counted: if all of the input is."""
     try:
         model.explain(row, held_out=True)
@@ -220,9 +219,8 @@ def _is_counted(args: Namespace, model: Answering, row: Batch) -> bool | None:
         return model.has_counted(data, **settings.reading(args)) or None
 
 
-def _truth(row: Batch, model: Answering) -> Any:
+def _truth(row: Batch, model: Model) -> Any:
     """The class that the data give the row, if they have one."""
     if model.target is None or model.target not in row.names:
         return None
-    value = next(iter(row.head(model.target, 1)), None)
-    return value if isinstance(model, Model) else model.label(value)
+    return next(iter(row.head(model.target, 1)), None)

@@ -107,20 +107,12 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     return {"how": args.how, "alpha": _alpha(str(args.alpha)), "class_prior": prior, "seed": args.seed}
 
 
-def tree(args: Namespace, data: Any) -> dict[str, Any]:
-    """What a tree counts, and how it is read."""
-    counted = counting_any_text(args, data)
-    if isinstance(counted["features"], str) and counted["features"] == "choose":
-        raise errors.bad_setting("--features", "choose", "left out with --tan, or COLUMN=FAMILY")
-    return counted
-
-
 def estimating_network(args: Namespace) -> dict[str, Any]:
     """How the tables of a network are estimated; raises where something is said that only a model has."""
     alpha = _alpha(args.alpha)
     errors.require(isinstance(alpha, float), "--alpha", args.alpha, "one number for a network")
     if args.class_prior is not None:
-        raise errors.bad_setting("--class-prior", args.class_prior, "left out for a network: classes have their shares")
+        raise errors.bad_setting("--class-prior", args.class_prior, "left out for a network: its nodes have their own")
     errors.require(not args.text, "--text", args.text, "left out for a network: its nodes are no texts")
     return {"how": args.how, "alpha": alpha, "seed": args.seed}
 

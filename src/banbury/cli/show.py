@@ -29,7 +29,7 @@ def show(args: Namespace) -> None:
         return labels.show(args, thing)
     if args.informative is not None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number from 1 up")
-        informative = inputs.model(args.file, "show --informative").informative(args.informative)
+        informative = inputs.model(args.file).informative(args.informative)
         facts = informative.to_dict()
         rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
         output.result(args, facts, str(informative), rows)
@@ -60,7 +60,9 @@ def _show_contents(args: Namespace) -> None:
         output.result(args, facts, f"{thing}{target}", rows)
         return
     tally = thing.tally if isinstance(thing, Model) else thing
-    text = "\n".join([str(thing), *about.weights(facts), "", str(tally)]) if isinstance(thing, Model) else str(tally)
+    text = str(tally)
+    if isinstance(thing, Model):
+        text = "\n".join([str(thing), *about.weights(facts), *about.tree(thing), "", text])
     output.result(args, {**facts, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", facts["features"])
 
 
@@ -69,7 +71,7 @@ def report(args: Namespace) -> None:
     inputs.check_output(args)
     model: Any = inputs.kept(args.model)
     if not isinstance(model, LabelModel):
-        model = inputs.model(args.model, "report")
+        model = inputs.model(args.model)
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     chosen = {name: getattr(args, name) for name in names}
     known = model.schema.target is not None or isinstance(model, LabelModel)

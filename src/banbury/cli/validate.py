@@ -19,7 +19,7 @@ MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "lo
 
 def evaluate(args: Namespace) -> None:
     """Scores a model on labelled rows."""
-    model = inputs.answering_or_labels(args.model)
+    model = inputs.model_or_labels(args.model)
     if isinstance(model, LabelModel):
         return labels.evaluate(args, model)
     with inputs.labelled(args, needs_target=model.target is None) as data:

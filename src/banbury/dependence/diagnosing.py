@@ -10,11 +10,12 @@ import numpy as np
 
 from banbury import errors
 from banbury.dependence.information import check_n
-from banbury.dependence.pairs import LEVEL, LabelledRows, compared_columns, compared_words, count_pairs, word_columns
+from banbury.dependence.pairs import LabelledRows, compared_columns, compared_words, count_pairs, listed, word_columns
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
+from banbury.distributions.pair_information import LEVEL
 from banbury.readers import Batch
 from banbury.readers.columns import Numbers
 from banbury.schema import Features, Missing, Schema
@@ -95,7 +96,7 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
     both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in both)
-    pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
+    pairs = sorted((p for each in both for p in listed(each, n_pairs, n)), key=lambda p: (-p.bits, p.p))
     doubtful = ((f.name, tests[f.name]) for f in schema.features if tests[f.name].p >= LEVEL)
     idle = [Uninformative(n, t.why or f"p = {t.p:.2g}", None if t.why else t.p) for n, t in doubtful]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]

@@ -12,27 +12,31 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.dependence.results import Pair
+from banbury.distributions.column_tree import CountedPairs, pairs_of
 from banbury.distributions.family import ColumnReader, Feature
-from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
-from banbury.distributions.joint import pairs_of, stacked
+from banbury.distributions.information import FEWEST_ROWS
 from banbury.distributions.key_families import MOST_VALUES
+from banbury.distributions.pair_information import (
+    LEVEL,
+    NOTHING,
+    SAME,
+    MeasuredPairs,
+    PairInformation,
+    measured,
+)
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.words import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.columns import Coded
 from banbury.schema import Schema
-from banbury.sums import Counts, Keys, as_index, cells_of
 from banbury.table import Labels, aligned
 from banbury.tally import Tally, count_rows
 
-LEVEL = 0.05  # the chance of taking noise for information that tests allow
 MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
 MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
-SAME = 1e-9  # entropies closer than this share are equal
-NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
 
 
 class LabelledRows(NamedTuple):
@@ -116,70 +120,20 @@ def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads:
     return sorted(columns, key=lambda column: tally.schema.index[column.name])
 
 
-class MeasuredPairs(NamedTuple):
-    """What each pair shares beyond chance, one entry per pair."""
-
-    names: Callable[[int], tuple[str, str]]
-    bits: Real
-    share: Real
-    p: Real
-    rows: Real
-    duplicated: NDArray[np.bool_]
-
-    def listed(self, n_pairs: int, most: int) -> list[Pair]:
-        """The worst of those beyond chance; ``n_pairs`` were looked at in all."""
-        beyond = np.flatnonzero((self.p * n_pairs < LEVEL) & (self.bits > 0))
-        worst = beyond[np.argsort(-self.bits[beyond], kind="stable")][:most]
-        figures = zip(*(each[worst].tolist() for each in self[1:]), strict=True)
-        return [Pair(*self.names(k), *figure) for k, figure in zip(worst.tolist(), figures, strict=True)]
-
-
-class PairInformation(NamedTuple):
-    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair.
-
-    ``repeated`` is I(A; B) as a share of the smaller of H(A) and H(B), the classes together: small where A and B go together in
-    one way in one class and in another way in another, so that the two tell more than each.
-    """
-
-    joint: Real
-    first: Real
-    second: Real
-    freedom: Real  # Σ (values of A − 1)(values of B − 1) over the classes
-    excess: Real  # of G over chi-square, times the rows
-    rows: Real
-    repeated: Real
-
-    def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
-        """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
-        rows = self.rows * total
-        rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
-        chance = expected(self.freedom, rows * scale)
-        smaller = np.minimum(self.first, self.second)
-        bits = np.maximum(self.joint - chance, 0.0)
-        room = smaller - chance
-        share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
-        share = np.where((self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0), 1.0, share)
-        duplicated = (share >= NEARLY) & (self.repeated >= NEARLY)
-        p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
-        return MeasuredPairs(names, bits, share, p, rows, duplicated)
-
-
 @dataclass(frozen=True)
 class FeaturePairs:
     """Sums over the rows: of every two columns, and of words that stand in one row."""
 
     total: float  # the weight of all rows
     columns: Sequence[Grouped]
-    counts: Counts | None  # as ``pairs_of`` the columns, by group; None where there are not two
+    counts: CountedPairs | None  # of the columns, by group; None where there are not two
     together: Real  # (classes, words and columns of text, the same)
 
     def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
         first, second, measures = np.arange(0), np.arange(0), PairInformation(*NOTHING)
         if self.counts is not None:
-            values: Any = [tuple(range(column.size)) for column in self.columns]
-            least = FEWEST_ROWS / (self.total * scale)
-            first, second, measures = informed(self.counts, values, range(len(values)), self.total, least)
+            first, second, measures = self.counts.informed(self.total, FEWEST_ROWS / (self.total * scale))
         names = [column.name for column in self.columns]
         of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
@@ -197,76 +151,16 @@ class FeaturePairs:
         cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
         turned = cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1)
         table = turned.reshape(2 * len(first), len(counts), 2)
-        measures = _measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
+        measures = measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
         return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
-NOTHING = (np.zeros(0),) * 7
-
-
-def informed(
-    counts: Counts, values: Sequence[Keys], among: Sequence[int], whole: float, least: float
-) -> tuple[Int, Int, PairInformation]:
-    """Every two of the columns among these, and what they share: ``counts`` of ``pairs_of`` columns that have these values.
-
-    ``least`` is the share of the ``whole`` that a class must have to be looked at.
-    """
-    each, n_classes = [PairInformation(*NOTHING)], counts.cells.shape[1]
-    offsets, rows = counts.offsets, counts.cells.value
-    above, sizes = stacked(values), np.array([len(own) for own in values], dtype=np.int64)
-    starts, begin = (np.cumsum([0, *own]).tolist() for own in (sizes, sizes[as_index(among)]))
-    lines = np.flatnonzero(np.repeat(np.isin(np.arange(len(values)), among), sizes))
-    for at, b in enumerate(among[1:], 1):
-        table = np.zeros((starts[b] * len(values[b]), n_classes))
-        table[cells_of(counts.keys[b - 1], (above[: starts[b]], values[b]))] = rows[offsets[b - 1] : offsets[b]]
-        table = table.reshape(starts[b], len(values[b]), n_classes)
-        table = table if at == b else table[lines[: begin[at]]]
-        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
-        each.append(_measured(shares, np.array(begin[:at]), least))
-    second, first = np.tril_indices(len(among), -1)
-    every = PairInformation(*(np.concatenate(arrays) for arrays in zip(*each, strict=True)))
-    return as_index(among)[first], as_index(among)[second], every
-
-
-def _measured(table: Real, starts: Int, least: float) -> PairInformation:
-    """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
-
-    ``table`` is (groups of all A, classes, groups of B).
-    """
-    if not len(starts):
-        return PairInformation(*NOTHING)
-    of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
-    enough = of_class >= least * (1.0 - SAME)
-    if not enough.all():
-        table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
-        of_class = np.where(enough, of_class, 0.0)
-    of_a = table.sum(axis=2)  # (groups of A, classes)
-    of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
-    rows = of_class.sum(axis=1)
-    whole = np.where(rows > 0, rows, 1.0)
-    e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
-    e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
-    e_b, e_class = entropy_terms(of_b).sum(axis=(1, 2)), entropy_terms(of_class).sum(axis=1)
-    groups_a = np.add.reduceat((of_a > 0).astype(np.int64), starts, axis=0)
-    groups_b = np.count_nonzero(of_b, axis=2)
-    freedom = np.maximum(groups_a - 1, 0) * np.maximum(groups_b - 1, 0)  # (A, classes)
-    rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
-    rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
-    above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
-    repeated = _repeated(table.sum(axis=1), starts)
-    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
-
-
-def _repeated(table: Real, starts: Int) -> Real:
-    """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
-    of_b = np.add.reduceat(table, starts, axis=0)
-    e_cells, e_a = (
-        np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
-    )
-    e_b, e_rows = entropy_terms(of_b).sum(axis=1), entropy_terms(of_b.sum(axis=1))
-    smaller = np.minimum(e_a, e_b) - e_rows
-    return np.asarray((e_a + e_b - e_cells - e_rows) / np.where(smaller > 0, smaller, np.inf))
+def listed(pairs: MeasuredPairs, n_pairs: int, most: int) -> list[Pair]:
+    """The worst of the pairs beyond chance; ``n_pairs`` were looked at in all."""
+    beyond = pairs.beyond(LEVEL, n_pairs)
+    worst = beyond[np.argsort(-pairs.bits[beyond], kind="stable")][:most]
+    figures = zip(*(each[worst].tolist() for each in pairs[1:]), strict=True)
+    return [Pair(*pairs.names(k), *figure) for k, figure in zip(worst.tolist(), figures, strict=True)]
 
 
 def count_pairs(
@@ -282,7 +176,7 @@ def count_pairs(
     together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
         return FeaturePairs(total, columns, None, together)
-    seen, schema, every_class = 0, Schema(tuple(pairs_of([column.name for column in columns]))), tuple(range(n_classes))
+    seen, schema, every_class = 0, Schema((pairs_of([column.name for column in columns]),)), tuple(range(n_classes))
     pairs = list[Tally]()
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads
@@ -306,7 +200,8 @@ def count_pairs(
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
         raise _changed(source)
-    return FeaturePairs(total, columns, pairs[0].with_classes(every_class).sums[0] if pairs else None, together)
+    counted = [each.with_classes(every_class).sums[0] for each in pairs]
+    return FeaturePairs(total, columns, CountedPairs.of(schema.features[0], counted[0]) if counted else None, together)
 
 
 def _changed(source: Source) -> errors.BanburyError:

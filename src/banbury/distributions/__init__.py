@@ -7,6 +7,7 @@ from typing import Any
 from banbury import errors
 from banbury.distributions.bernoulli import Bernoulli
 from banbury.distributions.categorical import Categorical
+from banbury.distributions.column_tree import ColumnTree
 from banbury.distributions.exponential import Exponential
 from banbury.distributions.family import Family
 from banbury.distributions.gamma import Gamma
@@ -20,11 +21,21 @@ from banbury.distributions.quantile_tree import QuantileTree
 from banbury.distributions.text import Text
 
 NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
-EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint)
+EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)
 FAMILIES = {family.name: family for family in EVERY}
 
 __all__ = ["FAMILIES", "NUMBERS", "Bernoulli", "Categorical", "Exponential", "Family", "Gamma", "Gaussian", "Histogram"]
-__all__ += ["Joint", "KernelDensity", "NormalInverseGamma", "Occurrences", "Poisson", "QuantileTree", "Text", "family"]
+__all__ += [
+    "ColumnTree",
+    "Joint",
+    "KernelDensity",
+    "NormalInverseGamma",
+    "Occurrences",
+    "Poisson",
+    "QuantileTree",
+    "Text",
+    "family",
+]
 
 
 def family(given: Any) -> Family:

@@ -238,6 +238,10 @@ class Parameters:
         """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
         return None
 
+    def drawn_trees(self) -> Sequence[Any]:
+        """The trees of columns that each depend on one other (``DrawnTree``); none where columns depend on the class alone."""
+        return ()
+
     def lost_words(self, sums: Any) -> int:
         """How many words were counted, if the parameters are left with none of them."""
         return 0
@@ -522,6 +526,14 @@ class Family:
 
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
+
+    def column_families(self) -> Any:
+        """What ``features`` says of columns that it joins where it is the family of all; None where it joins none."""
+        return None
+
+    def joined_features(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
+        """The features that it makes of columns which were inferred from their first rows."""
+        return list(features)
 
     def in_words(self) -> str:
         """Its name in a sentence."""

@@ -239,10 +239,7 @@ class Histogram(GridFamily):
             middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
             left = max(most - int(large.sum()), 1)
             group = np.where(large, -1 - np.arange(len(n)), np.minimum((middle * left).astype(np.int64), left - 1))
-        last = np.flatnonzero(np.diff(group))
-        low, high = values[last], values[last + 1]
-        between = low / 2.0 + high / 2.0
-        return tuple(np.where(between > low, between, high).tolist())
+        return cuts_after(values, np.flatnonzero(np.diff(group)))
 
     def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
         """The edges of bins of the given start and width, between the lowest number and the highest."""
@@ -280,6 +277,13 @@ class Histogram(GridFamily):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the bins of histograms"]
+
+
+def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
+    """Cuts midway between these of the values, which are in order, and the next."""
+    low, high = values[last], values[last + 1]
+    between = low / 2.0 + high / 2.0
+    return tuple(np.where(between > low, between, high).tolist())
 
 
 def cut_by(feature: Feature) -> Histogram | None:

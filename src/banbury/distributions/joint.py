@@ -21,7 +21,6 @@ from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Counter,
     Encoding,
     Feature,
     KeyedParameters,
@@ -397,43 +396,7 @@ def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
 # Every two columns ----------------------------------------------------------------------------------------------------
 
 
-class ColumnPairs(KeyedFamily):
-    """The last column of a block together with each of the others, pair by pair; it is counted, and never estimated."""
-
-    name: ClassVar[str] = "pairs"
-    block: ClassVar[bool] = True
-
-    def counter(self, feature: Feature) -> Counter:
-        return PAIRS
-
-
-class PairCounter(CombinationCounter):
-    """Rows of each pair of values: keys are which of the other columns it is and its value, and the value of the last.
-
-    Of blocks that are counted together each has the columns of the one before, and one more.
-    """
-
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        columns = ordered_columns(features[-1], rows, {})
-        above, keys, cells = stacked([column.values for column in columns]), list[Any](), list[Integers]()
-        starts = np.cumsum([0, *(len(column.values) for column in columns)])
-        for feature in features:
-            b, start, used = len(feature.columns) - 1, 0, list[Int]()
-            for table in filled(columns[:b], columns[b : b + 1], rows, TOGETHER):
-                at = np.flatnonzero(lines_with_some(table))
-                used.append(start + at)
-                cells.append(table.take(at, 0))
-                start += table.shape[0]
-            keys.append(Combinations((above[: starts[b]], columns[b].values), np.concatenate(used)))
-        return features, Counts(tuple(keys), Integers.join(cells))
-
-    def check(self, features: Sequence[Feature], sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
-        for f, feature in enumerate(features):  # a row counts once for each of the others
-            most, _ = rows.times(float(len(feature.columns) - 1))
-            super().check([feature], sums.select([f]), most, classes)
-
-
-PAIRS, JOINT, EVERY_TWO = PairCounter(), Joint(), ColumnPairs()
+JOINT = Joint()
 
 
 def stacked(columns: Sequence[Keys]) -> Any:
@@ -445,10 +408,3 @@ def table_of(columns: Sequence[str]) -> Feature:
     """A table of columns, with a cell for every combination; it is called by the first of them."""
     kinds: Any = (None,) * len(columns)
     return Feature(columns[0], JOINT, columns=tuple(columns), kinds=kinds)
-
-
-def pairs_of(columns: Sequence[str]) -> list[Feature]:
-    """Tables of every two columns: of each with all those before it."""
-    kinds: Any = (None,) * len(columns)
-    firsts = ((columns[b], tuple(columns[: b + 1]), kinds[: b + 1]) for b in range(1, len(columns)))
-    return [Feature(name, EVERY_TWO, columns=block, kinds=own) for name, block, own in firsts]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import check_positive
 from banbury.naive_bayes import class_log_prior, log_sum
-from banbury.table import Labels
 from banbury.tally import Tally
 
 BALANCED = "balanced"
@@ -46,28 +43,6 @@ def weighted_prior(class_weight: Any, class_prior: Any, tally: Tally) -> Any:
     scores = class_log_prior(class_prior, tally) + np.log(_weights(class_weight, tally.classes))
     shares = np.exp(scores - log_sum(scores[None])[0])
     return dict(zip(tally.classes, shares.tolist(), strict=True))
-
-
-def weighted_rows(class_weight: Any, given: Labels) -> Labels:
-    """The labels with the weights of rows times those of their classes."""
-    if class_weight is None or given.codes is None:
-        return given
-    codes = given.codes.codes.astype(np.int64) - given.codes.low
-    known = (codes >= 0) & (codes < len(given.codes.values))
-    rows = np.ones(len(codes)) if given.weights is None else given.weights
-    there = np.unique(codes[known])
-    classes = [given.codes.values[k] for k in there.tolist()]
-    check_class_weight(class_weight, classes)
-    if isinstance(class_weight, Mapping):
-        each = _weights(class_weight, classes)
-    else:
-        totals = np.array([math.fsum(rows[codes == k]) for k in there])  # in whatever order the rows come
-        counted = totals > 0
-        share = math.fsum(totals) / max(int(np.count_nonzero(counted)), 1)
-        each = np.divide(share, totals, out=np.ones(len(totals)), where=counted)
-    times = np.ones(len(codes))
-    times[known] = each[np.searchsorted(there, codes[known])]
-    return replace(given, weights=Labels.without_target(rows * times, given.threads).weights)
 
 
 def _weights(class_weight: Mapping[Any, Any], classes: Iterable[Any]) -> Real:

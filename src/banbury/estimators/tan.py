@@ -5,37 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury import errors
-from banbury.arrays import Real
-from banbury.estimators.class_weights import check_class_weight, weighted_rows
-from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes, tell_unlabelled
-from banbury.explain import Explanation
-from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
-from banbury.networks.variables import Bins
-from banbury.readers import Batch, n_threads
-from banbury.schema import infer
-from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
-from banbury.table import Labels
+from banbury.distributions.column_tree import tree_of_columns
+from banbury.distributions.family import Family
+from banbury.estimators.classifier import NaiveBayesClassifier
+from banbury.estimators.rows import one_batch, sample_weights, tell_unlabelled
+from banbury.naive_bayes import LiveModel, checked_choice
+from banbury.networks import BeliefNetwork
+from banbury.readers import Batch
+from banbury.schema import Schema
+from banbury.table import Table
+from banbury.tally import Growing, count
 
 
-class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TANClassifier(NaiveBayesClassifier):
     """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-    Strings, booleans and numbers are taken as they come; missing values are summed out exactly, and categories may be new when
-    predicting. ``bins``, ``level`` and ``root`` are those of ``bb.BeliefNetwork.tan``: numbers are cut where the classes change
-    (``bins="mdl"``), and into ten bins of about equal shares where no cut pays, or all of them into so many as ``bins`` says;
-    edges that are not beyond chance are not drawn, unless ``level`` is None. ``how``, ``alpha`` and ``seed`` are those of
-    ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of ``bb.count``.
+    It is ``bb.NaiveBayesClassifier(features=bb.ColumnTree(level, root, bins, features))``, learns on and forgets as that does:
+    the tree is drawn anew from what was counted. Strings, booleans and numbers are taken as they come; missing values are summed
+    out exactly, and categories may be new when predicting. ``bins``, ``level`` and ``root`` are those of ``bb.ColumnTree``,
+    ``how``, ``alpha``, ``class_prior`` and ``seed`` those of ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of
+    ``bb.count``, and ``class_weight`` is that of ``bb.NaiveBayesClassifier``.
 
-    ``class_weight``: "balanced", so that all classes weigh the same, or {class: weight}, 1 where a class has none. As in
-    scikit-learn it multiplies the weights of the rows, so that the edges are those of weighted rows too, and what a small class
-    says is smoothed as if it had more rows.
-
-    After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), and ``network_``, the belief
-    network, which answers more than the class, and which ``bb.save`` keeps.
+    After fitting: what ``bb.NaiveBayesClassifier`` has, and ``network_``, the belief network, which answers more than the class.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -45,93 +37,72 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
     0.989
     """
 
-    classes_: NDArray[Any]
-    n_features_in_: int
-    network_: BeliefNetwork
+    calibrate = None
 
     def __init__(
         self,
         features: Any = "auto",
         how: str = "mean",
         alpha: float = 1.0,
+        class_prior: Any = None,
         level: float | None = 0.05,
         root: str | None = None,
-        bins: Bins = "mdl",
+        bins: Any = "mdl",
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
         class_weight: Any = None,
     ) -> None:
         self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.seed, self.class_weight = how, alpha, seed, class_weight
-        self.level, self.root, self.bins = level, root, bins
+        self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
+        self.level, self.root, self.bins, self.class_weight = level, root, bins, class_weight
 
-    @in_one_step
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        """Counts all pairs of columns, and draws the tree that says most. Rows without a label are skipped, with a warning."""
-        choice, bins = checked_choice(self.how, self.alpha, self.seed), checked_bins(self.bins)
-        check_level(self.level)
-        check_class_weight(self.class_weight)
-        batch, labels = self._checked(X, y)
-        threads = batch.threads = n_threads(self.threads)
-        given = Labels.of(labels, sample_weights(sample_weight, batch.n_rows), None, threads)
-        given.check_length(batch.n_rows)
-        given = weighted_rows(self.class_weight, given)
-        schema = infer(batch, [], None, self.features, self.missing, trees="none")  # type: ignore[arg-type]
-        pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
-        tell_unlabelled(pairs.tally.skipped)
-        network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
-        self.classes_, self.network_ = sorted_classes(pairs.target.values, labels.dtype), network
-        self._note_columns(schema)
+    @property
+    def network_(self) -> BeliefNetwork:
+        """The belief network of the model as it stands."""
+        return BeliefNetwork.from_model(self.model_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        best = self.predict_log_proba(X).argmax(axis=1)  # which raises where there are no classes yet
-        return np.asarray(self.classes_[best])
+    @property
+    def _chosen(self) -> list[str]:
+        """No setting is chosen by leaving rows out."""
+        checked_choice(self.how, self.alpha, self.seed)
+        return []
 
-    def predict_proba(self, X: Any) -> Real:
-        """P(class | row), in the order of ``classes_``."""
-        return np.exp(self.predict_log_proba(X))
+    @property
+    def _tree(self) -> Family:
+        return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
-    def predict_log_proba(self, X: Any) -> Real:
-        """log P(class | row)."""
-        check_is_fitted(self)
-        return self.network_.log_posterior(self._ready(X))
+    def _first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Growing:
+        """Rows that weigh nothing do not settle where numbers are cut."""
+        if sample_weight is not None:
+            weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
+            some = np.flatnonzero(weights)
+            if 0 < len(some) < batch.n_rows:
+                batch, labels, sample_weight = batch.take(some), labels[some], weights[some]
+        return super()._first(batch, labels, sample_weight, more_to_come)
 
-    def predict_joint_log_proba(self, X: Any) -> Real:
-        """log P(class, row)."""
-        check_is_fitted(self)
-        return self.network_.log_joint(self._ready(X))
+    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
+        table = Table.of(batch, labelled=False, features=self._tree, missing=self.missing)  # type: ignore[arg-type]
+        return table.settled(batch, more_to_come)
 
-    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column, given the one it depends on, in decibans.
+    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
+        settings = {"weights": sample_weight, "missing": self.missing, "threads": self.threads}
+        tally = count(X, y, features=self._tree, **settings)
+        tell_unlabelled(tally.skipped)
+        model = self._estimated(tally, float(self.alpha))
+        self._keep_tally(tally)
+        self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
+        self._live = LiveModel(model)
 
-        ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``BeliefNetwork.explain``.
-        """
-        check_is_fitted(self)
-        if held_out and self.class_weight is not None:
-            text = "held_out=True leaves out a row that was counted once, and class_weight counts rows by their class. "
-            text += "Explain it without held_out=True, or fit with class_weight=None."
-            raise errors.BadSetting(text, setting="held_out", value=True)
-        return self.network_.explain(row, against, held_out=held_out, label=label)
-
-    def _ready(self, X: Any) -> Batch:
-        batch = self._known_columns(X)
-        if not (batch.named and "feature_names_in_" in self.__dict__):
-            return batch.renamed(self.network_.columns)
-        for name in self.network_.nodes[1:]:
-            if name not in batch.names:
-                raise errors.unknown_column(name, batch.names, batch.source)
-        return batch
+    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+        rows, settings = super().validation(X, y)
+        return rows, settings | {"features": self._tree}
 
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
             text = "Sparse data was passed, but dense data is required: a tree looks at every cell."
             raise TypeError(f"{text} Use X.toarray().")
         return one_batch(X)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "network_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,13 +13,14 @@ import numpy as np
 from banbury import errors
 from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
+from banbury.distributions.nodes import Variable, intervals
 from banbury.files import contents
 from banbury.files.checking import Arrays, check, reading_of, real, texts
-from banbury.networks import BeliefNetwork, checked_choice
+from banbury.naive_bayes import checked_choice
+from banbury.networks import BeliefNetwork
 from banbury.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import CLOSE, check_shares
-from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
 from banbury.sums import in_order
 
@@ -34,7 +35,7 @@ GIVEN, PLACES = "tables", "places"
 def about(network: BeliefNetwork) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
-    choice, sums, calibration = network.choice, network.sums, contents.calibration_of(network)
+    choice, sums = network.choice, network.sums
     return {
         "network": {
             "nodes": nodes,
@@ -46,7 +47,6 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
         },
         "tally": None if sums is None else contents.about_sums(sums.tally),
         "model": None if sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
-        "calibration": calibration and calibration.method,
     }
 
 
@@ -58,12 +58,10 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 
 
 def arrays(network: BeliefNetwork) -> Arrays:
-    """The tally's, or the tables of all nodes, one after the other; and what a calibration has learned."""
+    """The tally's, or the tables of all nodes, one after the other."""
     if network.sums is not None:
-        sums = network.sums
-        return {PLACES: sums.places, **contents.arrays(sums.tally), **contents.arrays_of_calibration(network)}
-    tables = np.concatenate([table.reshape(-1) for table in network.tables.values()])
-    return {GIVEN: tables, **contents.arrays_of_calibration(network)}
+        return {PLACES: network.sums.places, **contents.arrays(network.sums.tally)}
+    return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
@@ -88,8 +86,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         check(settings.keys() == SETTINGS, "the network has other settings")
         choice, sums = checked_choice(**settings), _sums(variables, parents, about["tally"], arrays)
     rest = target, columns, named, left_out
-    network = BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(found))
-    return contents.calibrated(network, about, arrays)  # type: ignore[no-any-return]
+    return BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(found))
 
 
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
@@ -144,8 +141,7 @@ def _sums(variables: tuple[Variable, ...], parents: Parents, about: Mapping[str,
 
 def _tables(variables: Sequence[Variable], parents: Parents, arrays: Arrays) -> tuple[Any, ...]:
     shapes = [tuple(variables[each].size for each in (v, *above)) for v, above in enumerate(parents)]
-    known = {GIVEN, *(name for name in arrays if name.startswith(contents.CALIBRATION))}
-    check(arrays.keys() == known, "there are other arrays than tables")
+    check(arrays.keys() == {GIVEN}, "there are other arrays than tables")
     every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     check((every >= 0).all() and (every <= 1.0 + CLOSE).all(), "a share is not from 0 to 1")
     places = pairwise([0, *accumulate(map(prod, shapes))])

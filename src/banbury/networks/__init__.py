@@ -1,7 +1,5 @@
-"""Belief networks: tables of each node given its parents, counted; the tree of TAN; exact answers to any question."""
+"""Belief networks: tables of each node given its parents, counted; exact answers to any question."""
 
-from banbury.naive_bayes import checked_choice
-from banbury.networks.network import BeliefNetwork, NetworkClassifier, check_level, checked_bins
-from banbury.networks.pairs import Pairs
+from banbury.networks.network import BeliefNetwork, has_tree
 
-__all__ = ["BeliefNetwork", "NetworkClassifier", "Pairs", "check_level", "checked_bins", "checked_choice"]
+__all__ = ["BeliefNetwork", "has_tree"]

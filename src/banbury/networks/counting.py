@@ -13,13 +13,14 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int
+from banbury.distributions.column_tree import DrawnTree
 from banbury.distributions.joint import table_of
+from banbury.distributions.nodes import Variable, coded
 from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
-from banbury.networks.variables import Variable, coded
 from banbury.readers import Batch, Codes, Source
 from banbury.schema import Schema
-from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order
+from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, total
 from banbury.table import Labels, Table
 from banbury.tally import Tally, count_rows
 
@@ -95,6 +96,20 @@ class NetworkCounts:
             parts.append((combined, table.arranged([prod(table.shape), 1])))
         counts = Counts.join(parts, 1).without_empty([])
         return cls.of(variables, parents, Tally(tables_of(variables, parents), EVERY, rows, (counts,)))
+
+    @classmethod
+    def of_tree(cls, tree: DrawnTree, target: Variable, rows: Integers) -> NetworkCounts:
+        """Of a tree beside a target, of which there are so many rows of each value."""
+        place = {k: 1 + at for at, k in enumerate(tree.known)}
+        parents: list[tuple[int, ...]] = [()]
+        seen, cells = [rows], [rows]
+        for k in tree.known:
+            above = tree.parents[k]
+            parents.append((0,) if above is None else (0, place[above]))
+            seen.append(total(tree.pairs.alone(k), 1).arranged([tree.variables[k].size]))
+            cells.append(tree.cells(k))
+        variables = (target, *(tree.variables[k] for k in tree.known))
+        return cls.of_tables(variables, tuple(parents), total(rows, 0), seen + cells)
 
     @property
     def rows(self) -> Integers:

@@ -14,33 +14,24 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, How, Kind, check_positive
+from banbury.distributions.column_tree import DrawnTree, checked_bins, tree_of_columns
+from banbury.distributions.conditional import conditional
+from banbury.distributions.family import Choice, Feature, How, check_positive
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
+from banbury.distributions.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
 from banbury.errors import many
-from banbury.explain import Explanation, Term, explained
-from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
-from banbury.naive_bayes import (
-    Calibrates,
-    check_calibration,
-    check_drawn,
-    checked_choice,
-    honestly,
-    same_rows,
-    tell_other_columns,
-    the_one_row,
-)
+from banbury.naive_bayes import Model, check_drawn, checked_choice, estimated, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
-from banbury.networks.pairs import Pairs, left_out_of_tree
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
-from banbury.networks.tables import conditional, given_table, given_values
-from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, no_block, settled
-from banbury.readers import Batch, Source, n_threads, read, read_row
+from banbury.networks.tables import given_table, given_values
+from banbury.readers import Batch, Source, n_threads, read
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer, starred
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.table import Labels, batches, class_number
+from banbury.table import Labels, batches
+from banbury.tally import count
 
 UNUSED = np.random.default_rng(0)
 SHOWN = 40  # nodes, and columns that were left out, when a network is printed
@@ -72,7 +63,6 @@ class BeliefNetwork:
     named: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
     threads: int | None = None
-    calibration: Calibrates | None = None  # what makes posteriors of the target honest
     reading: Mapping[str, Any] = field(default_factory=dict)  # how files were read, so that others are read likewise
 
     # Making one
@@ -132,8 +122,8 @@ class BeliefNetwork:
             for name, why in schema.left_out.items():
                 text = f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
                 raise errors.BadSetting(f"{text}out.", name="parents", value=name)
-            rows = First(batch, labels.weights_of(batch))
-            found = {f.name: settled(rows, f, bins) for f in schema.features}
+            weights = labels.weights_of(batch)
+            found = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
             variables = [found[name] for name in order]
             return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
 
@@ -178,20 +168,32 @@ class BeliefNetwork:
         [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
         """
         choice = checked_choice(how, alpha, seed)
-        bins = checked_bins(bins)
-        check_level(level)
-        pairs = Pairs.count(data, target, features, bins, weights, missing, threads, reading)
-        return cls.from_pairs(pairs, choice, level, root, threads)
+        tree = tree_of_columns(level=level, root=root, bins=bins, columns=features)
+        settings = {"weights": weights, "missing": missing, "threads": threads, **reading}
+        return cls.from_model(estimated(count(data, target, features=tree, **settings), choice, None))
 
     @classmethod
-    def from_pairs(
-        cls, pairs: Pairs, choice: Choice, level: float | None, root: str | None = None, threads: int | None = None
-    ) -> BeliefNetwork:
-        """The network of the best tree of pairs that were counted."""
-        left_out = {**pairs.left_out, **{v.name: "no value" for v in pairs.features if v.size == 0}}
-        sums = pairs.sums(pairs.tree(level, root))
-        rest = pairs.name, pairs.columns, pairs.named, left_out, threads
-        return cls(sums.variables, sums.parents, choice, sums, (), *rest, reading=pairs.reading)
+    def from_model(cls, model: Model) -> BeliefNetwork:
+        """The network of a model of a ``bb.ColumnTree``, which answers questions about other columns than the class."""
+        drawn = _tree_of(model)
+        if drawn is None:
+            raise errors.bad_setting(
+                "the model", "one without a tree", "one that was counted with features=bb.ColumnTree()"
+            )
+        schema = model.schema
+        name = schema.target or "class"
+        while name in schema.columns:
+            name += "_"
+        target = Variable(name, model.classes, kind=kind_of_values(model.classes))
+        left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
+        for feature in schema.features:
+            if set(feature.inputs).isdisjoint(variable.name for variable in drawn.variables):
+                what = feature.why if feature.holds_lists else feature.family.in_words()
+                what = "texts" if feature.family.reads_text() else what
+                left_out[feature.name] = f"{what}, which have no table"
+        sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
+        rest = name, schema.columns, schema.named, left_out, model.threads
+        return cls(sums.variables, sums.parents, model.choice, sums, (), *rest, reading=schema.reading)
 
     @classmethod
     def from_tables(
@@ -244,10 +246,6 @@ class BeliefNetwork:
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with(counted(source, labels, lambda batch: count))
 
-    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        """Whether its sums are those of these very rows, no more and no fewer; they are counted to see."""
-        return same_rows(lambda: target in (None, self.target) and self.count_more(data, **reading) == self)
-
     def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
         """Both data sets together."""
         if not isinstance(other, BeliefNetwork):
@@ -288,22 +286,7 @@ class BeliefNetwork:
     def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
         """The same counts with tables estimated otherwise; nothing is counted again."""
         self._sums("they stay as they are")
-        return replace(self._uncalibrated("estimate"), choice=checked_choice(how, alpha, seed))
-
-    def calibrated(self, calibration: Calibrates | None) -> BeliefNetwork:
-        """The same network with posteriors of the target that this calibration makes honest; None takes one away.
-
-        ``posterior``, ``predict``, ``stream`` and ``explain`` say so of the target; ``query`` and the rest are of the tables.
-        """
-        check_calibration(calibration, len(self.classes))
-        return replace(self, calibration=calibration)
-
-    def _uncalibrated(self, what: str) -> BeliefNetwork:
-        """Without a calibration, which was learned of other tables."""
-        if self.calibration is None:
-            return self
-        errors.warn(errors.not_calibrated(what))
-        return replace(self, calibration=None)
+        return replace(self, choice=checked_choice(how, alpha, seed))
 
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
@@ -312,7 +295,7 @@ class BeliefNetwork:
         return self.sums
 
     def _with(self, sums: NetworkCounts) -> BeliefNetwork:
-        return replace(self._uncalibrated("counting"), variables=sums.variables, sums=sums)
+        return replace(self, variables=sums.variables, sums=sums)
 
     # Looking
 
@@ -335,16 +318,6 @@ class BeliefNetwork:
     def values(self) -> dict[str, Keys]:
         """The values of each node, in order; of numbers the bins."""
         return {variable.name: variable.values for variable in self.variables}
-
-    @property
-    def classes(self) -> Keys:
-        """The values of the target."""
-        return self.variables[self._asked(None)].values
-
-    @property
-    def target_kind(self) -> Kind:
-        """What the values of the target are."""
-        return self.variables[self._asked(None)].kind
 
     @property
     def n_rows(self) -> float:
@@ -514,8 +487,7 @@ class BeliefNetwork:
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
-        node = self._asked(of)
-        return self._scored(rows, (node,), reading)
+        return self._scored(rows, (self._asked(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
         """log P(what the row shows) of each row; of numbers the probability is that of their bin.
@@ -526,15 +498,6 @@ class BeliefNetwork:
         [-0.693, 0.0]
         """
         return self._scored(rows, (), reading)
-
-    def log_posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
-        """log P(value | what the row shows), rows × values of ``of``, the target unless another node is named."""
-        node = self._asked(of)
-        scores, honest = self._normalised(self._scored(rows, (node,), reading), node), self._calibration(node)
-        return scores if honest is None else honest.log_apply(scores)
-
-    def _calibration(self, node: int) -> Calibrates | None:
-        return self.calibration if self.nodes[node] == self.target else None
 
     def _normalised(self, joint: Real, node: int) -> Real:
         """log P(value | what the row shows), from log P(value, what the row shows)."""
@@ -549,20 +512,6 @@ class BeliefNetwork:
         joint -= highest
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
 
-    def stream(self, rows: Any, of: str | None = None, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        """Batch by batch some rows and P(value | what the row shows) of each: no more than a batch is held.
-
-        >>> import banbury as bb
-        >>> days = bb.datasets.play_tennis()
-        >>> network = bb.BeliefNetwork.tan(days, target="play")
-        >>> [(batch.n_rows, posterior.shape) for batch, posterior in network.stream(days)]
-        [(14, (14, 2))]
-        """
-        node = self._asked(of)
-        for batch, joint in self._each(rows, (node,), reading):
-            scores, honest = self._normalised(joint, node), self._calibration(node)
-            yield batch, np.exp(scores) if honest is None else honest.apply(scores)
-
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
 
@@ -576,12 +525,12 @@ class BeliefNetwork:
         >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
         [[0.636, 0.364], [0.272, 0.728]]
         """
-        return np.exp(self.log_posterior(rows, of, **reading))
+        return np.exp(self._normalised(self.log_joint(rows, of, **reading), self._asked(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """The most probable value of ``of`` in each row; of equals the first."""
         values = self.variables[self._asked(of)].values
-        best = self.log_posterior(rows, of, **reading).argmax(axis=1)
+        best = self.posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
         return np.asarray(np.array(values, dtype=None if same else object)[best])
 
@@ -612,94 +561,6 @@ class BeliefNetwork:
         shown = [v not in keep and variable.name in present for v, variable in enumerate(self.variables)]
         each = zip(self.variables, shown, strict=True)
         return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in each]
-
-    # Explaining
-
-    def explain(
-        self, row: Any, against: Any = None, of: str | None = None, *, held_out: bool = False, label: Any = None
-    ) -> Explanation:
-        """The weight of evidence, in decibans, for the most probable value of ``of`` against the runner-up or another.
-
-        A column's evidence is the logarithm of P(its value | what the columns above it show, answer) for the two answers: parents
-        come before their children, so what a column repeats of its parents is not counted again. With the prior it all adds
-        up to the odds, whatever the row lacks. ``of`` is the target unless another node is named.
-
-        ``held_out``: of a row that was counted, with the answer ``label`` or the one that stands in it, as if it had not been. It
-        is subtracted exactly; edges and bins that were found with it stay, and so does a calibration.
-
-        >>> import banbury as bb
-        >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
-        >>> network.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
-        'no' 57.7% against 'yes' 42.3%, in decibans:
-          prior                     -2.55  ---
-          humidity     = high       +7.29  +++++++
-          temperature  = cool       -6.44  ------
-          outlook      = sunny      +3.01  +++
-          wind         = strong     +0.03
-          sum                       +1.34
-        """
-        node = self._asked(of)
-        classes = self.variables[node].values
-        if len(classes) < 2:
-            raise errors.bad_setting("of", self.nodes[node], f"a node of two values at least, not {classes[0]!r} alone")
-        batch = self._aligned(self._one_row(row))
-        if held_out:
-            rest, own = self._without(batch, node, label)
-            remarks = is_left_out(own), "edges and bins of the network stay"
-            return replace(rest.explain(batch, against, of), held_out=True, remarks=remarks)
-        (places,) = np.array(self._placed(batch, (node,), set()), dtype=np.int32).T
-        order = [v for v in map(self.nodes.index, in_topological_order(self.parents)) if places[v] != MISSING]
-        shown = np.full((len(places), len(order) + 1), MISSING, dtype=np.int32)  # nothing, then one node more a row
-        for at, v in enumerate(order, 1):
-            shown[v, at:] = places[v]
-        joint = self._scorer.log_joint(list(shown), (node,))
-        ruled_out = np.isneginf(joint[:-1])  # already, so that nothing is added
-        steps = np.where(ruled_out, 0.0, joint[1:] - np.where(ruled_out, 0.0, joint[:-1]))
-        posterior = self._normalised(joint[-1:].copy(), node)[0]
-        honest = self._calibration(node)
-        said = np.exp(posterior) if honest is None else honest.apply(posterior[None])[0]
-        ranked = np.lexsort((-posterior, -said)).tolist()
-        other = ranked[0] if against is None else class_number(against, classes)
-        if other == ranked[0]:
-            other = ranked[1]
-        terms = []
-        if np.isfinite(joint[-1]).any():  # a row of probability zero is answered by the prior alone
-            shows = ((self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None)) for v in order)
-            each = zip(shows, steps, places[order] != UNSEEN, strict=True)
-            terms = [Term(*value, says, bool(seen)) for value, says, seen in each]
-        scale = 1.0 if honest is None else honest.scale
-        told = explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other, scale=scale)
-        if honest is None:
-            return told
-        return honestly(told, honest, posterior[None], ranked[0], other)
-
-    def _without(self, batch: Batch, node: int, label: Any) -> tuple[BeliefNetwork, Any]:
-        """The same network of all rows but one; and the answer that the row was counted with."""
-        sums, variable = self._sums("no row can be left out"), self.variables[node]
-        cells: dict[str, list[Any]] = {n: batch.head(n, 1) if n in batch.names else [] for n in self.nodes}
-        if label is not None:
-            cuts = variable.cuts is not None  # of a number; its bin is not asked for
-            cells[variable.name] = [label if cuts else variable.values[class_number(label, variable.values)]]
-        for name in (variable.name, self.target):
-            if name is not None and not cells[name]:
-                raise no_own_class(name)
-        called = NetworkClassifier(self, variable.name).label(cells[variable.name][0])
-        try:
-            rest = sums - self.count_more({name: cell or [None] for name, cell in cells.items()})._sums("")
-        except errors.NegativeCount as problem:
-            raise not_counted(called, problem) from None
-        if rest.variables[node].values != variable.values:
-            raise only_row(called)
-        return replace(self, variables=rest.variables, sums=rest), called
-
-    def _one_row(self, row: Any) -> Batch:
-        """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
-        plain = isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and len(row)
-        if plain and not isinstance(row[0], Mapping):
-            if len(row) != len(self.columns):
-                raise errors.wrong_width(len(row), len(self.columns), "BeliefNetwork", self.columns)
-            return read_row(row, self.columns, self.named)
-        return the_one_row(batches(row if isinstance(row, Source) else self._read(row, {}), "scoring"))
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         return read(rows, kinds=self._kinds(), **{"remembered": self.reading, **reading})
@@ -757,24 +618,7 @@ class BeliefNetwork:
         if self.left_out:
             left_out = errors.listed((f"{name} ({why})" for name, why in self.left_out.items()), SHOWN)
             lines.append(f"  left out: {left_out}")
-        if self.calibration is not None:
-            lines.append(f"  calibrated: {self.calibration}")
         return "\n".join(lines)
-
-
-def checked_bins(bins: Any, with_classes: bool = True) -> Any:
-    """How numbers are cut; where the classes change only if there are classes."""
-    if with_classes and isinstance(bins, str) and bins == "mdl":
-        return bins
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
-        raise errors.bad_setting("bins", bins, "a whole number from 2 up" + ', or "mdl"' * with_classes)
-    return int(bins)
-
-
-def check_level(level: Any) -> None:
-    number = level is None or (isinstance(level, (int, float, np.number)) and not isinstance(level, bool))
-    if not number or (level is not None and not 0 < level <= 1):
-        raise errors.bad_setting("level", level, "a share above 0 and up to 1, or None for the whole tree")
 
 
 def _only(features: Features, names: Sequence[str]) -> Features:
@@ -787,49 +631,29 @@ def _only(features: Features, names: Sequence[str]) -> Features:
     return {name: family for name, family in given.items() if name in names}
 
 
-@dataclass(frozen=True)
-class NetworkClassifier:
-    """A network that is asked for one of its nodes, be it the target or another, and answers as a model does.
+def has_tree(model: Model) -> bool:
+    """Whether ``BeliefNetwork.from_model`` makes a network of it."""
+    return _tree_of(model) is not None
 
-    >>> import banbury as bb
-    >>> network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), parents={"play": ["wind"]})
-    >>> asked = NetworkClassifier(network, "wind")
-    >>> asked.classes, asked.explain({"play": "yes"}).winner
-    (('strong', 'weak'), 'weak')
-    """
 
-    network: BeliefNetwork
-    target: str
+def _tree_of(model: Model) -> DrawnTree | None:
+    """The one tree that a model has."""
+    trees = [tree for group in model.parameters for tree in group.drawn_trees()]
+    return trees[0] if len(trees) == 1 else None
 
-    @property
-    def _variable(self) -> Variable:
-        return self.network.variables[self.network._asked(self.target)]
 
-    @property
-    def classes(self) -> Keys:
-        return self._variable.values
+def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> Variable:
+    """The node of a column; raises where it has no table."""
+    if feature.columns:
+        raise no_block(feature.name)
+    if not can_be_node(feature):
+        family = "texts" if feature.family.reads_text() else feature.family.name
+        text = f"column {feature.name!r} cannot be a node as {family}: a node has a table of its values. Declare it "
+        text += "'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
+        raise errors.BadSetting(f"{text}features={{{feature.name!r}: None}}.", name="features", value=feature.name)
+    return as_node(batch, feature, bins, weights)
 
-    @property
-    def target_kind(self) -> Kind:
-        return self._variable.kind
 
-    def label(self, value: Any) -> Any:
-        """What a value of the node's column is called: a number's bin, and others as they are."""
-        variable = self._variable
-        return value if variable.cuts is None or value is None else variable.values[variable.place(value)]
-
-    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
-        return self.network.stream(rows, self.target, **reading)
-
-    @property
-    def n_rows(self) -> float:
-        return self.network.n_rows
-
-    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
-        return target in (None, self.target) and self.network.has_counted(data, **reading)
-
-    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
-        return self.network.explain(row, against, self.target, held_out=held_out, label=label)
-
-    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        return self.network._read(rows, reading)
+def left_out_of_tree(column: str, why: str) -> errors.UnknownColumn:
+    text = f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it "
+    return errors.UnknownColumn(f"{text}counted all the same.", column=column)

@@ -11,10 +11,10 @@ import numpy as np
 
 from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
+from banbury.distributions.forests import NodeForest
+from banbury.distributions.nodes import MISSING, UNSEEN, Places
 from banbury.networks.elimination import ROW, Factor, eliminated, products_of_others
-from banbury.networks.forests import NodeForest
 from banbury.networks.structure import ancestors
-from banbury.networks.variables import MISSING, UNSEEN, Places
 
 Scoped = tuple[tuple[int, ...], Real]  # a table and its variables
 MOST_PATTERNS = 16  # of missing values: the most frequent are answered each by itself, rows of all others together

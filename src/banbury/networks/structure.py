@@ -1,4 +1,4 @@
-"""The graph of a network: parents, an order in which none comes before its parents, cycles, ancestors, spanning trees."""
+"""The graph of a network: parents, an order in which none comes before its parents, cycles, ancestors."""
 
 from __future__ import annotations
 
@@ -55,42 +55,3 @@ def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
             found.add(node)
             waiting += parents[node]
     return found
-
-
-def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
-    """The edges that close no cycle with those before them (Kruskal): of edges by falling weight, a tree of the greatest."""
-    root = list(range(n_nodes))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
-    kept = []
-    for a, b in edges:
-        if (of_a := find(a)) != (of_b := find(b)):
-            root[of_b] = of_a
-            kept.append((a, b))
-    return kept
-
-
-def directed(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
-    """The parent of each node, when the edges of a forest lead away from ``root``, and in other trees from the first node."""
-    beside: list[list[int]] = [[] for _ in range(n_nodes)]
-    for a, b in edges:
-        beside[a].append(b)
-        beside[b].append(a)
-    parent: list[int | None] = [None] * n_nodes
-    met: set[int] = set()
-    for first in (root, *range(n_nodes)):
-        waiting = [] if first in met or first >= n_nodes else [first]
-        met.update(waiting)
-        while waiting:
-            node = waiting.pop()
-            for other in beside[node]:
-                if other not in met:
-                    met.add(other)
-                    parent[other] = node
-                    waiting.append(other)
-    return parent

@@ -12,9 +12,8 @@ from banbury.arrays import Real
 from banbury.explain import Evidence, Explanation
 from banbury.explain.page import percent
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, legend_beside, name, signed
-from banbury.plots.features import answering
+from banbury.plots.features import check_model
 
 
 class EvidenceDisplay(Display):
@@ -52,11 +51,10 @@ class EvidenceDisplay(Display):
         return cls(explanation, n=n).plot(ax)
 
     @classmethod
-    def from_model(
-        cls, model: Model | BeliefNetwork, row: Any, against: Any = None, *, n: int = 15, ax: Any = None
-    ) -> Self:
-        """Draws what ``model.explain(row, against)`` says: of a model, a network with a target, or a TANClassifier."""
-        return cls(answering(model).explain(row, against), n=n).plot(ax)
+    def from_model(cls, model: Model, row: Any, against: Any = None, *, n: int = 15, ax: Any = None) -> Self:
+        """Draws what ``model.explain(row, against)`` says."""
+        check_model(model, classes=2)
+        return cls(model.explain(row, against), n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))

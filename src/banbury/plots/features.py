@@ -14,7 +14,6 @@ from banbury.distributions import NUMBERS
 from banbury.distributions.evidence import NamedValues
 from banbury.distributions.family import Feature, Parameters
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
 from banbury.rows.labelled import load_rows
 from banbury.table import aligned, class_number
 
@@ -26,29 +25,11 @@ MOST_POINTS = 2_000
 def check_model(model: Any, classes: int = 1) -> None:
     """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
-        wanted = "that of a classifier is its model_"
-        if isinstance(getattr(model, "network_", model), BeliefNetwork):
-            wanted = "a network, as network_ of a TANClassifier, is drawn by NetworkDisplay and EvidenceDisplay"
-        raise errors.bad_setting("the model", type(model).__name__, f"a Model, as bb.estimate makes it; {wanted}")
-    _check_classes(model.classes, classes)
-
-
-def _check_classes(classes: Sequence[Any], least: int) -> None:
-    if len(classes) < least:
+        wanted = "a Model, as bb.estimate makes it; that of a classifier is its model_"
+        raise errors.bad_setting("the model", type(model).__name__, wanted)
+    if len(model.classes) < classes:
         wanted = "one of two classes at least for this picture"
-        raise errors.bad_setting("the model", f"one class, {classes[0]!r}", wanted)
-
-
-def answering(model: Any) -> Model | BeliefNetwork:
-    """What predicts and explains: a model, a network with a target, or that of a TANClassifier."""
-    answers = getattr(model, "network_", model)
-    if not isinstance(answers, BeliefNetwork):
-        check_model(answers, classes=2)
-        return answers  # type: ignore[no-any-return]
-    wanted = "one with a target, or network.explain(row, of=...) drawn"
-    errors.require(answers.target is not None, "the network", "one that was made without a target", wanted)
-    _check_classes(answers.classes, 2)
-    return answers
+        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", wanted)
 
 
 def number_of(model: Model, label: Any) -> int:

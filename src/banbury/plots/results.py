@@ -12,7 +12,6 @@ from banbury import errors
 from banbury.calibration import Reliability, reliability
 from banbury.hypotheses import Hypotheses, Trace
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
 from banbury.plots.display import (
     COLOURS,
     FAINT,
@@ -28,8 +27,8 @@ from banbury.plots.display import (
     name,
     names,
 )
-from banbury.plots.features import ClassedRows, answering
-from banbury.quality import Evaluation, LearningCurve, evaluate
+from banbury.plots.features import ClassedRows, check_model
+from banbury.quality import Evaluation, LearningCurve
 from banbury.sums import in_order
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points
@@ -171,7 +170,7 @@ class CalibrationDisplay(Display):
     @classmethod
     def from_model(
         cls,
-        model: Model | BeliefNetwork,
+        model: Model,
         data: Any,
         target: Any = None,
         *,
@@ -179,14 +178,11 @@ class CalibrationDisplay(Display):
         ax: Any = None,
         **reading: Any,
     ) -> Self:
-        """Draws posteriors of rows that were not learned from, by a model, a network with a target, or a TANClassifier.
+        """Draws posteriors of rows that were not learned from, by a model.
 
         Of a calibrated model they are drawn before and after calibration.
         """
-        model = answering(model)
-        if isinstance(model, BeliefNetwork):
-            evaluation = evaluate(model, data, target, **reading)
-            return cls({"posteriors": reliability(evaluation.posteriors, evaluation.truth, bins)}).plot(ax)
+        check_model(model, classes=2)
         rows = ClassedRows(model, data, target, reading)
         used = rows.classes >= 0
         models = {"posteriors": model}

@@ -11,9 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int
-from banbury.networks import checked_choice
-from banbury.networks.validation import cross_validated
-from banbury.quality import CrossValidation
+from banbury.distributions.column_tree import tree_of_columns
 from banbury.quality.curves import spread
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned
@@ -143,8 +141,9 @@ class _Trial:
             return None
         return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
 
-    def tree(self) -> CrossValidation | None:
-        rows = self.rows.under({"features": "auto"}).only(self.some)
-        if len(rows.schema.features) < 2 or any(feature.family.reads_text() for feature in rows.schema.features):
+    def tree(self) -> Validation | None:
+        rows = self.rows.under({"features": tree_of_columns()}).only(self.some)
+        block, *beside = rows.schema.features or (None,)
+        if block is None or beside or len(block.columns) < 2:
             return None
-        return cross_validated(rows, self.folds, checked_choice("mean", 1.0, self.seed), "mdl")[0]
+        return validate(replace(rows, table=None), self.folds, [Plain(seed=self.seed)], seed=self.seed)[0]

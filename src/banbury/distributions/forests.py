@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
-from banbury.networks.variables import UNSEEN, Places
+from banbury.distributions.nodes import UNSEEN, Places
 
 Says = Callable[[Int, Places | None], Real]  # of some rows, given their parents' values or else for each value
 
@@ -104,7 +104,7 @@ class NodeForest:
         parent = [each[0] if each else None for each in above]
         size = 1 if asked is None else len(tables[asked])
         nodes = []
-        for v in _children_first(parent):
+        for v in children_first(parent):
             table, new = tables[v], unseen[v]
             if v == asked:  # it has one value, whichever is asked for
                 whole = _laid_out(table, (v, *parents[v]), (asked, parent[v]), size)[:, :, None]
@@ -138,7 +138,7 @@ class NodeForest:
         return messages.known
 
 
-def _children_first(parent: Sequence[int | None]) -> list[int]:
+def children_first(parent: Sequence[int | None]) -> list[int]:
     children: list[list[int]] = [[] for _ in parent]
     for v, above in enumerate(parent):
         if above is not None:

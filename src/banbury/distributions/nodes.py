@@ -1,4 +1,4 @@
-"""Variables: the nodes of a network, each a column whose values are numbered; numbers are cut into bins."""
+"""Variables: columns whose values are numbered, as trees and networks take them; numbers are cut into bins."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.digits import told_apart
-from banbury.distributions.family import Family, Feature, Kind, check_positive
-from banbury.distributions.histogram import cut_by
+from banbury.distributions.categorical import Categorical
+from banbury.distributions.family import ColumnReader, Family, Feature, Kind, check_positive
+from banbury.distributions.histogram import NODE_BINS, Histogram, cut_by, cuts_after
 from banbury.distributions.keys import finite_numbers
 from banbury.readers import Batch, Codes, read
 from banbury.readers.columns import Coded, kind_of
-from banbury.schema import CATEGORICAL, Schema, warn_of_nothing
 from banbury.sums import Key, Keys, in_order
 
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
+CATEGORICAL = Categorical()
+MOST_FINE, FEWEST_FINE = 256, 16  # bins of numbers that are cut by the classes, before they are joined ...
+FINE_IN_ALL = 1024  # ... and of all columns: of every two of these bins rows are counted
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 
 
@@ -36,7 +39,7 @@ class Variable:
 
     name: str
     values: Keys
-    family: Family = CATEGORICAL["skip"]
+    family: Family = CATEGORICAL
     kind: Kind = "string"
     cuts: tuple[float, ...] | None = None
     ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest of the numbers that were cut
@@ -76,9 +79,24 @@ class Variable:
             return None
         return f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
 
+    @property
+    def cut_by_class(self) -> bool:
+        """Whether its bins are fine ones, to be joined where the classes do not change."""
+        return isinstance(self.family, Histogram) and self.family.bins == "mdl" and self.family.width is None
+
+    def joined(self, cells: Real) -> tuple[Variable, Int]:
+        """The same with bins that end where the classes change, by the rows of each fine bin and class; and where each went."""
+        if self.cuts is None or not (isinstance(self.family, Histogram) and self.cut_by_class):
+            return self, np.arange(self.size)
+        occupied = np.flatnonzero(cells.sum(axis=1) > 0)
+        between = self.family.node_cuts(occupied.astype(np.float64), cells[occupied], "mdl", self.name)
+        last = np.floor(between).astype(np.int64)  # of the fine bins of each bin, but for the last
+        cuts = tuple(self.cuts[k] for k in last.tolist())
+        return replace(self, values=intervals(cuts), cuts=cuts), np.searchsorted(last, np.arange(self.size))
+
     # Rows
 
-    def codes(self, batch: Batch, threads: int) -> Codes:
+    def codes(self, batch: ColumnReader, threads: int) -> Codes:
         """The number of each row's key among some, −1 where it has none."""
         if self.cuts is None:
             return self.family.node_codes(batch, self.name, self.kind, threads)  # type: ignore[no-any-return]
@@ -87,7 +105,7 @@ class Variable:
         places[np.isnan(numbers)] = MISSING
         return Codes(places, 0, self.keys)  # type: ignore[arg-type]
 
-    def places(self, batch: Batch, threads: int) -> Places:
+    def places(self, batch: ColumnReader, threads: int) -> Places:
         """The number of each row's value; MISSING where there is none, UNSEEN for a value that was never counted."""
         codes = self.codes(batch, threads)
         if codes.values is self.keys:
@@ -167,46 +185,65 @@ def coded(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
     return batch.with_columns(columns)
 
 
-class First(NamedTuple):
-    """The first rows, which settle where numbers are cut: their weights, and their classes where there are any."""
-
-    batch: Batch
-    weights: Real | None = None
-    classes: Places | None = None
-
-    def by_class(self, numbers: Real) -> tuple[Real, Real]:
-        """The numbers that occur, in order, and the weight of each in every class; rows of no weight or class do not count."""
-        if self.weights is not None and len(self.weights) != self.batch.n_rows:
-            raise errors.length_mismatch("weights", len(self.weights), self.batch.n_rows)
-        kept = ~np.isnan(numbers)
-        if self.weights is not None:
-            kept &= self.weights > 0
-        if self.classes is not None:
-            kept &= self.classes >= 0
-        values, at = np.unique(numbers[kept], return_inverse=True)
-        classes = np.zeros(len(at), dtype=np.int64) if self.classes is None else self.classes[kept]
-        n = int(classes.max(initial=0)) + 1
-        weights = None if self.weights is None else self.weights[kept]
-        cells = np.bincount(at.reshape(-1) * n + classes, weights, len(values) * n)
-        return values, cells.reshape(len(values), n).astype(np.float64)
+def counted_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
+    """The numbers that occur in a column, in order, and the rows or the weight of each; rows of no weight do not count."""
+    numbers = finite_numbers(batch, name)
+    kept = ~np.isnan(numbers)
+    if weights is not None:
+        if len(weights) != batch.n_rows:
+            raise errors.length_mismatch("weights", len(weights), batch.n_rows)
+        kept &= weights > 0
+    values, at = np.unique(numbers[kept], return_inverse=True)
+    rows = np.bincount(at.reshape(-1), None if weights is None else weights[kept], len(values))
+    return values, rows.astype(np.float64)
 
 
-def settled(first: First, feature: Feature, bins: Bins) -> Variable:
-    """The variable of a column; where numbers are cut is settled by the first rows."""
-    family, text = feature.family, feature.family.reads_text()
-    if feature.columns:
-        raise no_block(feature.name)
-    if not text and not family.has_density():
-        return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
-    if (given := cut_by(feature)) is None:
-        said = f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its "
-        said += "values. Declare it 'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
-        raise errors.BadSetting(f"{said}features={{{feature.name!r}: None}}.", name="features", value=feature.name)
-    values, cells = first.by_class(finite_numbers(first.batch, feature.name))
-    cuts = given.node_cuts(values, cells, bins, feature.name)
-    kind: Kind = "integer" if first.batch.kind(feature.name) == "integer" else "float"
+def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
+    """Cuts into about so many bins of about equal shares, each cut in the widest gap that is near.
+
+    So values that stand apart are not in one bin, and a number that alone is as frequent as a bin has its own.
+    """
+    last = np.arange(len(values) - 1)
+    if len(values) > n_bins:
+        whole = rows.sum()
+        window = ((np.cumsum(rows) - rows / 2.0) / whole * n_bins).astype(np.int64)[:-1]
+        with np.errstate(over="ignore"):
+            widest_first = np.lexsort((-np.diff(values), window))
+        last = widest_first[np.unique(window[widest_first], return_index=True)[1]]
+        frequent = np.flatnonzero(rows * n_bins > whole)
+        last = np.unique(np.concatenate([last, frequent, frequent - 1]))
+        last = last[(last >= 0) & (last < len(values) - 1)]
+    return cuts_after(values, last)
+
+
+def can_be_node(feature: Feature) -> bool:
+    """Whether a column has a table of its values, or of bins of its numbers."""
+    family = feature.family
+    if feature.columns or family.reads_text():
+        return False
+    return not family.has_density() or cut_by(feature) is not None
+
+
+def as_node(
+    batch: Batch, feature: Feature, bins: Bins, weights: Real | None = None, n_fine: int = MOST_FINE
+) -> Variable:
+    """The variable of a column; where numbers are cut is settled by the first rows, which these are.
+
+    Where they are to be cut by the classes, which are not looked at here, they are cut finely first (``Variable.joined``).
+    """
+    cut = cut_by(feature) if feature.family.has_density() else None
+    if cut is None:
+        return Variable(feature.name, in_order(feature.family.declared() or ()), feature.family, feature.kind)
+    values, rows = counted_numbers(batch, feature.name, weights)
+    if cut.bins == "auto":
+        cut = replace(cut, bins=bins)
+    if cut.bins == "mdl" and cut.width is None:
+        cuts = fine_cuts(values, rows, n_fine)
+    else:
+        cuts = cut.node_cuts(values, rows[:, None], NODE_BINS, feature.name)
+    kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
     ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return Variable(feature.name, intervals(cuts), given, kind, cuts, ends)
+    return Variable(feature.name, intervals(cuts), cut, kind, cuts, ends)
 
 
 def intervals(cuts: Sequence[float]) -> Keys:
@@ -215,21 +252,6 @@ def intervals(cuts: Sequence[float]) -> Keys:
     shown = told_apart(cuts)
     between = (f"{a} to {b}" for a, b in pairwise(shown))
     return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
-
-
-def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ...], dict[str, str]]:
-    """The variables of a schema's columns; and those that a network cannot have, with the reason."""
-    left_out = dict(schema.left_out)
-    found = []
-    for feature in schema.features:
-        if not feature.declared and (feature.columns or feature.family.reads_text()):
-            what = feature.why if feature.holds_lists else "texts"
-            left_out[feature.name] = f"{what}, which have no table"
-        else:
-            found.append(settled(first, feature, bins))
-    if schema.features and not found:
-        warn_of_nothing(left_out)
-    return tuple(found), left_out
 
 
 def no_block(block: str) -> errors.BadSetting:
