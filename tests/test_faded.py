@@ -93,13 +93,12 @@ ESTIMATORS: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize(("clf", "X", "y"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_every_estimator_refuses_and_changes_nothing(clf: Any, X: Any, y: Any) -> None:
     clf.fit(X, y)
-    holder, name = (clf._state, "growing") if "_state" in vars(clf) else (clf, "_growing")
     faded = clf.tally_ * FADE
-    setattr(holder, name, Growing.of(faded, clf.tally_.classes))
+    clf._learner = Learner.of(faded, clf._learner.settings, clf.tally_.classes)
     answers = np.asarray(clf.predict_proba(X))
     with pytest.raises(RoundedTally, match=REFUSED):
         clf.forget(X[:1], y[:1])
-    assert getattr(holder, name).frozen() == faded
+    assert clf._learner._growing.frozen() == faded
     assert np.array_equal(clf.predict_proba(X), answers)
 
 

@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.estimators.guard import Guarded
 from banbury.label_sets import are_sets
+from banbury.learner import Learner
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
 from banbury.table import Labels
-from banbury.tally import Growing, Part, parts
+from banbury.tally import Part, parts
 
 
 class TakesTables(Guarded):
     """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
 
     n_features_in_: int
-    _growing: Growing  # what it has counted
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_growing" in self.__dict__
+        return "_learner" in self.__dict__
 
-    def _check_fitted(self) -> Growing:
+    def _check_fitted(self) -> Learner:
         if not self.__sklearn_is_fitted__():
             text = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments"
             raise NotFittedError(f"{text} before using this estimator.")
-        return self._growing
+        return self._learner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
