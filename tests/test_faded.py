@@ -14,7 +14,8 @@ import banbury as bb
 from banbury import cli
 from banbury.errors import RoundedTally
 from banbury.files import to_bytes
-from banbury.service.learner import Learner, ModelSettings
+from banbury.learner import Learner, ModelSettings
+from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.tally import Growing, Part
 from hostile import loaded
@@ -122,7 +123,7 @@ def test_the_service_refuses_a_faded_model_and_changes_nothing(tmp_path: Path) -
             ServedState.of(served, tmp_path / "state")
     with ServedState.of(faded) as state:  # without a folder it answers, and learns nothing
         assert state.learner.tally() == faded
-    learner = Learner(faded, ModelSettings())
+    learner = ServedLearner(faded, ModelSettings())
     with pytest.raises(RoundedTally, match=REFUSED):
         learner.forget(learner.part(WORDS[0], "spam"))
     assert learner.tally() == faded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from banbury.distributions.family import Choice
 from banbury.label_sets import EVERY
@@ -92,7 +92,10 @@ class LabelSettings:
         return replace(self, weighing=weighing, thresholds=thresholds)
 
 
-def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -> ModelSettings | LabelSettings:
+Settings: TypeAlias = ModelSettings | LabelSettings
+
+
+def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
     """The settings that derive this model from its tally; of a tally alone, the plain ones."""
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
     if isinstance(model, LabelModel):
@@ -117,7 +120,6 @@ class Learner:
     def __init__(self, growing: Growing, settings: Any) -> None:
         self._growing = growing
         self.settings = settings
-        self._tally: Tally | None = None
         self._model: Any = None
         self._live: Any = None  # the model that follows, as of some changes ago
         self._changes: list[Touched] = []  # the words that changed since
@@ -126,9 +128,7 @@ class Learner:
     @classmethod
     def of(cls, tally: Tally, settings: Any, declared: tuple[Label, ...] = ()) -> Learner:
         """One that begins with these sums; classes that are declared stay, with rows or without."""
-        learner = cls(Growing.of(tally, declared), settings)
-        learner._tally = tally
-        return learner
+        return cls(Growing.of(tally, declared), settings)
 
     @property
     def schema(self) -> Schema:
@@ -158,10 +158,10 @@ class Learner:
         return self._changed(self._growing - part, settings)
 
     def under(self, settings: Any) -> Learner:
-        """The same rows under other settings."""
-        learner = Learner(self._growing, settings)
-        learner._tally = self._tally
-        return learner
+        """The same rows under these settings."""
+        if settings is self.settings:
+            return self
+        return Learner(self._growing, settings)
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """The same, whose classes of these names stay, with rows or without."""
@@ -185,10 +185,8 @@ class Learner:
 
     @property
     def tally(self) -> Tally:
-        """The sums as they stand."""
-        if self._tally is None:
-            self._tally = self._growing.frozen()
-        return self._tally
+        """The sums as they stand. It shares them: while somebody holds it, the next row has to copy words that are shared."""
+        return self._growing.frozen()
 
     @property
     def model(self) -> Any:

@@ -249,7 +249,9 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         """
         with self._lock:
             learner = self._check_fitted()
-            model: Model = learner.model if held_out else learner.current  # rows are subtracted from a frozen tally only
+            model: Model = (
+                learner.model if held_out else learner.current
+            )  # rows are subtracted from a frozen tally only
             if label is not None and self._listed(label) not in model.classes:
                 text = (
                     f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True."
