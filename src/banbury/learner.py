@@ -117,6 +117,8 @@ class Learner:
     never begun: after an interrupt, say. A copy, or what is unpickled, learns apart.
     """
 
+    __slots__ = ("_changes", "_growing", "_live", "_model", "notes", "settings")
+
     def __init__(self, growing: Growing, settings: Any) -> None:
         self._growing = growing
         self.settings = settings
@@ -146,16 +148,16 @@ class Learner:
 
     def learn(self, part: Part, settings: Any = None) -> Learner:
         """With more rows, and under other settings where some are given."""
-        return self._changed(self._growing + part, settings)
+        return self._changed(self._growing + part, settings or self.settings)
 
     def learn_texts(self, texts: list[str], labels: list[str], threads: int) -> Learner | None:
         """With more texts of known classes, without making a batch of them; None where that cannot be done."""
         growing = self._growing.add_texts(texts, labels, threads)
-        return None if growing is None else self._changed(growing, None)
+        return None if growing is None else self._changed(growing, self.settings)
 
     def forget(self, part: Part, settings: Any = None) -> Learner:
         """Without rows that were learned; raises where they were not, or where no row would be left."""
-        return self._changed(self._growing - part, settings)
+        return self._changed(self._growing - part, settings or self.settings)
 
     def under(self, settings: Any) -> Learner:
         """The same rows under these settings."""
@@ -165,17 +167,17 @@ class Learner:
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """The same, whose classes of these names stay, with rows or without."""
-        return self._changed(self._growing.declare(tuple(classes)), None)
+        return self._changed(self._growing.declare(tuple(classes)), self.settings)
 
     def keep(self) -> None:
         """Makes the last change final."""
         self._growing.keep()
 
     def _changed(self, growing: Growing, settings: Any) -> Learner:
-        learner = Learner(growing, self.settings if settings is None else settings)
+        learner = Learner(growing, settings)
         # Classes that came or went may have given words other ids, so then the model is derived anew.
         follows = self._live is not None and growing.classes == self._growing.classes
-        if follows and (settings is None or settings.derives_like(self.settings)):
+        if follows and (settings is self.settings or settings.derives_like(self.settings)):
             learner._live = self._live
             changes = [*self._changes, growing.touched]
             learner._changes = changes if len(changes) <= MOST_NOTED else [together(changes)]
@@ -201,17 +203,18 @@ class Learner:
     def current(self) -> Any:
         """The same model, brought up to date in place where that can be done."""
         self._growing.keep()
-        if not self.settings.follows:
-            return self.model
         if self._live is not None and not self._changes:
             return self._live
+        if not self.settings.follows:
+            return self.model
         live, self._live = self._live, None  # if it is interrupted now, it is derived anew
         seen = self._growing.seen
         if live is None:
             live = self.settings.model(seen)
         else:
             live = self.settings.follow(live, seen, together(self._changes))
-        self.__dict__.update(_live=live, _changes=[])
+        self._changes = []
+        self._live = live
         return live
 
     @property
@@ -224,4 +227,5 @@ class Learner:
         return self.tally, self.settings, self._growing.declared
 
     def __setstate__(self, state: Any) -> None:
-        self.__dict__ = Learner.of(*state).__dict__
+        tally, settings, declared = state
+        self.__init__(Growing.of(tally, declared), settings)  # type: ignore[misc]

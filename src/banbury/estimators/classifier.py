@@ -179,17 +179,15 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
         """Counts a list of texts, all that a row has, of classes that are known; False if it is something else."""
-        if not (type(texts) is type(labels) is list and self.__sklearn_is_fitted__()):
+        if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
-        if self._learner.settings.calibration is not None:
+        learner = self._learner
+        if learner.settings.calibration is not None or (self._dtype is not None and self._dtype.kind not in "UT"):
             return False
-        if not texts or (self._dtype is not None and self._dtype.kind not in "UT"):
-            return False
-        learner = self._learner.learn_texts(texts, labels, n_threads(self.threads))
-        if learner is None:
-            return False
-        self._learner = learner
-        return True
+        taught = learner.learn_texts(texts, labels, n_threads(self.threads))
+        if taught is not None:
+            self._learner = taught
+        return taught is not None
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:

@@ -38,8 +38,8 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
                 del draft.__dict__[DRAFT]
                 self.__dict__ = draft.__dict__
             finally:
-                if "_learner" in self.__dict__:
-                    self._learner.keep()
+                if (learner := self.__dict__.get("_learner")) is not None:
+                    learner.keep()
         return self
 
     return change

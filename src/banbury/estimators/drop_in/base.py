@@ -58,11 +58,11 @@ class Settings(ModelSettings):
         if type(first) is not type(second):
             text = "missing was changed since the first rows were learned, and needs other sums. "
             raise ValueError(text + "Call fit with all rows.")
-        return replace(self, counted=counted)
+        return self if self.family == counted else replace(self, counted=counted)
 
     def tally(self, tally: Tally) -> Tally:
         """The sums, to be estimated under these settings."""
-        if self.counted is None or self.family == self.counted:
+        if self.counted is None:
             return tally
         schema = tally.schema
         pairs = zip(schema.features, self.families(len(schema.features)), strict=True)
