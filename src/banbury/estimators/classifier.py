@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.calibration import Calibration, calibrate
+from banbury.calibration import Calibration
 from banbury.estimators.class_weights import BALANCED, ClassifierSettings, check_class_weight
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from banbury.selection import Tuning
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
-METHODS = ("temperature", "platt", "isotonic")
 CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
 COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
@@ -105,31 +104,22 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         """
         self._check_class_weight()
         self.tuning_ = None
-        if elsewhere(X) is not None:
-            learner = self._learn_elsewhere(X, y, sample_weight)
-            dtype = dtype_of(learner.classes)
-        else:
-            batch, labels = self._checked(X, y)
-            choosing = self._chosen or self.calibrate is not None
-            learner = (self._learn_by_choosing if choosing else self._learn_first)(batch, labels, sample_weight)
-            dtype = labels.dtype
-        self._begin(learner, dtype)
-
-    def _learn_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> Learner:
-        """What a frame of Dask or Spark teaches, counted where its rows are."""
-        from banbury.selection import tune
-
-        counting = {"features": self.features, "weights": sample_weight, "missing": self.missing}
-        settings = self._settings(1.0 if "alpha" in self._chosen else self.alpha)
+        here = elsewhere(X) is None
+        rows, labels = self._checked(X, y) if here else (X, y)
         if self._chosen or self.calibrate is not None:
-            choosing = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-            choosing |= {"alpha": self.alpha, "calibrate": self.calibrate, "threads": self.threads}
-            tuning = self.tuning_ = tune(X, y, folds=FOLDS, **counting, **choosing)
-            tally, settings = tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration)
+            learner = self._learn_by_choosing(rows, labels, sample_weight)
+        elif here:
+            learner = self._learn_first(rows, labels, sample_weight)
         else:
-            tally = count(X, y, **counting, threads=self.threads)
-        tell_unlabelled(tally.skipped)
-        return Learner.of(tally, settings)
+            settings = self._settings(self.alpha)
+            tally = count(rows, labels, weights=sample_weight, features=self.features, **self._counting)
+            tell_unlabelled(tally.skipped)
+            learner = Learner.of(tally, settings)
+        self._begin(learner, labels.dtype if here else dtype_of(learner.classes))
+
+    @property
+    def _counting(self) -> dict[str, Any]:
+        return {"missing": self.missing, "threads": self.threads}
 
     def _settings(self, alpha: Any, calibration: Calibration | None = None, weighing: Any = None) -> ClassifierSettings:
         """How models are derived, as the parameters say now."""
@@ -246,10 +236,8 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
         """
         with self._lock:
-            learner = self._check_fitted()
-            model: Model = (
-                learner.model if held_out else learner.current
-            )  # rows are subtracted from a frozen tally only
+            learner = self._check_fitted()  # rows are left out of a frozen tally only
+            model: Model = learner.model if held_out else learner.current
             if label is not None and self._listed(label) not in model.classes:
                 text = (
                     f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True."
@@ -304,34 +292,28 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         settings = {name: getattr(self, name) for name in CHOSEN}
         return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
 
-    def _learn_by_choosing(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Learner:
+    def _learn_by_choosing(self, rows: Any, labels: Any, sample_weight: Any) -> Learner:
         """What all rows teach, and what is chosen by leaving some of them out: α, families, a calibration."""
-        from banbury.selection import held, left_out, tune
+        from banbury.selection import held, tune
 
-        if self.calibrate is not None and self.calibrate not in METHODS:
-            raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
-        chosen, alpha = self._chosen, self.alpha
-        checked_choice(self.how, 1.0 if "alpha" in chosen else alpha, self.seed)
-        counting = {"missing": self.missing, "threads": self.threads}
-        features = "auto" if "features" in chosen else self.features
-        weights = sample_weights(sample_weight, batch.n_rows)
-        rows = held(batch, labels, features=features, weights=weights, **counting)
-        n_rows = int(np.count_nonzero(rows.labels >= 0))
-        if n_rows < 2:
-            raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
-        tell_unlabelled(rows.skipped)
-        folds = min(FOLDS, n_rows)
-        settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-        if chosen:
-            tried: dict[str, Any] = {"alpha": "auto" if "alpha" in chosen else float(alpha), "folds": folds}
-            tried["calibrate"] = self.calibrate
-            tuning = tune(rows, features="choose" if "features" in chosen else "auto", **tried, **settings)
-            self.tuning_ = tuning
-            return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
-        tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
-        weights = None if rows.weights is None else rows.weights[tested]
-        calibration = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
-        return Learner.of(tally, self._settings(alpha, calibration))
+        chosen = self._chosen
+        alpha = "auto" if "alpha" in chosen else self._settings(self.alpha).choice.alpha
+        choosing = {"alpha": alpha, "how": self.how, "class_prior": self.class_prior, "seed": self.seed}
+        choosing |= {"calibrate": self.calibrate, "features": self.features}
+        if isinstance(rows, Batch):
+            features = "auto" if "features" in chosen else self.features
+            weights = sample_weights(sample_weight, rows.n_rows)
+            data = held(rows, labels, features=features, weights=weights, **self._counting)
+            n_rows = int(np.count_nonzero(data.labels >= 0))
+            if n_rows < 2:
+                raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+            tell_unlabelled(data.skipped)
+            tuning = tune(data, folds=min(FOLDS, n_rows), **choosing)
+        else:
+            tuning = tune(rows, labels, folds=FOLDS, weights=sample_weight, **choosing, **self._counting)
+            tell_unlabelled(tuning.tally.skipped)
+        self.tuning_ = tuning if chosen else None
+        return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
     def _learn_first(
         self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
