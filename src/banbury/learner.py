@@ -117,11 +117,12 @@ class Learner:
     never begun: after an interrupt, say. A copy, or what is unpickled, learns apart.
     """
 
-    __slots__ = ("_changes", "_growing", "_live", "_model", "notes", "settings")
+    __slots__ = ("_changes", "_growing", "_live", "_model", "_tally", "notes", "settings")
 
     def __init__(self, growing: Growing, settings: Any) -> None:
         self._growing = growing
         self.settings = settings
+        self._tally: Tally | None = None
         self._model: Any = None
         self._live: Any = None  # the model that follows, as of some changes ago
         self._changes: list[Touched] = []  # the words that changed since
@@ -139,10 +140,6 @@ class Learner:
     @property
     def classes(self) -> tuple[Label, ...]:
         return self._growing.classes
-
-    @property
-    def n_rows(self) -> float:
-        return self._growing.seen.n_rows
 
     # Changing
 
@@ -163,7 +160,9 @@ class Learner:
         """The same rows under these settings."""
         if settings is self.settings:
             return self
-        return Learner(self._growing, settings)
+        learner = Learner(self._growing, settings)
+        learner._tally = self._tally
+        return learner
 
     def declare(self, classes: Sequence[Label]) -> Learner:
         """The same, whose classes of these names stay, with rows or without."""
@@ -185,10 +184,16 @@ class Learner:
 
     # Asking
 
+    def freeze(self) -> Tally:
+        """The sums as they stand, for whoever soon lets go of them: a row that comes while they are held copies all words."""
+        return self._growing.frozen()
+
     @property
     def tally(self) -> Tally:
-        """The sums as they stand. It shares them: while somebody holds it, the next row has to copy words that are shared."""
-        return self._growing.frozen()
+        """The sums as they stand: the same object until the next change."""
+        if self._tally is None:
+            self._tally = self.freeze()
+        return self._tally
 
     @property
     def model(self) -> Any:

@@ -59,13 +59,12 @@ class ServedLearner:
 
     @property
     def n_rows(self) -> float:
-        with self.lock:
-            return self._learner.n_rows
+        return self.tally().n_rows
 
     def tally(self) -> Tally:
         """The sums as they stand, for keeping."""
         with self.lock:
-            return self._learner.tally
+            return self._learner.freeze()
 
     # Learning
 
@@ -90,7 +89,7 @@ class ServedLearner:
                 if not learner.classes:
                     self._derived = None  # nothing may answer from rows that are gone
                 elif learner.classes != self.classes and isinstance(self.settings, ModelSettings):
-                    class_log_prior(self.settings.class_prior, learner.tally)  # raises where it lacks a class
+                    class_log_prior(self.settings.class_prior, learner.freeze())  # raises where it lacks a class
                 self._learner = learner
             finally:
                 self._learner.keep()
@@ -169,7 +168,7 @@ def forget(learner: Learner, part: Part) -> Learner:
         return learner.forget(part)
     except errors.EmptyData:
         alone = Growing(learner.schema) + part
-        return Learner.of(learner.tally - alone.frozen(), learner.settings)
+        return Learner.of(learner.freeze() - alone.frozen(), learner.settings)
 
 
 def warm(model: Model | LabelModel) -> None:
