@@ -15,7 +15,7 @@ from banbury.calibration import Calibration
 from banbury.estimators.class_weights import BALANCED, ClassifierSettings, check_class_weight
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import (
-    TakesTables,
+    LearnsRows,
     as_array,
     labels_of,
     part_of,
@@ -32,7 +32,7 @@ from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.table import Table, aligned, class_number
-from banbury.tally import Growing, Part, Tally, count
+from banbury.tally import Growing, Part, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that 
 COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
 
-class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
     A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
@@ -261,23 +261,6 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         """A class as ``classes_`` lists it, which may have been named in advance and have no rows yet."""
         classes = self.classes_.tolist()
         return classes[class_number(name, classes)]
-
-    @property
-    def tally_(self) -> Tally:
-        """The sums of all rows as they stand."""
-        with self._lock:
-            return self._check_fitted().tally
-
-    @property
-    def model_(self) -> Model:
-        """The model of the tally as it stands."""
-        with self._lock:
-            return self._check_fitted().model  # type: ignore[no-any-return]
-
-    @property
-    def alpha_(self) -> float:
-        """The pseudo-count that models are derived with."""
-        return self._check_fitted().settings.choice.alpha  # type: ignore[no-any-return]
 
     @property
     def calibration_(self) -> Calibration | None:

@@ -12,18 +12,18 @@ from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
 from banbury.estimators.classifier import NaiveBayesClassifier, dtype_of
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import sample_weights, tell_unlabelled, to_validate
+from banbury.estimators.rows import WeighsEvidence, sample_weights, tell_unlabelled, to_validate
 from banbury.learner import Learner
-from banbury.naive_bayes import check_seed
+from banbury.naive_bayes import Model, check_seed
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.table import Held, Table
 from banbury.tally import Tally
-from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, Weighing, learn, learn_sample
+from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, learn, learn_sample
 
 
-class EvidenceClassifier(NaiveBayesClassifier):
+class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     """Naive Bayes with its evidence weighed: what each column is worth, pairs that say more than both, corrections of cells.
 
     The rows are counted as ``NaiveBayesClassifier`` counts them, numbers as quantile trees, and missing values are values. Then
@@ -128,17 +128,6 @@ class EvidenceClassifier(NaiveBayesClassifier):
         weighing = self._weighed(learner.tally, batch, labels, sample_weight, groups)
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
-
-    @property
-    def weighing_(self) -> Weighing | None:
-        """What the evidence is worth; None where nothing was weighed."""
-        return self._check_fitted().settings.weighing  # type: ignore[no-any-return]
-
-    @property
-    def weights_stale_(self) -> bool:
-        """Whether rows were learned or forgotten since the weights were learned."""
-        with self._lock:
-            return self._check_fitted().weights_stale
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""

@@ -14,11 +14,11 @@ from scipy.sparse import csr_matrix
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import TakesTables, labels_of, part_of, sample_weights, to_validate
+from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
 from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
-from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
+from banbury.labels import HeldRows, LabelModel, Thresholds, fitted
 from banbury.labels.model import known_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.learner import LabelSettings, Learner, settings_of
@@ -32,7 +32,7 @@ from banbury.table import Held, Labels, Table, aligned
 from banbury.tally import Growing, Tally
 
 
-class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any number of labels for each row: one tally, and a yes or no model for every label.
 
     ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
@@ -208,37 +208,9 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
             return model.informative(label, n) if label in model.labels else Informative({label: ()})
 
     @property
-    def tally_(self) -> Tally:
-        """The sums of all rows as they stand."""
-        with self._lock:
-            return self._check_fitted().tally
-
-    @property
-    def model_(self) -> LabelModel:
-        """The model of the tally as it stands."""
-        with self._lock:
-            return self._check_fitted().model  # type: ignore[no-any-return]
-
-    @property
-    def alpha_(self) -> float:
-        """The pseudo-count that models are derived with."""
-        return self._check_fitted().settings.choice.alpha  # type: ignore[no-any-return]
-
-    @property
     def thresholds_(self) -> Thresholds:
         """How probable each label must be."""
         return self._check_fitted().settings.thresholds  # type: ignore[no-any-return]
-
-    @property
-    def weighing_(self) -> LabelWeighing | None:
-        """What the evidence is worth; None where nothing was weighed."""
-        return self._check_fitted().settings.weighing  # type: ignore[no-any-return]
-
-    @property
-    def weights_stale_(self) -> bool:
-        """Whether rows were learned or forgotten since they were weighed."""
-        with self._lock:
-            return self._check_fitted().weights_stale
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
