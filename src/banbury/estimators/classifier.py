@@ -139,8 +139,8 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
-        The first call settles the schema; from then on any batches in any order give the tally of all rows at once. One text
-        costs its words, however many were counted before.
+        The first call settles the schema, and how models are derived; from then on any batches in any order give the tally of
+        all rows at once. One text costs its words, however many were counted before.
         """
         for name in self._chosen:
             text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
