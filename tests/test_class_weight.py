@@ -127,13 +127,13 @@ def test_balanced_with_a_class_prior_and_a_calibration_are_refused():
 def test_validation_takes_balanced_and_names_the_way_for_others():
     X, y = rows()
     for classifier in CLASSIFIERS[:2]:
-        here = bb.cross_validate(X, y, estimator=classifier(class_weight="balanced"), folds=5)
+        here = bb.cross_validate(classifier(class_weight="balanced"), X, y, folds=5)
         weigh = {"weigh": True} if classifier is bb.EvidenceClassifier else {}
         np.testing.assert_array_equal(
             here.posteriors, bb.cross_validate(X, y, folds=5, class_prior="uniform", **weigh).posteriors
         )
         with pytest.raises(errors.BadSetting, match="scikit-learn's cross_validate takes it"):
-            bb.cross_validate(X, y, estimator=classifier(class_weight={"rare": 2}))
+            bb.cross_validate(classifier(class_weight={"rare": 2}), X, y)
     scores = sklearn.model_selection.cross_val_score(bb.NaiveBayesClassifier(class_weight={"rare": 2}), X, y)
     assert (scores > 0.5).all()
 

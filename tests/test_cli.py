@@ -126,7 +126,7 @@ def test_help_and_usage_import_nothing_heavy(arguments):
 
 UNASKED = [
     *("scipy", "sklearn", "pandas", "pyarrow.compute", "rich", "safetensors", "email"),
-    *(f"banbury.{name}" for name in ("calibration", "dependence", "labels", "networks", "selection", "weighing")),
+    *(f"banbury.{name}" for name in ("calibration", "dependence", "labels", "networks", "quality", "weighing")),
 ]
 
 
@@ -698,7 +698,8 @@ def test_headers_are_columns_where_asked(here, capsys, monkeypatch):
     assert (row["class"], row["file"]) == ("spam", "stdin")
     told = said(capsys, "explain", "posts.banbury", "posts", "--row", "8", *apart)
     assert told["truth"] == "spam" and {"subject", "from"} <= {each["feature"] for each in told["evidence"]}
-    code, message = refused(capsys, "predict", "posts.banbury", "posts")
+    assert json.loads(lines_of(capsys, "predict", "posts.banbury", "posts/spam")[0])["class"] == "spam"
+    code, message = refused(capsys, "predict", "posts.banbury", "posts", "--headers", "subject")
     assert code == 1 and "Headers of messages are columns with --headers columns." in message
     code, message = refused(capsys, "fit", "posts", "--headers", "columns,form")
     assert code == 2 and "no message in posts has a header 'form'. Did you mean 'from'?" in message

@@ -530,13 +530,13 @@ ESTIMATORS: dict[str, Any] = {
 def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv):
     y = np.arange(60) % 3 + 5
     wanted = cross_val_predict(estimator, X, y, cv=cv, method="predict_proba")
-    found = bb.cross_validate(X, y, estimator=estimator, folds="loo" if isinstance(cv, LeaveOneOut) else cv)
+    found = bb.cross_validate(estimator, X, y, folds="loo" if isinstance(cv, LeaveOneOut) else cv)
     assert found.posteriors == pytest.approx(wanted, abs=1e-10)
 
 
 def test_an_estimator_says_all_there_is_to_say():
     y = np.arange(60) % 3
     with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
-        bb.cross_validate(COUNTS, y, estimator=bb.MultinomialNB(), alpha=0.5)
+        bb.cross_validate(bb.MultinomialNB(), COUNTS, y, alpha=0.5)
     with pytest.raises(errors.BadSetting, match="one of Banbury's"):
-        bb.cross_validate(COUNTS, y, estimator=theirs.MultinomialNB())
+        bb.cross_validate(theirs.MultinomialNB(), COUNTS, y)

@@ -22,8 +22,8 @@ import banbury as bb
 from banbury import cli, errors, partitioned, progress
 from banbury.engines import counting, parcels, processes
 from banbury.files import FORMAT, from_bytes, to_bytes
-from banbury.selection.folds import Dealing, rounds
-from banbury.selection.groups import Groups
+from banbury.rows.folds import Dealing, rounds
+from banbury.rows.groups import Groups
 from engine_rows import DieOnce, parts, rows, written
 
 SETTINGS = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip", "threads": None}

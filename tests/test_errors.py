@@ -28,7 +28,7 @@ from banbury import datasets, demo, errors
 from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
 from banbury.dependence import diagnose
-from banbury.selection.learning import learning_curve
+from banbury.quality import learning_curve
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}

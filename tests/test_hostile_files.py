@@ -345,7 +345,8 @@ def test_ctrl_c_ends_a_slow_pattern(doing):
     code = f"""if True:
         import threading, time
         import banbury as bb
-        from banbury.selection import scoring, tuning
+        from banbury.quality import tuning
+        from banbury.rows import scoring
         family = bb.Text(tokens=r"(?:a+)+b|\\w+")
         model = bb.estimate(bb.count(["one two", "three"], target=["p", "q"], features=family))
         texts = ["one two " + "a" * 16 + "!", "three"] * 20

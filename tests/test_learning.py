@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 
 import banbury as bb
 import by_shape
-from banbury.selection.dataset import held
-from banbury.selection.learning import Growth, LearningCurve, PeerArrays, learning_curve, spread
+from banbury.quality.curves import Growth, LearningCurve, PeerArrays, learning_curve, spread
+from banbury.rows.labelled import load_rows as held
 
 
 def journeys(n: int = 120, seed: int = 0) -> pd.DataFrame:
@@ -377,7 +377,7 @@ def curve_of(repeats: int = 2, beside: Any = None) -> LearningCurve:
 def test_the_table_has_a_line_for_each_size() -> None:
     lines = str(curve_of(beside="logistic_regression")).splitlines()
     assert lines[0] == (
-        "Learning curve of naive Bayes beside logistic regression: 2 repeats, 40 of 120 rows withheld, 2 classes"
+        "Learning curve of plain naive Bayes beside logistic regression: 2 repeats, 40 of 120 rows withheld, 2 classes"
     )
     assert lines[1].split("  ")[-1].strip() == "logistic regression"
     assert lines[2].split() == ["rows", "accuracy", "log", "loss", "accuracy", "log", "loss"]
@@ -420,7 +420,7 @@ def test_the_picture_has_error_bars_over_a_logarithmic_scale() -> None:
     curve, axes = curve_of(beside="logistic_regression"), Axes()
     assert curve.plot(axes) is axes
     bars = [(given, named) for name, given, named in axes.calls if name == "errorbar"]
-    assert [named["label"] for _, named in bars] == ["naive Bayes", "logistic regression"]
+    assert [named["label"] for _, named in bars] == ["plain naive Bayes", "logistic regression"]
     assert bars[0][0][0].tolist() == [10, 80]
     assert bars[0][0][1].tolist() == curve.mean_accuracy.tolist()
     assert ("set_xscale", ("log",), {}) in axes.calls

@@ -19,7 +19,7 @@ import by_shape
 from banbury import _core, errors
 from banbury.distributions import Text
 from banbury.distributions.family import HOWS
-from banbury.selection.folds import MOST_FOLDS
+from banbury.rows.folds import MOST_FOLDS
 from banbury.weighing.columns import CHOICE, FARTHEST, WeighedColumns
 from pools import choices
 from test_laws import CASES, Case, law, parametrized, quietly
@@ -325,7 +325,9 @@ def test_every_family_estimate_and_weight(name: str, how: str, weights: str) -> 
     names, family = PLAIN[name]
     found = assert_left_out(table(names, family, WEIGHTS[weights]), how=how)
     assert found.notes == ()
-    assert len(found.classes) == 4 and str(found).startswith("leave-one-out cross-validation: 40 rows, 4 classes")
+    assert len(found.classes) == 4 and str(found).startswith(
+        "leave-one-out cross-validation of plain naive Bayes: 40 rows, 4 classes"
+    )
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -458,7 +460,7 @@ def test_without_a_formula_it_is_refitting(names: list[str], family: Any, how: s
         np.testing.assert_allclose(found.posteriors, expected, rtol=1e-13, atol=0)
     else:
         np.testing.assert_array_equal(found.posteriors, expected)
-    assert found.notes == () and found.what == "leave-one-out cross-validation"
+    assert found.notes == () and found.what == "leave-one-out cross-validation of plain naive Bayes"
 
 
 def test_more_rows_than_can_be_left_out_one_by_one_raise() -> None:

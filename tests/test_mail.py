@@ -334,7 +334,7 @@ def test_compressed_documents_are_read(tmp_path):
             "headers must be 'keep', 'drop', 'columns' or a list of headers' names. Got 'subject'",
         ),
         ({"headers": [1]}, "headers must be"),
-        ({"headers": None}, "headers must be"),
+        ({"headers": 1}, "headers must be"),
     ],
 )
 def test_options_are_checked(tmp_path, options, message):
@@ -1112,7 +1112,7 @@ def test_the_other_reading_is_refused_by_name(tmp_path):
     write(tmp_path / "a/1.eml", "Subject: x\n\ny")
     apart, together = (bb.estimate(bb.count(tmp_path, headers=headers)) for headers in ("columns", ["subject"]))
     with pytest.raises(errors.UnknownColumn, match=r"no column 'subject' .*\n.*\n.* columns with headers='columns'"):
-        apart.predict(tmp_path)
+        apart.predict(tmp_path, headers=["subject"])
     with pytest.raises(errors.UnknownColumn, match="no column 'text'"):
         together.predict(tmp_path, headers="columns")
 

@@ -31,7 +31,7 @@ from banbury.explain import Evidence
 from banbury.networks import Pairs, scoring
 from banbury.networks.validation import cross_validated
 from banbury.networks.variables import intervals
-from banbury.selection import held
+from banbury.rows.labelled import load_rows as held
 
 SPRINKLER = {
     "cloudy": {True: 0.5, False: 0.5},

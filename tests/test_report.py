@@ -24,7 +24,7 @@ import banbury as bb
 from banbury.calibration import reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
 from banbury.reports import charts, findings
-from banbury.selection.dataset import held
+from banbury.rows.labelled import load_rows as held
 from test_labels import made
 
 SECTIONS = ["model", "figures", "confusion", "calibration", "learning", "telling", "mistakes", "pairs"]
@@ -136,7 +136,7 @@ def test_every_kind_of_data_has_its_page(name: str, tmp_path: Path) -> None:
     made = bb.report(model, data, path=tmp_path / "report.html")
     check(made)
     expected = bb.cross_validate(data, target, schema=model.schema, folds=min(10, len(data[target])))
-    found = made.findings.cross_validation
+    found = made.findings.validation
     assert np.array_equal(found.posteriors, expected.posteriors) and np.array_equal(found.rows, expected.rows)
     assert made.findings.own_rows
     assert (tmp_path / "report.html").read_bytes().decode() == made.html
@@ -154,7 +154,7 @@ def test_figures_are_those_of_cross_validation() -> None:
         assert f"{figure:.4f}" in text
     for row in expected.confusion:
         assert all(f">{n}</td>" in made.html for n in row.tolist() if n)
-    assert made.findings.cross_validation.to_dict() == expected.to_dict()
+    assert made.findings.validation.to_dict() == expected.to_dict()
     assert f"{expected.majority:.1%}" in text and "AUC" not in text
 
 
@@ -172,7 +172,7 @@ def test_settings_of_the_model_are_those_of_its_folds() -> None:
     made = bb.report(model, weather, folds=5, seed=3)
     prior = {"no": 0.3, "yes": 0.7}
     expected = bb.cross_validate(weather, "play", folds=5, seed=3, how="predictive", alpha=0.5, class_prior=prior)
-    np.testing.assert_allclose(made.findings.cross_validation.posteriors, expected.posteriors, rtol=1e-14)
+    np.testing.assert_allclose(made.findings.validation.posteriors, expected.posteriors, rtol=1e-14)
     text = check(made).text
     assert "how='predictive'" in text and "α = 0.5" in text and "given" in text
 
@@ -182,7 +182,7 @@ def test_families_chosen_for_the_model_are_those_of_its_folds() -> None:
     model = model_of(wine, "cultivar", features={"alcohol": bb.Histogram(), "hue": bb.KernelDensity(), "ash": None})
     made = bb.report(model, wine)
     expected = bb.cross_validate(wine, "cultivar", schema=model.schema)
-    assert np.array_equal(made.findings.cross_validation.posteriors, expected.posteriors)
+    assert np.array_equal(made.findings.validation.posteriors, expected.posteriors)
     assert "10 quantile tree columns, 1 histogram column, 1 kernel density column" in check(made).text
 
 
@@ -203,7 +203,7 @@ def test_labels_may_be_given_apart() -> None:
     labels = wine.pop("cultivar")
     model = model_of(wine, labels)
     made = bb.report(model, wine, labels)
-    assert np.array_equal(made.findings.cross_validation.posteriors, bb.cross_validate(wine, labels).posteriors)
+    assert np.array_equal(made.findings.validation.posteriors, bb.cross_validate(wine, labels).posteriors)
     array = np.array(list(wine.values())).T
     check(bb.report(bb.estimate(bb.count(array, target=labels)), array, labels))
 
@@ -254,7 +254,7 @@ def test_newsgroups(unpacked: Callable[[str], Path], tmp_path: Path) -> None:
     for mistake in made.findings.mistakes:
         assert mistake.name is not None and "/".join(Path(mistake.name).parts[-2:]) in page.text
     assert str(folder) not in made.html
-    assert made.findings.cross_validation.accuracy.value > 0.7
+    assert made.findings.validation.accuracy.value > 0.7
 
 
 # What is said of the rows ---------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def test_given_probabilities_of_other_classes_are_refused() -> None:
     made = bb.report(every, some)
     prior = {"class_0": 0.5, "class_1": 0.5}
     expected = bb.cross_validate(some, "cultivar", schema=every.schema, class_prior=prior)
-    np.testing.assert_allclose(made.findings.cross_validation.posteriors, expected.posteriors, rtol=1e-12)
+    np.testing.assert_allclose(made.findings.validation.posteriors, expected.posteriors, rtol=1e-12)
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_a_mistake_is_explained_by_the_model_of_its_fold(name: str, how: Any) ->
         assert told.probability == pytest.approx(mistake.probability, rel=1e-9)
         assert told.probability_against == pytest.approx(mistake.probability_truth, rel=1e-9)
         folds = np.full(len(data[target]), -1)
-        folds[made.findings.cross_validation.rows] = made.findings.cross_validation.folds
+        folds[made.findings.validation.rows] = made.findings.validation.folds
         learned = {
             column: [v for v, f in zip(values, folds, strict=True) if f != mistake.fold]
             for column, values in data.items()
@@ -511,7 +511,7 @@ def test_a_calibrated_model_is_reported_by_its_calibrated_figures(method: Any) -
         expected[own] = bb.calibrate(method, scores[~own], found.truth[~own]).apply(scores[own])
     honest = bb.calibrate(method, scores, found.truth)
     made = bb.report(model_of(wine, "cultivar").calibrated(honest), wine)
-    told = made.findings.cross_validation
+    told = made.findings.validation
     np.testing.assert_allclose(told.posteriors, expected, atol=1e-6)
     assert made.findings.before_calibration is not None
     assert made.findings.before_calibration.log_loss == pytest.approx(found.log_loss, rel=1e-9)
@@ -551,7 +551,7 @@ def test_of_very_many_rows_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     wine = bb.datasets.wine()
     model = model_of(wine, "cultivar")
     made = bb.report(model, wine)
-    assert made.findings.n_sampled == 90 and len(made.findings.cross_validation.truth) == 178
+    assert made.findings.n_sampled == 90 and len(made.findings.validation.truth) == 178
     assert made.findings.learning_curve is not None and made.findings.learning_curve.n_rows == 90
     assert made.findings.diagnosis.n_rows == 90
     assert check(made).text.count("a sample of 90 rows") == 2
@@ -766,9 +766,9 @@ def test_the_result_is_json_and_prints_its_figures(tmp_path: Path) -> None:
     made = bb.report(model_of(wine, "cultivar"), wine, path=tmp_path / "wine.html")
     told = json.loads(json.dumps(made.to_dict()))
     assert told["path"] == str(tmp_path / "wine.html") and told["bytes"] == (tmp_path / "wine.html").stat().st_size
-    assert told["cross_validation"]["accuracy"] == made.findings.cross_validation.accuracy.value
+    assert told["validation"]["accuracy"] == made.findings.validation.accuracy.value
     assert len(told["mistakes"]) == len(made.findings.mistakes) > 0 and told["mistakes"][0]["evidence"]
-    assert str(made).splitlines()[0].endswith("wine.html)") and str(made.findings.cross_validation) in str(made)
+    assert str(made).splitlines()[0].endswith("wine.html)") and str(made.findings.validation) in str(made)
 
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:

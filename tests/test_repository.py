@@ -192,12 +192,12 @@ def test_families_are_named_only_where_one_is_chosen() -> None:
         ("feature.family.shape in ('keys', 'bins')", "tells families apart by a word"),
         ("type(given).__name__ == 'Gaussian'", "tells families apart by a word"),
         ("match feature.family.name:\n    case _: pass", "tells families apart by a word"),
-        ("from banbury.selection import tune", "imports tune from the package it is in"),
+        ("from banbury.quality import tune", "imports tune from the package it is in"),
     ],
 )
 def test_what_opens_the_families_again_is_found(line: str, said: str) -> None:
     every = house.modules()
-    found = list(house.offences("banbury.selection.new", ast.parse(line), every, house.concrete(every)))
+    found = list(house.offences("banbury.quality.new", ast.parse(line), every, house.concrete(every)))
     assert len(found) == 1 and said in found[0]
 
 

@@ -480,7 +480,9 @@ def test_every_splitter_of_scikit_learn(name: str, weighted: bool) -> None:
         assert_exact(found, data, splits, len(set(tested)) == len(tested))
     assert len(found.fold_accuracies) == len(splits)
     times = "2 × 3" if "Repeated" in name else len(splits)
-    assert str(found).startswith(f"{times}-fold cross-validation: {len(set(tested))} rows, 3 classes\n")
+    assert str(found).startswith(
+        f"{times}-fold cross-validation of plain naive Bayes: {len(set(tested))} rows, 3 classes\n"
+    )
 
 
 def test_rows_without_a_label_are_neither_learned_from_nor_tested() -> None:
@@ -1147,7 +1149,7 @@ def test_the_brier_score_of_two_classes_is_scikit_learns() -> None:
 
 def test_one_of_a_kind_is_told_so() -> None:
     found = bb.cross_validate({"x": GOOD["x"]}, ["p", "q", "r"] * 2, folds=[([0, 1, 2], [3])])
-    assert str(found).startswith("1-fold cross-validation: 1 row, 3 classes\n")
+    assert str(found).startswith("1-fold cross-validation of plain naive Bayes: 1 row, 3 classes\n")
 
 
 def test_a_file_of_booleans_is_counted_under_its_schema(tmp_path: Path) -> None:
@@ -1177,20 +1179,21 @@ def test_a_choice_is_made_within_the_rows_that_a_fold_learns_from(settings: dict
 
 @pytest.mark.parametrize("settings", [{}, {"alpha": [0.1, 2.0]}], ids=str)
 @pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
-def test_calibration_is_learned_within_the_rows_that_a_fold_learns_from(method: str, settings: dict[str, Any]) -> None:
+def test_folds_calibrate_each_other(method: str, settings: dict[str, Any]) -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 400)
     X = np.repeat(rng.normal(size=(400, 1)) + labels[:, None], 4, axis=1)  # one column four times: far too sure
     found = bb.cross_validate(X, labels, folds=4, calibrate=method, features="gaussian", **settings)
-    assert "calibrated within each fold" in str(found)
-    fold = np.empty(400, dtype=int)
-    fold[found.rows] = found.folds
-    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
     if not settings:
+        assert f"of plain naive Bayes, calibrated ({method}): 400 rows" in str(found)
+        plain = bb.cross_validate(X, labels, folds=4, features="gaussian")
+        for k in range(4):
+            here = plain.folds == k
+            learned = bb.calibrate(method, np.log(plain.posteriors[~here]), plain.truth[~here])
+            expected = learned.apply(np.log(plain.posteriors[here]))
+            np.testing.assert_allclose(found.posteriors[here], expected, rtol=1e-6)
         clf = bb.NaiveBayesClassifier("gaussian", calibrate=method)
-        there = cross_val_predict(clf, X, labels, cv=splits, method="predict_proba")
-        np.testing.assert_allclose(found.posteriors, there[found.rows], rtol=1e-9)
-        same = bb.cross_validate(X, labels, folds=4, estimator=clf)
+        same = bb.cross_validate(clf, X, labels, folds=4)
         np.testing.assert_array_equal(same.posteriors, found.posteriors)
     assert found.log_loss < bb.cross_validate(X, labels, folds=4, features="gaussian", **settings).log_loss
 
@@ -1199,7 +1202,7 @@ def test_what_cannot_be_calibrated_within_folds_is_said() -> None:
     for settings, said in [
         ({"calibrate": "plat"}, "Did you mean 'platt'"),
         ({"calibrate": "platt", "weigh": True}, "left out where evidence is weighed"),
-        ({"calibrate": "platt", "folds": "loo"}, "a number of folds, where settings are chosen or calibrated"),
+        ({"calibrate": "platt", "folds": "loo"}, "a number of folds, where settings are chosen, calibrated or weighed"),
     ]:
         with pytest.raises(bb.BanburyError, match=said):
             bb.cross_validate(GOOD, "y", **settings)
@@ -1327,7 +1330,7 @@ def test_a_prior_that_a_fold_cannot_keep_is_refused() -> None:
 
 def test_repeats_are_told_as_such() -> None:
     found = bb.cross_validate(NUMBERS, LETTERS, folds=RepeatedKFold(n_splits=3, n_repeats=2, random_state=0))
-    assert str(found).startswith("2 × 3-fold cross-validation: 12 rows")
+    assert str(found).startswith("2 × 3-fold cross-validation of plain naive Bayes: 12 rows")
     assert str(bb.cross_validate(NUMBERS, LETTERS, folds=[(range(8), range(8, 12))]).accuracy).count("±") == 0
     assert "  weight  " in str(bb.cross_validate(NUMBERS, LETTERS, folds=3, weights=np.full(12, 0.5)))
 

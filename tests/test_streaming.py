@@ -12,8 +12,9 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 import banbury as bb
 from banbury import errors
-from banbury.selection.cross_validation import cross_validate_stream
-from banbury.selection.folds import rounds
+from banbury.quality.cross_validation import cross_validate_stream
+from banbury.rows.folds import rounds
+from banbury.rows.labelled import stream_rows
 
 FAMILIES = {"number": "gaussian", "word": "categorical", "text": "text"}
 
@@ -105,7 +106,8 @@ def test_rows_that_are_held_and_rows_that_are_not_give_the_same_bits(
             else:
                 same(streamed, held)
                 tally = bb.count(rows, target="y", schema=schema, **weighed)
-                assert streamed.tally == tally and streamed.tally.skipped == tally.skipped
+                counted = stream_rows(rows, "y", threads=threads, schema=schema, **weighed).tally
+                assert counted == tally and counted.skipped == tally.skipped
 
 
 def outcome(validate):
@@ -139,8 +141,8 @@ def test_splitters_that_repeat_and_groups_in_a_column():
 
 def test_the_target_is_no_feature_of_rows_that_are_not_held():
     frame = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0] * 5, "y": list("abab") * 5})
-    found = cross_validate_stream(frame, frame["y"], folds=2)
-    assert [feature.name for feature in found.tally.schema.features] == ["x"]
+    rows = stream_rows(frame, frame["y"])
+    assert [feature.name for feature in rows.schema.features] == ["x"]
 
 
 @given(
@@ -163,7 +165,7 @@ def test_a_column_that_widens_is_counted_from_the_start(tmp_path):
     with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
         found = cross_validate_stream(path, "y", folds=5)
     with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
-        assert found.tally == bb.count(path, target="y")
+        assert stream_rows(path, "y").tally == bb.count(path, target="y")
     assert found.accuracy.value == 1.0
 
 
@@ -228,7 +230,7 @@ def test_a_measurement_is_no_class():
 def test_it_says_what_it_found():
     found = cross_validate_stream(bb.datasets.play_tennis(), "play", folds=7)
     assert found.to_dict()["accuracy"] == found.accuracy.value and found.to_dict()["folds"] == 7
-    assert repr(found).startswith("7-fold cross-validation in three passes: 14 rows, 2 classes")
+    assert repr(found).startswith("7-fold cross-validation in three passes of plain naive Bayes: 14 rows, 2 classes")
 
 
 # Streams of answers --------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from banbury import errors
 from banbury.distributions.quantile_tree import Leaves
 from banbury.distributions.trees import trees_of
 from banbury.weighing.columns import WeighedColumns
-from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.corrections import StrengthSearch, choose, least_loss
+from banbury.weighing.evidence import MOST_PAIR_NUMBERS, EvidenceTables, PairedColumns, WeighedPair
 from banbury.weighing.learning import Weights
 from banbury.weighing.rows import WeighedRows
 
@@ -229,6 +230,100 @@ def test_corrections_fold_to_the_sum_of_their_levels() -> None:
     slow = terms.scores(codes, table_of_levels.ravel(), np.ones(len(terms)), none, None, 1)
     fast = finest.scores(codes, np.concatenate(each).ravel(), np.ones(len(finest)), none, None, 1)
     np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
+
+
+# The choice of C ------------------------------------------------------------------------------------------------------
+
+
+class FoldOfLosses:
+    """Two rows held out, whose scores are the loss of a C, or of none that was thought of."""
+
+    truth, held_out = np.zeros(2), np.ones(2)
+
+    def __init__(self, losses: dict[str, dict[float, float]]) -> None:
+        self.losses, self.asked = losses, list[tuple[str, float]]()
+
+    def corrected(self, setting: str) -> Any:
+        def scores(strength: float) -> Any:
+            self.asked.append((setting, strength))
+            return np.full(2, self.losses[setting][strength])
+
+        return scores
+
+
+def search(patience: int = 2) -> StrengthSearch:
+    return StrengthSearch((0.0, 1.0, 3.0, 10.0), lambda scores, truth, weights: float(scores.mean()), patience)
+
+
+@pytest.mark.parametrize(("patience", "n"), [(1, 2), (2, 4), (3, 4)])
+def test_strengths_are_tried_until_they_lose_more(patience: int, n: int) -> None:
+    fold = FoldOfLosses({"a": {0.0: 3.0, 1.0: 4.0, 3.0: 2.0, 10.0: 5.0}})
+    tried = search(patience).follow(fold.corrected("a"), fold.truth, fold.held_out)
+    assert [step.strength for step in tried] == [0.0, 1.0, 3.0, 10.0][:n]
+    assert least_loss(tried).strength == (0.0 if n == 2 else 3.0)
+
+
+@pytest.mark.parametrize(
+    ("n_kept", "settle", "expected"), [(1, False, ("b", 3.0)), (2, False, ("a", 1.0)), (1, True, ("b", 10.0))]
+)
+def test_settings_are_raced_on_the_first_fold(n_kept: int, settle: bool, expected: tuple[str, float]) -> None:
+    """b wins the first fold, a wins both together; b's C is another where all folds have a say."""
+    first = FoldOfLosses(
+        {"a": {0.0: 6.0, 1.0: 5.0, 3.0: 5.5, 10.0: 5.6}, "b": {0.0: 6.0, 1.0: 5.0, 3.0: 4.5, 10.0: 4.0}}
+    )
+    second = FoldOfLosses(
+        {"a": {0.0: 2.0, 1.0: 1.0, 3.0: 1.5, 10.0: 1.6}, "b": {0.0: 7.0, 1.0: 6.0, 3.0: 5.0, 10.0: 5.9}}
+    )
+    setting, tried = choose([first, second], ["a", "b"], search(), n_kept, 1, settle)
+    best = least_loss(tried)
+    assert (setting, best.strength) == expected and tried[-1].strength == 10.0
+    assert [scores.tolist() for scores in best.scores] == [
+        [fold.losses[setting][best.strength]] * 2 for fold in (first, second)
+    ]
+    assert {asked for asked, _ in second.asked} == ({"b"} if n_kept == 1 else {"a", "b"})
+    assert len(second.asked) == (1 if settle else 4 * n_kept)
+
+
+# Many classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_row_by_row_is_that_of_tables() -> None:
+    evidence = evidence_of()
+    codes, labels = evidence.rows.codes, evidence.rows.labels
+    by_table = evidence.layout.terms.evidence(codes, evidence.table(own=True), 2, labels, 0, 1)
+    for term, says in enumerate(evidence.left_out_of_rows()):
+        np.testing.assert_array_equal(by_table[:, 0, term], (says[:, 0] - says[:, 1]).astype(np.float32))
+    assert term == by_table.shape[2] - 1
+
+
+def test_no_table_grows_with_the_square_of_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a target that looks like a measurement every third row has a class of its own."""
+    rng = np.random.default_rng(3)
+    n, k = 594, 172
+    shares = 1.0 / np.arange(1, k + 1)
+    labels = np.concatenate([np.arange(k), rng.choice(k, n - k, p=shares / shares.sum())])
+    columns = {"number": labels + rng.normal(size=n), "noise": rng.normal(size=n), "word": labels % 7}
+    columns["ticket"] = rng.integers(0, 400, n)
+    columns["cabin"] = rng.integers(0, 100, n)
+    rows = frame(
+        {name: (values if "n" in name[:1] else values.astype(str)).tolist() for name, values in columns.items()}
+    )
+    sizes = []
+    paired = EvidenceTables._paired
+
+    def note_sizes(self: EvidenceTables, pairs: Any) -> Any:
+        sizes.extend(self.columns[a].n_fine * self.columns[b].n_fine * k * k for a, b in pairs)
+        return paired(self, pairs)
+
+    monkeypatch.setattr(EvidenceTables, "_paired", note_sizes)
+    monkeypatch.delattr(EvidenceTables, "left_out")
+    clf = bb.EvidenceClassifier().fit(rows, labels)
+    assert max(sizes) <= MOST_PAIR_NUMBERS
+    looked_at, every = clf.weighing_.pairs_looked_at()
+    assert 0 < looked_at < every == 10
+    probabilities = clf.predict_proba(rows)
+    assert probabilities.shape == (n, k) and np.allclose(probabilities.sum(axis=1), 1.0)
+    assert (probabilities.argmax(axis=1) == labels).mean() > 0.5
 
 
 # What the answer depends on --------------------------------------------------------------------------------------------
@@ -454,7 +549,7 @@ def test_scikit_learns_checks_pass(settings: Any) -> None:
 def test_cross_validation_weighs_within_each_fold() -> None:
     X, y = load_wine(return_X_y=True)
     weighed = bb.cross_validate(X, y, folds=3, weigh=True)
-    same = bb.cross_validate(X, y, folds=3, estimator=bb.EvidenceClassifier())
+    same = bb.cross_validate(bb.EvidenceClassifier(), X, y, folds=3)
     assert np.array_equal(weighed.posteriors, same.posteriors) and weighed.accuracy.value > 0.93
     assert "weighed within each fold" in str(weighed)
     fold = weighed.folds == 0

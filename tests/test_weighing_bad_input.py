@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold
 
 import banbury as bb
 from banbury import _core, errors
-from banbury.weighing import learning, model
+from banbury.weighing import corrections, learning, model
 from banbury.weighing.evidence import EvidenceTables
 
 N = 300
@@ -51,7 +51,7 @@ INSIDE: dict[str, tuple[Any, str]] = {
     "weights": (_core, "weighed_slope"),
     "pairs": (learning, "_chosen_pairs"),
     "the choice of C": (learning, "_chosen_strength"),
-    "corrections": (learning._Corrections, "improve"),
+    "corrections": (corrections.CellLearner, "improve"),
     "tables of the model": (model.Weighing, "parameters"),
 }
 
@@ -95,7 +95,7 @@ def test_an_interrupted_weigh_changes_no_model(monkeypatch: pytest.MonkeyPatch) 
     plain = bb.estimate(bb.EvidenceClassifier().fit(DATA, LABELS).tally_)
     before, digest = plain.posterior(DATA), plain.tally.digest()
     with monkeypatch.context() as patch:
-        patch.setattr(learning._Corrections, "improve", stop)
+        patch.setattr(corrections.CellLearner, "improve", stop)
         with pytest.raises(KeyboardInterrupt):
             bb.weigh(plain, DATA, LABELS)
     assert plain.weighing is None and plain.tally.digest() == digest and np.array_equal(plain.posterior(DATA), before)

@@ -11,7 +11,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
-from banbury.weighing import learning
+from banbury.weighing import evidence, learning
 from banbury.weighing.evidence import EvidenceTables
 from test_weighing_bad_input import DATA, LABELS, N, rows
 
@@ -35,9 +35,9 @@ def test_how_many_pairs_were_looked_at_is_said(most: int, cells: int, monkeypatc
         return gains(self, pairs, *rest)
 
     monkeypatch.setattr(EvidenceTables, "pair_gains", counted)
+    monkeypatch.setattr(evidence, "MOST_PAIR_CELLS", cells)
     for module in (learning, bb.weighing.model):
         monkeypatch.setattr(module, "MOST_PAIRS", most)
-        monkeypatch.setattr(module, "MOST_PAIR_CELLS", cells)
     weighing = bb.EvidenceClassifier(correct=False).fit(X, LABELS).weighing_
     assert weighing is not None
     assert weighing.pairs_looked_at() == (looked_at[0], 21)
@@ -73,8 +73,8 @@ def test_a_learning_curve_weighs_on_the_rows_of_each_size() -> None:
 
 def test_few_rows_are_weighed_in_folds_where_the_estimator_weighs_them() -> None:
     data, labels = rows(60, seed=5)
-    auto = bb.cross_validate(data, labels, folds=3, estimator=bb.EvidenceClassifier())
-    always = bb.cross_validate(data, labels, folds=3, estimator=bb.EvidenceClassifier(weigh=True))
+    auto = bb.cross_validate(bb.EvidenceClassifier(), data, labels, folds=3)
+    always = bb.cross_validate(bb.EvidenceClassifier(weigh=True), data, labels, folds=3)
     assert not np.array_equal(auto.posteriors, always.posteriors)
     fold = always.folds == 0
     clf = bb.EvidenceClassifier(weigh=True).fit(data[~fold], labels[~fold])
@@ -83,7 +83,7 @@ def test_few_rows_are_weighed_in_folds_where_the_estimator_weighs_them() -> None
 
 def test_a_report_of_a_weighed_model_is_of_weighed_folds(fitted: bb.EvidenceClassifier) -> None:
     made = bb.report(fitted.model_, DATA, LABELS, folds=3, mistakes=3)
-    found, same = made.findings.cross_validation, bb.cross_validate(DATA, LABELS, folds=3, weigh=True)
+    found, same = made.findings.validation, bb.cross_validate(DATA, LABELS, folds=3, weigh=True)
     np.testing.assert_allclose(found.posteriors, same.posteriors, atol=1e-9)
     assert made.findings.learning_curve is not None and made.findings.learning_curve.name == "weighed evidence"
     for mistake in made.findings.mistakes:
@@ -125,7 +125,7 @@ def test_a_report_says_what_is_stale_and_what_is_left_out() -> None:
     assert "<dt>left out of it</dt><dd>twin: another column says the same</dd>" in html
     assert "<dt>corrections</dt><dd>none (C = 0)</dd>" in html and "Corrections speak" not in html
     given = clf.model_.with_class_prior({"no": 0.2, "yes": 0.8})
-    assert bb.report(given, data, LABELS, folds=3).findings.cross_validation.log_loss > 0
+    assert bb.report(given, data, LABELS, folds=3).findings.validation.log_loss > 0
 
 
 # The command line -----------------------------------------------------------------------------------------------------

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from banbury.naive_bayes import Model, estimate
     from banbury.networks import BeliefNetwork
     from banbury.next_labels import NextToLabel, next_to_label
-    from banbury.reports import Report, report
-    from banbury.schema import Schema
-    from banbury.selection import (
+    from banbury.quality import (
         CrossValidation,
         Evaluation,
         LearningCurve,
@@ -55,6 +53,8 @@ if TYPE_CHECKING:
         learning_curve,
         tune,
     )
+    from banbury.reports import Report, report
+    from banbury.schema import Schema
     from banbury.tally import Tally, count
     from banbury.weighing import Weighing, weigh
     from banbury.wrong_labels import Suspicious, suspicious
@@ -151,9 +151,9 @@ _HOMES = {
     "naive_bayes": "Model estimate",
     "networks": "BeliefNetwork",
     "next_labels": "NextToLabel next_to_label",
+    "quality": "CrossValidation Evaluation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "reports": "Report report",
     "schema": "Schema",
-    "selection": "CrossValidation Evaluation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "tally": "Tally count",
     "weighing": "Weighing weigh",
     "wrong_labels": "Suspicious suspicious",

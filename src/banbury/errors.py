@@ -249,6 +249,9 @@ NO_HEADER = (
 )
 
 
+A_HEADER = "\n  The file is read as one without a header; if its first line is one, say header=True."
+
+
 def header_hint(source: str | None) -> str:
     """What may be wrong, of a file whose name is that of delimited text, or does not say what it is."""
     if source is None:
@@ -300,13 +303,15 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
     return BadValue(sentences[what], what=what, value=value, column=column, row=row)
 
 
-def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, source: str | None = None) -> BadValue:
+def wrong_type(
+    value: Any, column: str, wanted: str, row: int | None = None, source: str | None = None, hint: str = ""
+) -> BadValue:
     place = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
     other = "choose another family for the column in features="
     if isinstance(value, float):
         other = f"count the column as another family, as in features={{{column!r}: 'gaussian'}}"
     text = f"{place}{where(source)} holds {value!r}, and {wanted} is needed there. "
-    text += f"Mend the value, name it in missing_values=, or {other}."
+    text += f"Mend the value, name it in missing_values=, or {other}.{hint}"
     return BadValue(text, value=value, column=column, row=row, wanted=wanted)
 
 

@@ -318,7 +318,7 @@ def gathered(source: Source) -> Source:
                 taken.row_names = None if batch.row_names is None else [batch.row_names[k] for k in first.tolist()]
                 yield taken.with_columns({name: Objects(sets)})
 
-    return Source(lambda: numbered(batches()), source.name, source.again, source.target)
+    return Source(lambda: numbered(batches()), source.name, source.again, source.target, reading=source.reading)
 
 
 def holds_sets(batch: Batch, name: str) -> bool:

@@ -20,11 +20,11 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import elsewhere
-from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
+from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.sums import in_order
-from banbury.table import aligned, batches, class_number
+from banbury.table import aligned, batches, class_number, opened
 from banbury.tally import Growing, Label, Tally, count, count_rows
 from banbury.threads import taken
 from banbury.uncollected import uncollected
@@ -606,11 +606,8 @@ class Model:
         return answer
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
-        kinds = None if isinstance(rows, Batch) else self.schema.kinds()
-        if kinds is not None and "text" in kinds.values() and not reading and is_texts(rows):
-            return from_texts(rows, None, None)
-        return read(rows, kinds=kinds, **reading)
+        """The rows' batches, read as those were that were counted, unless told otherwise."""
+        return opened(rows, self.schema, reading)
 
     @cached_property
     def _alone(self) -> Parameters | None:
@@ -838,3 +835,13 @@ def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float
     wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
     errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
     return dict(zip(classes, given.tolist(), strict=True))
+
+
+def model_of(thing: Any) -> Any:
+    """The model of a fitted estimator; anything else as it is."""
+    if isinstance(thing, type) or not hasattr(thing, "get_params"):
+        return thing
+    for name in ("model_", "network_"):
+        if hasattr(type(thing), name) or name in vars(thing):
+            return getattr(thing, name)
+    return thing

@@ -21,12 +21,11 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain.page import percent
 from banbury.labels import LabelModel
-from banbury.naive_bayes import Model, check_seed
+from banbury.naive_bayes import Model, check_seed, model_of
+from banbury.quality.curves import PeerArrays
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import Empty
-from banbury.selection.dataset import Dataset
-from banbury.selection.groups import Groups
-from banbury.selection.learning import PeerArrays
+from banbury.rows.labelled import MemoryRows
 from banbury.table import MIX, content_hashes, mixed
 from banbury.tally import Label
 from banbury.wrong_labels import Listed
@@ -66,6 +65,7 @@ def next_to_label(
     """
     errors.check_whole("n", n, 1)
     check_seed(seed)
+    model = model_of(model)
     fits = isinstance(share, (int, float, np.number)) and not isinstance(share, bool) and 0 <= share <= 1
     errors.require(fits, "share", share, "a share of the rows from 0 to 1")
     _check_model(model)
@@ -87,7 +87,7 @@ def next_to_label(
 def _check_model(model: Any) -> None:
     if isinstance(model, LabelModel):
         raise errors.bad_setting("the model", "one of several labels", "a Model of one class for each row")
-    wanted = "a Model, as bb.estimate makes it; that of an estimator is its model_"
+    wanted = "a Model, as bb.estimate makes it, or an estimator"
     errors.require(isinstance(model, Model), "the model", type(model).__name__, wanted)
     if len(model.classes) < 2:
         wanted = "one of two classes at least, between which it can be unsure"
@@ -170,9 +170,10 @@ class _Rows:
         return NextRow(row, classes[first], classes[second], probability, margin, at_random, file)
 
 
-def _dataset(model: Model, batches: tuple[Batch, ...]) -> Dataset:
+def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
     n_rows = sum(batch.n_rows for batch in batches)
-    return Dataset(model.schema, batches, ("",), np.zeros(n_rows, dtype=np.int32), None, n_threads(model.threads))
+    labels = np.zeros(n_rows, dtype=np.int32)
+    return MemoryRows(model.schema, ("",), labels, None, n_threads(model.threads), batches=batches)
 
 
 # Rows that stand for others ------------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def _vectors(model: Model, batches: list[Batch]) -> Any:
     from sklearn.preprocessing import normalize
 
     rows = _dataset(model, tuple(_of_one_table(batches, model.schema.columns)))
-    counted = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
+    counted = rows.tally
     every = np.arange(rows.n_rows)
     return normalize(PeerArrays.of(rows, counted).matrices(every, every, counted)[0])
 

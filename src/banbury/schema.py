@@ -21,7 +21,7 @@ from banbury.distributions.keys import kind_of
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
-from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
+from banbury.readers import Batch, Format, Headers, Sparse, read
 from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
 from banbury.readers.columns import Numbers
 from banbury.uncollected import uncollected
@@ -74,6 +74,7 @@ class Schema:
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
     target_kind: Kind | None = None  # of a target that is a column
     labels: LabelTarget | None = None  # where rows have sets of labels
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how files were read, so that others are read likewise
 
     @classmethod
     def infer(
@@ -85,9 +86,9 @@ class Schema:
         missing: Missing = "skip",
         columns: Sequence[str] | None = None,
         delimiter: str | None = None,
-        missing_values: Sequence[str] = MISSING_VALUES,
-        format: Format = "auto",
-        headers: Headers = SUBJECT,
+        missing_values: Sequence[str] | None = None,
+        format: Format | None = None,
+        headers: Headers | None = None,
         **reading: Any,
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
@@ -103,7 +104,7 @@ class Schema:
         target = source.target if target is None else as_name(target)
         for batch in source:
             aside = {} if target is None else {target: "the target"}
-            return infer(batch, aside, target, features, missing)
+            return replace(infer(batch, aside, target, features, missing), reading=source.reading)
         raise errors.empty_data(source.name, "it has no batches")
 
     @cached_property
@@ -204,6 +205,9 @@ class Schema:
         if self.left_out:
             lines.append("left out:")
             lines += _table(list(self.left_out.items())[:40])
+        if self.reading:
+            lines.append("read with:")
+            lines += _table([(name, errors.shortened(repr(value), 80)) for name, value in self.reading.items()])
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -221,6 +225,7 @@ class Schema:
             "named": self.named,
             "left_out": dict(self.left_out),
             **({} if self.labels is None else {"labels": self.labels.to_dict()}),
+            **({"reading": dict(self.reading)} if self.reading else {}),
         }
         return {"features": features, **rest}
 
@@ -228,7 +233,8 @@ class Schema:
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         features = tuple(feature for each in data["features"] for feature in _features_from_dict(each))
         columns, labels = tuple(data["columns"]), LabelTarget.from_dict(data["labels"]) if "labels" in data else None
-        return cls(features, data["target"], columns, data["named"], data["left_out"], data["target_kind"], labels)
+        rest = data["named"], data["left_out"], data["target_kind"], labels, data.get("reading", {})
+        return cls(features, data["target"], columns, *rest)
 
 
 def _feature_to_dict(f: Feature) -> dict[str, Any]:

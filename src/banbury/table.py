@@ -20,7 +20,7 @@ from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.progress import watched
-from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, header_columns, is_texts, read
+from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import missing as is_missing
 from banbury.schema import Features, Missing, Schema, Trees, infer
@@ -119,7 +119,7 @@ class Table:
             return self.schema
         aside = self.labels.aside(batch.names)
         schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees)
-        return replace(schema, labels=self.labels.several)
+        return replace(schema, labels=self.labels.several, reading=self.source.reading)
 
     @property
     def chosen(self) -> Features:
@@ -159,7 +159,7 @@ class Table:
         rest = self.labels, self.schema, self.features, self.missing
         if _is_file(self.data):
             return _reopened, (self.data, self.reading, *rest)
-        return Table, (Held(tuple(self.source), self.name, self.source.target), *rest)
+        return Table, (Held(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
 
 
 def wants_folders(source: Source, target: Any) -> bool:
@@ -201,14 +201,19 @@ def _reopened(
 
 
 def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The batches of any data. Under a schema of texts a list of strings holds texts: none of them is taken for a file's name."""
-    kinds = None if schema is None or isinstance(data, (Batch, Source)) else schema.kinds()
+    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise.
+
+    Under one of texts a list of strings holds texts: none of them is taken for a file's name.
+    """
     if isinstance(data, Source):
         return data
-    plain = reading.get("format", "auto") == "auto" and not header_columns(reading.get("headers", ()))
-    if plain and kinds and "text" in kinds.values() and is_texts(data):
+    if schema is None or isinstance(data, Batch):
+        return read(data, **reading)
+    kinds = schema.kinds()
+    plain = all(value is None for name, value in reading.items() if name not in ("columns", "remembered"))
+    if plain and "text" in kinds.values() and is_texts(data):
         return from_texts(data, reading.get("columns"), None)
-    return read(data, kinds=kinds, **reading)
+    return read(data, kinds=kinds, **{"remembered": schema.reading, **reading})
 
 
 def batches(
@@ -261,8 +266,14 @@ def fractional_among(batch: Batch, whole: Collection[str]) -> set[str]:
 class Held(Source):
     """Batches in memory, which can be pickled."""
 
-    def __init__(self, kept: Sequence[Batch], name: str | None = None, target: str | None = None) -> None:
-        super().__init__(self._each, name, target=target)
+    def __init__(
+        self,
+        kept: Sequence[Batch],
+        name: str | None = None,
+        target: str | None = None,
+        reading: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(self._each, name, target=target, reading=reading or {})
         self.kept = kept
 
     def _each(self) -> Iterator[Batch]:
@@ -273,7 +284,7 @@ class Spooled(Source):
     """The batches of a source that can be read once, kept to be read again: in memory, or if many in a temporary file."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(self._each, source.name, target=source.target)
+        super().__init__(self._each, source.name, target=source.target, reading=source.reading)
         self._file, self._starts = SpooledTemporaryFile(max_size=IN_MEMORY), list[int]()  # noqa: SIM115 (see __del__)
         for batch in batches(source, "reading"):
             self._starts.append(self._file.tell())

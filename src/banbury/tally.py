@@ -26,7 +26,7 @@ from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
-from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
+from banbury.readers import Batch, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
 from banbury.schema import Features, Group, Missing, Schema
@@ -761,9 +761,9 @@ def count(
     missing: Missing = "skip",
     columns: Sequence[str] | None = None,
     delimiter: str | None = None,
-    missing_values: Sequence[str] = MISSING_VALUES,
-    format: Format = "auto",
-    headers: Headers = SUBJECT,
+    missing_values: Sequence[str] | None = None,
+    format: Format | None = None,
+    headers: Headers | None = None,
     threads: int | None = None,
     target_delimiter: str | None = None,
     engine: Any = None,
@@ -790,7 +790,8 @@ def count(
     ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
     "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
     "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.readers.read`` takes, such as
-    ``header=False``. ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
+    ``header=False``. Files are read under a schema as those were that it was inferred from, in all that is not said here.
+    ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
@@ -805,6 +806,8 @@ def count(
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
     reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
+    if schema is not None:
+        reading = {"remembered": schema.reading, **reading}
     if (work := elsewhere(data, engine, partitions)) is not None:
         return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
     return counted(Table.of(data, target, **given, threads=threads, **reading))

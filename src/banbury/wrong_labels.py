@@ -22,12 +22,14 @@ from banbury.errors import many
 from banbury.explain import Explanation
 from banbury.explain.explanation import Evidence, is_left_out
 from banbury.explain.page import percent, printable
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model
+from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
+from banbury.quality.recipes import Plain, Recipe
+from banbury.rows.folds import Round
+from banbury.rows.labelled import MemoryRows, load_rows
+from banbury.rows.scoring import FoldModels, PendingWarnings
 from banbury.schema import Features, Missing, Schema
-from banbury.selection import can_leave_one_out, held, left_out, weighed_and_validated, weighed_rows, without_each
-from banbury.selection.dataset import Dataset
-from banbury.selection.groups import Groups
-from banbury.selection.weighing import check_weighing_settings
 from banbury.sums import weighed as weighed_numbers
 from banbury.table import content_hashes
 from banbury.tally import Label
@@ -47,6 +49,7 @@ SHOWN = 10  # pairs of classes that are shown
 def suspicious(
     data: Any,
     target: Any = None,
+    y: Any = None,
     *,
     n: int = 10,
     by: By = "self_confidence",
@@ -56,7 +59,7 @@ def suspicious(
     schema: Schema | None = None,
     weights: Any = None,
     groups: Any = None,
-    missing: Missing = "skip",
+    missing: Missing | None = None,
     threads: int | None = None,
     **reading: Any,
 ) -> Suspicious:
@@ -69,7 +72,8 @@ def suspicious(
 
     With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
     left out in turn, as with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does. What a row holds alone
-    decides its fold. Everything else is that of ``bb.count``. Rows without a label are skipped.
+    decides its fold. Everything else is that of ``bb.count``. Rows without a label are skipped. An estimator of Banbury may come
+    first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that learn as it does.
 
     >>> import banbury as bb
     >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
@@ -78,27 +82,33 @@ def suspicious(
     >>> row.row, row.given, row.suggested
     (6, 'ham', 'spam')
     """
+    settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
+    settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
+    if weigh is not False:
+        settings["alpha"] = 1.0  # which weighed evidence does not use
+    if is_estimator(data):
+        data, target, own = settings_of(data, target, y)
+        settings |= {name: value for name, value in own.items() if name in settings}
+    counting = {name: settings[name] for name in ("schema", "features")}
+    counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
+    rows = load_rows(data, target, groups=groups, **counting, **reading)
+    return find_suspicious(rows, recipe_from(settings, 0), n, by)
+
+
+def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "self_confidence") -> Suspicious:
+    """The rows whose labels look most wrong to models that a recipe makes of the other rows."""
     errors.check_whole("n", n, 1)
     if by not in BYS:
         raise errors.unknown_choice("by", by, BYS)
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    if weigh is not False:
-        check_weighing_settings(weigh)
-    rows = (held if weigh is False else weighed_rows)(data, target, groups=groups, **counting, **reading)
+    rows = recipe.under(rows)
     if len(rows.classes) < 2:
         wanted = "two at least, to tell a wrong label from a right one"
         raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)
-    settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "seed": 0}
-    if weigh is not False:
-        answers = _weighed(rows, weigh)
-    elif groups is None and can_leave_one_out(rows, settings):
-        each = without_each(rows, settings)
+    if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe):
+        each = leave_each_out(rows, recipe)
         answers = Answers(each.tested, each.scores, "leaving out one row at a time", each.model, tuple(each.kept))
     else:
-        folds = _dealt(rows)
-        _, scores, tested = left_out(rows, folds, settings)
-        models = _FoldModels(rows, folds, settings)
-        answers = Answers(tested, scores, _of_folds(rows, folds), None, (), folds, models)
+        answers = _leave_out_folds(rows, recipe)
     return _ranked(rows, answers, int(n), by)
 
 
@@ -117,7 +127,7 @@ class Answers:
     folds: NDArray[np.int32] | None = None  # of all rows
     models: Mapping[int, Model] = field(default_factory=dict)
 
-    def explain(self, rows: Dataset, row: SuspiciousRow) -> Explanation:
+    def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
         """Why the row is of the one class or of the other; what calibration does to the odds is a line of its own."""
         (batch,) = rows.take(np.array([row.row]))
         if self.whole is not None:
@@ -136,39 +146,46 @@ class Answers:
         return replace(told, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
 
 
-def _weighed(rows: Dataset, weigh: bool | Mapping[str, Any]) -> Answers:
-    from sklearn.model_selection import PredefinedSplit
-
+def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
+    """What models of the other folds say of each row."""
     folds = _dealt(rows)
-    split = PredefinedSplit(folds[rows.labels >= 0])
-    found, models = weighed_and_validated(rows, split, seed=0, class_prior=None, weigh=weigh)
-    scores = np.log(np.maximum(found.posteriors, LEAST))
-    for fold, model in enumerate(models):
-        unknown = [c for c, label in enumerate(rows.classes) if label not in model.classes]
-        scores[np.ix_(found.folds == fold, unknown)] = -np.inf
-    told_by = f"{_of_folds(rows, folds)}, its evidence weighed"
-    return Answers(found.rows, scores, told_by, None, (), folds, dict(enumerate(models)))
+    (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
+    answers = _FoldAnswers(rows, splits, recipe)
+    recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
+    told_by = f"{_of_folds(rows, folds)}, by {recipe.name}"
+    tested = np.flatnonzero(splits.tested_by >= 0)
+    return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
 
 
-class _FoldModels(dict[int, Model]):
-    """The model of all rows outside a fold, made when it is asked for."""
+class _FoldAnswers(dict[int, Model]):
+    """Log posteriors of all rows, and the model of each fold, made again where the recipe did not keep it; a sink."""
 
-    def __init__(self, rows: Dataset, folds: NDArray[np.int32], settings: Mapping[str, Any]) -> None:
+    def __init__(self, rows: MemoryRows, splits: Round, recipe: Recipe) -> None:
         super().__init__()
-        self._rows, self._folds, self._settings = rows, folds, settings
+        self._rows, self._splits, self._recipe = rows, splits, recipe
+        self.scores = np.empty((rows.n_rows, len(rows.classes)))
 
-    def __missing__(self, fold: int) -> Model:
-        others = np.where((self._folds >= 0) & (self._folds != fold), 0, -1).astype(np.int32)
-        self[fold] = estimate(Groups.of(self._rows, others, 1).total, **self._settings)
-        return self[fold]
+    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
+        self.scores[rows] = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST)), scores)
+
+    def keep(self, split: int, model: Model) -> None:
+        self[split] = model
+
+    def __missing__(self, split: int) -> Model:
+        if isinstance(self._recipe, Plain):
+            groups = self._rows.count_round(self._splits)
+            self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
+        else:
+            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+        return self[split]
 
 
-def _of_folds(rows: Dataset, folds: NDArray[np.int32]) -> str:
+def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
     together = "" if rows.groups is None else " of whole groups"
     return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
 
 
-def _dealt(rows: Dataset) -> NDArray[np.int32]:
+def _dealt(rows: MemoryRows) -> NDArray[np.int32]:
     """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if rows.groups is None:
@@ -189,7 +206,7 @@ def _dealt(rows: Dataset) -> NDArray[np.int32]:
 # Which labels are wrong ----------------------------------------------------------------------------------------------
 
 
-def _ranked(rows: Dataset, answers: Answers, n: int, by: By) -> Suspicious:
+def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     """The most suspicious of the rows that others of their class speak for."""
     truth, every = rows.labels[answers.tested], np.arange(len(answers.tested))
     known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
@@ -240,7 +257,7 @@ def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | 
     return counts, thresholds, np.where(some, best, truth).astype(np.int64)
 
 
-def _order(rows: Dataset, tested: Int, measure: Real, raw: Real, n: int) -> Int:
+def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> Int:
     """The first rows by a measure, then by what was said before calibration, then by what they hold."""
     measure, raw = np.round(measure, 9), np.round(raw, 6)
     most = np.partition(measure, n - 1)[n - 1] if n < len(measure) else np.inf
@@ -326,7 +343,7 @@ class Suspicious(Listed):
     alone: int
     by: By
     told_by: str
-    _data: Dataset
+    _data: MemoryRows
     _answers: Answers
 
     @cached_property

@@ -82,7 +82,7 @@ def _of_tally(tally: Tally) -> dict[str, Any]:
         for f in schema.features
     ]
     facts = {"rows": tally.n_rows, "skipped": tally.skipped, "rounded": tally.rounded, "target": schema.target}
-    return {**facts, **classes, "features": features, "left_out": dict(schema.left_out)}
+    return {**facts, **classes, "features": features, "left_out": dict(schema.left_out), **_read_with(schema.reading)}
 
 
 def _of_network(network: BeliefNetwork) -> dict[str, Any]:
@@ -95,9 +95,13 @@ def _of_network(network: BeliefNetwork) -> dict[str, Any]:
         {"name": v.name, "parents": list(network.parents[v.name]), "kind": v.kind, "values": list(v.values)}
         for v in network.variables
     ]
-    facts["left_out"] = dict(network.left_out)
+    facts |= {"left_out": dict(network.left_out), **_read_with(network.reading)}
     facts |= {} if network.calibration is None else {"calibration": str(network.calibration)}
     return facts if counted is None else {**facts, **estimated(network)}
+
+
+def _read_with(reading: Mapping[str, Any]) -> dict[str, Any]:
+    return {"reading": dict(reading)} if reading else {}
 
 
 def _classes(names: tuple[Any, ...], rows: Integers) -> list[dict[str, Any]]:

@@ -11,27 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors, selection
-from banbury import naive_bayes as models
+from banbury import errors
 from banbury.calibration import calibrate
-from banbury.cli import about, inputs, labels, output, settings
+from banbury.cli import about, inputs, judging, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.validation import cross_validated
+from banbury.quality import CrossValidation, SummedValidation
+from banbury.quality.recipes import Plain
+from banbury.quality.results import Mean
 from banbury.reports.alternatives import alternatives
+from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows
 from banbury.schema import WHOLE
-from banbury.selection import CrossValidation, Streamed, Tuning
-from banbury.selection.results import Mean
-from banbury.tally import count
-from banbury.weighing import FEWEST_ROWS
 
-MANY_ROWS = 10_000  # from which on plain and weighed are compared on few folds
-FEW_FOLDS = 3
-MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
-ONE_ROW = "one row only, so there is nothing to validate it on"
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,9 @@ class Fitted:
     """A model or a tree, how good it is, and what is to be said of both."""
 
     model: Model | BeliefNetwork
-    validation: CrossValidation | Streamed | None = None
+    validation: CrossValidation | SummedValidation | None = None
     notes: tuple[str, ...] = ()
+    rows: LabelledRows | None = None
 
     def to_dict(self, path: str | None) -> dict[str, Any]:
         """What was learned, as JSON can hold it; every measure that takes no other library."""
@@ -48,7 +44,7 @@ class Fitted:
         if self.validation is not None:
             each = self.validation
             facts |= {
-                "held": not isinstance(each, Streamed),
+                "held": not isinstance(each, SummedValidation),
                 "folds": len(each.fold_accuracies),
                 "accuracy": each.accuracy.value,
                 "standard_error": each.accuracy.error,
@@ -62,11 +58,13 @@ def fit(args: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
+    if args.tan:
+        errors.require(not args.weigh, "--weigh", "--tan", "given without it: a tree is not weighed")
     with inputs.labelled(args) as data:
         if labels.wanted(args, data):
             return labels.fit(args, data)
         fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
-        fitted = replace(fitted, notes=(*_advice(args, data, fitted), *fitted.notes))
+        fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
     if args.output is not None:
         save(fitted.model, args.output)
@@ -76,71 +74,9 @@ def fit(args: Namespace) -> None:
 def _fitted(args: Namespace, data: Any) -> Fitted:
     if args.bins is not None:
         raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
-    counting, estimating = settings.counting(args, data), settings.estimating(args, data)
-    if settings.tunes({**counting, **estimating}) or args.calibrate is not None:
-        return _validated(args, data, counting, estimating)
-    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
-    if not args.cross_validate:
-        if args.weigh:
-            rows = selection.weighed_rows(data, args.target, **counting)
-            return Fitted(selection.weighed(rows, args.seed))
-        return Fitted(models.estimate(count(data, args.target, **counting), **estimating))
-    hold = inputs.size(args) <= args.hold
-    plain = _validated(args, data, counting, estimating, hold)
-    said = {"features": "auto", "missing": "skip", "how": "mean", "alpha": 1.0, "class_prior": None}
-    as_it_comes = all({**counting, **estimating}.get(name, value) == value for name, value in said.items())
-    if args.plain or plain.validation is None or not (args.weigh or (hold and as_it_comes)):
-        return plain
-    return _better(args, data, counting, estimating, plain)
-
-
-def _better(args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], plain: Fitted) -> Fitted:
-    """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
-    validation = plain.validation
-    assert validation is not None and isinstance(plain.model, Model)
-    tally, folds = plain.model.tally, len(validation.fold_accuracies)
-    if not args.weigh and (len(tally.classes) < 2 or not tally.schema.features):
-        return plain
-    if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
-        return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
-    if not args.weigh and _doubts(plain.model):
-        return replace(plain, notes=(*plain.notes, "not weighed, which would take long: --weigh does it"))
-    rows = selection.weighed_rows(data, args.target, **counting)
-    if tally.n_rows >= MANY_ROWS and folds > FEW_FOLDS:
-        few = _validated(Namespace(**{**vars(args), "folds": FEW_FOLDS}), data, counting, estimating).validation
-        assert few is not None
-        validation, folds = few, FEW_FOLDS
-    other, _ = selection.weighed_and_validated(rows, folds, seed=args.seed, weigh=True)
-    model = selection.weighed(rows, args.seed)
-    said = (
-        f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}, {folds} folds",
-        f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}, the same {folds}",
-    )
-    if args.weigh or other.log_loss < validation.log_loss:
-        return Fitted(model, other, (*plain.notes, *said, about.kept("weighed", args.weigh)))
-    return replace(plain, notes=(*plain.notes, *said, about.kept("plain", args.weigh)))
-
-
-def _validated(
-    args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], hold: bool = True
-) -> Fitted:
-    rows = (selection.held if hold else selection.streamed)(data, args.target, **counting)
-    n_rows = rows.n_rows - rows.n_unlabelled
-    if n_rows < 2:
-        return Fitted(models.estimate(count(data, args.target, **counting), **estimating), None, (ONE_ROW,))
-    folds, notes = _folds(args, n_rows)
-    if settings.tunes({**counting, **estimating}):
-        choose = "choose" if counting["features"] == "choose" else "auto"
-        tuning = selection.tune(rows, features=choose, folds=folds, calibrate=args.calibrate, **estimating)
-        tuning.warn_of_edges()
-        rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
-        notes += _chosen(tuning)
-    if args.calibrate is None:
-        tally, figures = selection.counted_and_validated(rows, folds, estimating)
-        return Fitted(models.estimate(tally, **estimating), figures if args.cross_validate else None, tuple(notes))
-    tally, scores, validation = selection.scored_and_validated(rows, folds, estimating)
-    model = models.estimate(tally, **estimating)
-    return _calibrated(args, Fitted(model, validation, tuple(notes)), scores, validation)
+    judged = judging.judge(args, data, compares=args.cross_validate)
+    model = judged.learn() if judged.tuning is None else judged.tuning.model
+    return Fitted(model, judged.validation, judged.notes, judged.rows)
 
 
 def _fitted_tree(args: Namespace, data: Any) -> Fitted:
@@ -152,49 +88,40 @@ def _fitted_tree(args: Namespace, data: Any) -> Fitted:
         return Fitted(network)
     if inputs.size(args) > args.hold and args.calibrate is None:
         return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
-    rows = selection.held(data, args.target, **counting)
-    n_rows = int(np.count_nonzero(rows.labels >= 0))
-    if n_rows < 2:
-        return Fitted(network, None, (ONE_ROW,))
-    folds, notes = _folds(args, n_rows)
-    if skipped := rows.n_rows - n_rows:
+    rows = load_rows(data, args.target, **counting)
+    if rows.n_labelled < 2:
+        return Fitted(network, None, ("one row only, so there is nothing to validate it on",))
+    folds, notes = judging.folds_of(args, rows, [])
+    if skipped := rows.n_rows - rows.n_labelled:
         notes.append(f"{many(skipped, 'more row')} without a class")
     validation, scores = cross_validated(rows, folds, checked_choice(**estimating), bins)
-    fitted = Fitted(network, validation, tuple(notes))
+    fitted = Fitted(network, validation, tuple(notes), rows)
     return fitted if args.calibrate is None else _calibrated(args, fitted, scores, validation)
 
 
 def _calibrated(args: Namespace, fitted: Fitted, scores: Any, validation: CrossValidation) -> Fitted:
-    """What was fitted, calibrated by log posteriors of rows that were left out, and how good it is then."""
+    """A tree, calibrated by log posteriors of rows that were left out, and how good it is then."""
     model = fitted.model.calibrated(calibrate(args.calibrate, scores, validation.truth, validation.weights))
     if not args.cross_validate:
         return replace(fitted, model=model, validation=None)
-    after, _ = selection.calibrated_within(validation, scores, args.calibrate)
+    posteriors = np.empty_like(scores)
+    for fold in np.unique(validation.folds).tolist():
+        here = validation.folds == fold
+        weights = None if validation.weights is None else validation.weights[~here]
+        posteriors[here] = calibrate(args.calibrate, scores[~here], validation.truth[~here], weights).apply(
+            scores[here]
+        )
+    after = replace(validation, posteriors=posteriors)
     gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
-    notes = (*fitted.notes, f"{gained}: each fold by what the others taught")
-    return Fitted(model, after, notes)
-
-
-def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
-    """How many folds so many rows can have, and a word where these are fewer than was asked for."""
-    return (args.folds, []) if args.folds <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
+    return Fitted(model, after, (*fitted.notes, f"{gained}: each fold by what the others taught"), fitted.rows)
 
 
 def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
     """What is odd about the classes."""
     fractions = any(isinstance(c, float) and c % 1 for c in model.classes)  # of which it has been said
-    if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float") or fractions:
+    if fractions or not judging.looks_measured(model.target_kind, model.classes):
         return ()
     return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
-
-
-def _chosen(tuning: Tuning) -> list[str]:
-    """What was chosen, and what that does to the accuracy."""
-    text = "".join(f", {name}={value!r}" for name, value in tuning.best.get("text", {}).items())
-    best = f"α = {tuning.best['alpha']:g}{text} is the best of {len(tuning.settings)} by log loss"
-    best += "" if tuning.calibration is None else " after calibration"
-    optimistic = "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold"
-    return [best, optimistic] if len(tuning.settings) > 1 else [optimistic]
 
 
 # What is said of it --------------------------------------------------------------------------------------------------
@@ -206,8 +133,7 @@ def _text(args: Namespace, fitted: Fitted) -> str:
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
     lines += [about.columns(facts), *about.left_out(facts), *_otherwise(facts), ""]
-    exactly = "exact " if isinstance(fitted.model, Model) else ""
-    good = _accuracy(fitted.validation, exactly) if fitted.validation is not None else []
+    good = _accuracy(fitted.validation) if fitted.validation is not None else []
     good += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
         good.append(f"  calibrated: {facts['calibration']}")
@@ -231,16 +157,15 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:
-    held_or_not = "in three passes over the file" if isinstance(validation, Streamed) else "in memory"
-    how = f"{exactly}{len(validation.fold_accuracies)}-fold cross-validation, {held_or_not}"
+def _accuracy(validation: CrossValidation | SummedValidation) -> list[str]:
     return [
-        f"  accuracy  {validation.accuracy}  by {how}",
+        f"  accuracy  {validation.accuracy}  by {validation.what}",
+        f"  log loss  {validation.log_loss:.4f}",
         f"  majority  {validation.majority:.4f}           answering with the most frequent class",
     ]
 
 
-def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
+def _advice(args: Namespace, fitted: Fitted) -> list[str]:
     """What helps where answers are no better than the most frequent class: what else was tried, and how good it was."""
     validation = fitted.validation
     if validation is None:
@@ -250,13 +175,11 @@ def _advice(args: Namespace, data: Any, fitted: Fitted) -> list[str]:
     if _beats(validation.accuracy.value, validation.accuracy.error, validation.majority):
         return []
     tried = None
-    if not isinstance(validation, Streamed):
-        counting = settings.tree(args, data) if args.tan else settings.counting(args, data)
-        features = counting.pop("features")
-        weighed = args.weigh or any(note.startswith("weighed ") for note in fitted.notes)
+    if isinstance(fitted.rows, MemoryRows):
+        weighed = isinstance(fitted.model, Model) and fitted.model.weighing is not None
         but = ["--calibrate temperature", *["--tan"] * args.tan, *["--weigh"] * weighed]
-        but += ["--features choose"] * (features == "choose")
-        tried = alternatives(data, args.target, ("", "", ""), but=but, seed=args.seed, counting=counting)
+        but += ["--features choose"] * settings.chooses(args)
+        tried = alternatives(fitted.rows, Plain(seed=args.seed), but=but, seed=args.seed)
     if tried is None or not tried.others:
         return ["No better than that."]
     figures = {o.option: f"{o.option} {Mean(o.accuracy, o.standard_error)}" for o in tried.others}

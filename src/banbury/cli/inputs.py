@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -27,7 +27,8 @@ from banbury.readers.archives import divided
 from banbury.readers.batches import Batch, numbered
 from banbury.readers.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
 from banbury.readers.columns import decoded
-from banbury.readers.files import PARQUET, is_document, kind_of_table, near
+from banbury.readers.files import PARQUET, is_document, is_named_table, kind_of_table, near
+from banbury.readers.options import TABLE_SETTINGS
 from banbury.readers.tables import from_texts
 from banbury.table import batches
 from banbury.tally import Tally
@@ -48,6 +49,7 @@ PACKED = 5  # a compressed file is taken to hold so many times its size
 @contextmanager
 def opened(args: Namespace) -> Iterator[Any]:
     """The input as the readers take it. Standard input is kept in a temporary file meanwhile, since it may be read twice."""
+    _remember(args)
     if "-" in args.input:
         if len(args.input) > 1:
             raise errors.bad_setting("INPUT", " ".join(args.input), "- alone, or files")
@@ -63,14 +65,39 @@ def opened(args: Namespace) -> Iterator[Any]:
     yield args.input[0] if len(args.input) == 1 else several
 
 
+def _remember(args: Namespace) -> None:
+    """Says how the data of the model that a command names were read, where the input is looked at before the model reads it."""
+    path = getattr(args, "model", None) or getattr(args, "like", None)
+    if path is not None and args.remembered is None and ("-" in args.input or args.target):
+        args.remembered = reading_of(kept(path))
+
+
+def reading_of(thing: Any) -> Mapping[str, Any]:
+    """How the data of a tally, a model or a network were read."""
+    counted = getattr(thing, "network", thing)
+    return getattr(counted, "schema", counted).reading  # type: ignore[no-any-return]
+
+
+def _format(args: Namespace) -> str:
+    """The format that was said, or that the data of the model had; a file whose name says that it is a table is one."""
+    if args.format is not None or any(map(is_named_table, args.input)):
+        return args.format or "auto"
+    return str(_settings(args).get("format", "auto"))
+
+
+def _settings(args: Namespace) -> dict[str, Any]:
+    """How the input is read, by what was said and what is remembered."""
+    return {**(args.remembered or {}), **reading(args)}
+
+
 def _spooled(args: Namespace, path: str) -> str:
     """Standard input in a file, whose name ends as what it holds does."""
     first_line = getattr(args, "first_line", b"")
     with open(path, "wb") as file:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
-    held = args.format
-    if held == "auto" and not is_document(path) and not header_columns(reading(args).get("headers", ())):
+    held = _format(args)
+    if held == "auto" and not is_document(path) and not header_columns(_settings(args).get("headers", ())):
         held = kind_of_table(path)
     named = path + ENDINGS.get(held.lower(), "")
     os.rename(path, named)
@@ -229,8 +256,8 @@ def are_lines(args: Namespace, to: Answering) -> bool:
     """
     column = text_column(to)
     alone = isinstance(to, Model) and to.schema.columns == (column,)
-    if not alone or column is None or args.input != ["-"] or args.format != "auto":
-        return bool(args.format == "lines")
+    if not alone or column is None or args.input != ["-"] or _format(args) != "auto":
+        return _format(args) == "lines"
     args.first_line = _stdin().readline()
     line = args.first_line.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -243,10 +270,12 @@ def are_lines(args: Namespace, to: Answering) -> bool:
 @contextmanager
 def rows(args: Namespace, to: Answering) -> Iterator[Any]:
     """The input for a model to answer: lines, or as the readers take it; files of text are texts to a model of texts."""
+    args.remembered = reading_of(to)
     if are_lines(args, to):
         yield lines_of(args)
         return
-    if args.format == "auto" and args.input and all(_is_text(path, text_column(to)) for path in args.input):
+    may_be_texts = args.input and _format(args) == "auto" and _settings(args).keys().isdisjoint(TABLE_SETTINGS)
+    if may_be_texts and all(_is_text(path, text_column(to)) for path in args.input):
         args.format = "text"
     with opened(args) as data:
         yield data

@@ -5,18 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from banbury.cli import inputs, output, settings
+from banbury.cli import inputs, judging, output, settings
 from banbury.next_labels import NextToLabel, next_to_label
-from banbury.wrong_labels import Suspicious
-from banbury.wrong_labels import suspicious as find_suspicious
+from banbury.wrong_labels import Suspicious, find_suspicious
 
 
 def suspicious(args: Namespace) -> None:
     """Rows whose labels look wrong, each with the evidence for another."""
     with inputs.labelled(args) as data:
-        chosen = {**settings.counting(args, data), "n": args.n, "by": args.by, "groups": args.groups}
-        chosen |= {"weigh": True} if args.weigh else {"alpha": args.alpha}
-        found = find_suspicious(data, args.target, **chosen)
+        rows, recipe = judging.decide(args, data)
+        found = find_suspicious(rows, recipe, args.n, args.by)
     _print(args, found)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors, selection
+from banbury import errors, quality
 from banbury.cli import about, inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.explain.page import percent
@@ -21,7 +21,7 @@ from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, valida
 from banbury.labels import cross_validate as validate_labels
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.readers import Source, read
-from banbury.selection import has_sets
+from banbury.rows.labelled import has_sets
 from banbury.table import Table
 
 
@@ -110,7 +110,7 @@ def cross_validate(args: Namespace, data: Any) -> None:
     folds = settings.folds(args.folds, " where rows have sets of labels")
     chosen = {**settings.counting(args, data), **settings.estimating(args, data), **_delimiter(args)}
     del chosen["class_prior"]
-    found = selection.cross_validate(data, args.target, folds=folds, weigh=args.weigh, threads=args.threads, **chosen)
+    found = quality.cross_validate(data, args.target, folds=folds, weigh=args.weigh, threads=args.threads, **chosen)
     output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
 
@@ -118,7 +118,7 @@ def evaluate(args: Namespace, model: LabelModel) -> None:
     """Scores a model of labels on rows that have them."""
     with inputs.opened(args) as data:
         given = None if args.target is None else target(args, data)
-        found = selection.evaluate(model, data, given, **reading(args))
+        found = quality.evaluate(model, data, given, **reading(args))
     output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
 

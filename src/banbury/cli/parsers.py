@@ -58,6 +58,7 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
         said.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
     args = parser(verb).parse_args(said)
     args.verb, args.function = verb.name, verb.name.replace("-", "_")
+    args.remembered = None  # how the data of a model were read, once it is loaded
     args.module = next(module for module, names in MODULES.items() if verb.name in names.split())
     return args
 
@@ -139,6 +140,9 @@ def _add(group: Any, line: str) -> None:
         made: dict[str, Any] = {"metavar": settings[0], **({"dest": "label"} if names == ["--class"] else {})}
         for word in settings[1:]:
             made |= SETTINGS.get(word) or ({"default": word[1:]} if word.startswith("=") else {"nargs": word})
+    elif len(names) == 2:  # a flag and its opposite, neither of which may be said
+        made = {"action": argparse.BooleanOptionalAction}
+        del names[1]
     else:
         no, dest = re.fullmatch("--(no-)?(.+)", names[0]).groups()  # type: ignore[union-attr]
         made = {"action": "store_false" if no else "store_true", "dest": dest.replace("-", "_")}
@@ -175,21 +179,21 @@ together: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_den
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights
---missing HOW =skip | a missing word or flag: skip it (the default), or category; weighed, it is always a category"""
+--missing HOW | a missing word or flag: skip it, or category (the default where evidence is weighed)"""
 SETS = """. A column of lists, or A,B,C of flags, are sets of labels
 --target-delimiter C | what divides labels in the target, of which a row may have several"""
 CHOOSE = "; or choose: by how well they tell the classes of rows they have not seen"
 READING = """\
 # how it is read{before}
 --names A,B,C | the names of the columns of a file that has no header
---no-header | the file has no header: its columns are 1, 2 and so on
+--header --no-header | the file has a header, or none: its columns are then 1, 2 and so on
 --delimiter C | what divides columns (found out if not given); tab for a tab
 --quote C | what quotes texts ("), or none
---comment C | pass over lines that begin with this character
---skip-lines N int =0 | pass over the first N lines
+--comment C | pass over lines that begin with this character (none)
+--skip-lines N int | pass over the first N lines
 --missing-values A,B | the texts that mean missing, in place of the usual ones (the empty one, NA, N/A, n/a, NaN, \
 nan, null, NULL, ?)
---format FORMAT =auto | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
+--format FORMAT | auto, csv or json of stdin; lines: each line is a text, and each of several files a class; text, mail \
 or html: each file is one
 --classes-at LEVEL int | which level of folders names the classes (1)
 --class-from P=X,Q=Y | the classes of files by their names: the first pattern that fits
@@ -197,8 +201,7 @@ or html: each file is one
 makes a column of each"""
 READING_AGAIN = READING.format(
     before="""
-> A model does not know how its data were read: give the same --format, --headers, --missing-values
-> and --names here as there, or its answers and their score are those of another reading."""
+> What is not said here is as it was said of the data that the model was counted from."""
 )
 WITHOUT_TEXT = "\n".join(
     line
@@ -226,7 +229,11 @@ SEARCHED = ESTIMATING.format(
     alpha="auto",
     tuned=" | smoothing: a number, several such as 0.1,1,10, or auto (the default): 0.001 to 10, and models of texts",
 )
-FOLDS = "--folds K =10 | cross-validate with so many folds (10)"
+FOLDS = "--folds K | cross-validate with so many folds (10; 3 from 2,000 rows on, unless --plain)"
+WEIGH = """\
+# what the evidence of columns is worth
+--weigh | weigh it: columns, pairs of them, and what cells get wrong; if not said, the better is kept
+--plain | leave it as it is counted"""
 CALIBRATE = "--calibrate METHOD | make probabilities honest: temperature, platt or isotonic"
 GROUPS = "--groups COLUMN | rows that share this column's value are never in different folds"
 HOLD = """\
@@ -265,9 +272,7 @@ $ banbury fit adult.csv --target income --tan -o tree.banbury
 -o --output FILE | the file to keep the model in
 {COUNTED_OR_CHOSEN}
 {TUNED}
-# what the evidence of columns is worth
---weigh | weigh it: columns, pairs of them, and what cells get wrong; if not said, the better is kept
---plain | leave it as it is counted
+{WEIGH}
 # a tree in place of naive Bayes
 --tan | let each column depend on one other beside the class, where that is beyond chance
 --bins N | cut numbers into so many bins of about equal shares; or mdl, where the classes change (the default)
@@ -288,7 +293,8 @@ $ banbury tune adult.csv --target income --features choose --how mean,predictive
 {FOLDS}
 {GROUPS}
 {CALIBRATE}, and judge settings by what is calibrated
---weigh | compare with evidence that is weighed within each fold, too; fit does so unasked, tune only if told
+--weigh | compare with weighed evidence even where the classes look like measured numbers
+--plain | do not compare with weighed evidence
 {TRIED}
 {SEARCHED}"""),
     _verb(f"""
@@ -401,11 +407,11 @@ look | cross-validate | Say how good a model of these data would be on rows it h
 INPUT... [--target COLUMN] [OPTIONS]
 $ banbury cross-validate adult.csv --target income --folds 10
 {INPUTS}
---folds K =10 | how many folds (10), or loo to leave out one row at a time
+--folds K | how many folds (10; 3 from 2,000 rows on, unless --plain), or loo to leave out one row at a time
 {GROUPS}
---weigh | weigh the evidence of columns and pairs of them, anew within each fold
-{CALIBRATE}, within each fold
+{CALIBRATE}
 {HOLD}
+{WEIGH}
 {COUNTED_OR_CHOSEN}
 {TUNED}"""),
     _verb(f"""
@@ -414,10 +420,10 @@ INPUT... [--target COLUMN] [OPTIONS]
 $ banbury learning-curve adult.csv --target income --sizes 100,1000,10000
 {INPUTS}
 --sizes A,B,C | numbers of rows, or shares such as 0.5 (about ten sizes)
---repeats N int =5 | withhold so many times other rows (5)
+--repeats N int | withhold so many times other rows (5; 1 of weighed evidence)
 --test SHARE float ={1 / 3} | the share of rows to withhold (a third)
 --beside LEARNER | have logistic_regression try the same rows
---weigh | weigh the evidence of columns and pairs of them, on the rows of each size
+{WEIGH}
 {COUNTED}
 {ESTIMATED}"""),
     _verb(f"""
@@ -435,10 +441,10 @@ $ banbury suspicious adult.csv --target income --csv
 {INPUTS}
 --n N int =10 | list so many rows, the most suspicious first (10)
 --by MEASURE =self_confidence | self_confidence: how probable the label is (the default); margin: how far it is behind another
---alpha NUMBER float =0.1 | smoothing: 0.1 (the default) lets rare words speak
---weigh | weigh the evidence, and leave out one of ten folds at a time
 --groups COLUMN | rows that share this column's value do not speak for each other
-{COUNTED}"""),
+{WEIGH}
+{COUNTED}
+{ESTIMATED}"""),
     _verb(f"""
 look | next | Say which unlabelled rows to label next, so that few labels teach a model much.
 MODEL INPUT... [OPTIONS]
@@ -469,11 +475,11 @@ $ banbury report adult.banbury adult.csv -o report.html
 --weights COLUMN | the column of the rows' weights
 --title TEXT | what stands at the top of the page (the target and the data)
 --no-alternatives | do not try what else could be made of the rows
---folds K int =10 | cross-validate with so many folds (10)
+--folds K int | cross-validate with so many folds (10; 3 of weighed evidence from 2,000 rows on)
 --mistakes N int =10 | show the N worst mistakes (10)
 --telling N int =10 | name N telling values of each class (10)
 --seed N int =0 | what random choices follow from (0)
-{READING.format(before="")}"""),
+{READING_AGAIN}"""),
     _verb(f"""
 look | plot | Draw a picture, by its name, into a PNG or SVG file: evidence, likelihood, calibration, ...
 PICTURE [MODEL] [INPUT...] [-o FILE] [OPTIONS] | --list
@@ -499,6 +505,7 @@ with a sub-folder per class, a pattern in quotes, several files, or - for stdin
 --beside OTHER | of compared-evidence another model; of learning-curve logistic_regression
 --sizes A,B,C | of learning-curve: numbers of rows, or shares such as 0.5 (about ten sizes)
 --weigh | of learning-curve: weigh the evidence of columns and pairs of them
+--plain | of learning-curve: leave it as it is counted
 {OF}
 {WITHOUT_TEXT}
 {ESTIMATED}"""),

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from banbury import errors, plots, selection
+from banbury import errors, plots, quality
 from banbury.cli import inputs, labels, output, settings
 from banbury.cli.inputs import wanted_row
+from banbury.cli.validate import curve_of
 from banbury.density import Density
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import FORMATS, Display
-from banbury.readers import read
 
 Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])
 
@@ -65,8 +65,8 @@ def _file(args: Namespace, what: str) -> str:
     """The file of a model, which comes before the rows."""
     if not args.input:
         raise _lacking(args, f"{what}? Name its")
-    path, *args.input = args.input
-    return str(path)
+    args.model, *args.input = args.input
+    return str(args.model)
 
 
 def _lacking(args: Namespace, what: str) -> errors.BadSetting:
@@ -187,7 +187,7 @@ def _density(args: Namespace) -> plots.DensityDisplay:
     model = _model(args)
     columns = _columns(args, 2, model)
     with _rows(args, "") as data:
-        rows = read(data, **settings.reading(args))
+        rows = model._read(data, settings.reading(args))
         return plots.DensityDisplay.from_density(Density.from_model(model), columns, rows)
 
 
@@ -216,7 +216,7 @@ def _calibration(args: Namespace) -> plots.CalibrationDisplay:
 def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
     model = inputs.answering(_file(args, "model"), args.of)
     with _rows(args, model.target) as data:
-        found = selection.evaluate(model, data, args.target, **settings.reading(args))
+        found = quality.evaluate(model, data, args.target, **settings.reading(args))
     return plots.ConfusionMatrixDisplay.from_cross_validation(found, values="shares" if args.shares else "counts")
 
 
@@ -239,11 +239,10 @@ def _labels(args: Namespace) -> plots.LabelsDisplay:
     "INPUT... --target COLUMN [--sizes A,B,C] [--beside logistic_regression] [--weigh]",
 )
 def _learning_curve(args: Namespace) -> plots.LearningCurveDisplay:
-    with _rows(args, args.target) as data:
-        without_text = Namespace(**{**vars(args), "text": []})
-        chosen = {**settings.counting(without_text, data), **settings.estimating(args, data)}
-        chosen |= {"beside": args.beside, "weigh": args.weigh, "sizes": settings.sizes(args.sizes)}
-        return plots.LearningCurveDisplay.from_learning_curve(selection.learning_curve(data, args.target, **chosen))
+    if not args.input:
+        raise _lacking(args, "rows? Name their")
+    asked = Namespace(**{**vars(args), "text": [], "repeats": None, "test": 1 / 3})
+    return plots.LearningCurveDisplay.from_learning_curve(curve_of(asked))
 
 
 @_picture("which nodes of a network or tree depend on which", "NETWORK")

@@ -23,19 +23,20 @@ TOGETHER = (
 
 
 def reading(args: Namespace) -> dict[str, Any]:
-    """How the input is read."""
+    """How the input is read: what was said here, and how the data of the model were read."""
     settings = {
         "columns": _list(args.names),
         "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
         "missing_values": _list(args.missing_values),
         "headers": args.headers if args.headers in ("keep", "drop", "columns") else _list(args.headers),
-        "header": None if args.header else False,
+        "header": args.header,
         "quote": args.quote,
         "comment": args.comment,
-        "skip_lines": args.skip_lines or None,
+        "skip_lines": args.skip_lines,
         "classes_at": args.classes_at,
         "class_from": args.class_from,
-        "format": None if args.format in ("auto", "csv", "json") else args.format,
+        "format": "auto" if args.format in ("csv", "json") else args.format,
+        "remembered": args.remembered,
     }
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -50,14 +51,19 @@ def counting(args: Namespace, data: Any) -> dict[str, Any]:
     families = counted["features"]
     errors.require(not settings or families != "choose", "--text", args.text, "left out with --features choose")
     if settings:
-        schema = Schema.infer(data, args.target, features=families, missing=args.missing, **reading(args))
+        schema = Schema.infer(data, args.target, features=families, missing=args.missing or "skip", **reading(args))
         counted["features"] = _with_text(families, schema, settings)
     return counted
 
 
 def counting_any_text(args: Namespace, data: Any) -> dict[str, Any]:
     """The same where settings of texts are tried rather than counted."""
-    return {"features": _features(args, data), "weights": args.weights, "missing": args.missing, **reading(args)}
+    return {
+        "features": _features(args, data),
+        "weights": args.weights,
+        "missing": args.missing or "skip",
+        **reading(args),
+    }
 
 
 def _features(args: Namespace, data: Any) -> Any:
@@ -86,7 +92,7 @@ def estimating(args: Namespace, data: Any) -> dict[str, Any]:
         kinds = {"integer": int, "float": (int, float), "boolean": bool}
         kind: Any = kinds.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
         prior = {value if isinstance(value := _value(name), kind) else name: p for name, p in prior.items()}
-    return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
+    return {"how": args.how, "alpha": _alpha(str(args.alpha)), "class_prior": prior, "seed": args.seed}
 
 
 def estimating_any(args: Namespace, data: Any) -> dict[str, Any]:
@@ -98,7 +104,7 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     """The same, of a tally of these classes."""
     prior = _prior(args.class_prior)
     prior = {as_label(name, classes): p for name, p in prior.items()} if isinstance(prior, Mapping) else prior
-    return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
+    return {"how": args.how, "alpha": _alpha(str(args.alpha)), "class_prior": prior, "seed": args.seed}
 
 
 def tree(args: Namespace, data: Any) -> dict[str, Any]:
@@ -133,25 +139,22 @@ def estimated_features(args: Namespace, schema: Schema) -> dict[str, Any]:
     return {**({} if named == "auto" else named), **(_with_text({}, schema, settings) if settings else {})}
 
 
-def folds(text: str, otherwise: str) -> int:
-    """A number of folds; ``otherwise`` is what else may be said, or where."""
+def folds(text: str | None, otherwise: str) -> int | None:
+    """A number of folds, if one was given; ``otherwise`` is what else may be said, or where."""
+    if text is None:
+        return None
     errors.require(text.isdecimal() and int(text) >= 2, "--folds", text, f"a whole number from 2 up{otherwise}")
     return int(text)
 
 
-def dealt(args: Namespace, folds: int | str) -> dict[str, Any]:
-    """How rows are dealt to folds: groups of them stay together where a column is named."""
-    if args.groups is None:
-        return {"folds": folds}
-    errors.require(isinstance(folds, int), "--folds", folds, "a whole number from 2 up with --groups")
-    from sklearn.model_selection import GroupKFold
-
-    return {"folds": GroupKFold(folds), "groups": args.groups}
+def chooses(args: Namespace) -> bool:
+    """Whether families are to be chosen."""
+    return list(args.features) == ["choose"]
 
 
-def tunes(settings: Mapping[str, Any]) -> bool:
-    """Whether something is to be chosen among several."""
-    return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"
+def alpha_given(args: Namespace) -> bool:
+    """Whether α is another than 1."""
+    return bool(_alpha(str(args.alpha)) != 1.0)
 
 
 def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:

@@ -54,6 +54,7 @@ def _show_contents(args: Namespace) -> None:
     facts = {"file": args.file, "kind": about.kind(thing), **about.summary(thing)}
     if isinstance(thing, BeliefNetwork):
         target = "" if thing.target is None else f"\ntarget: {thing.target}"
+        target += "".join(f"\nread with {name}: {value!r}" for name, value in thing.reading.items())
         nodes = facts["nodes"]
         rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
         output.result(args, facts, f"{thing}{target}", rows)
@@ -75,7 +76,7 @@ def report(args: Namespace) -> None:
     with inputs.labelled(args, needs_target=not known) as data:
         target = args.target if args.target is None or not isinstance(model, LabelModel) else labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
-    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.cross_validation
+    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.validation
     output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
 
 

@@ -17,6 +17,7 @@ _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'
 PHRASES = {
     "say header=False, or give columns=[...]": "say --no-header, or give --names",
     "header=False": "--no-header",
+    "header=True": "--header",
     "the columns with columns=": "the columns with --names",
     "bb.count(..., features=...)": "banbury count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",

@@ -90,6 +90,7 @@ class Sampled:
     name: str | None
     target: str | None
     weights: str | None
+    reading: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class TakeFirst:
                     break
             if not n_rows:
                 return []
-            return [pickle.dumps(Sampled(joined(found), source.name, source.target, source.weights))]
+            return [pickle.dumps(Sampled(joined(found), source.name, source.target, source.weights, source.reading))]
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,7 @@ def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files:
     first = sample[0]
     given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
     given |= {"weights": first.weights if asked.weights is None else asked.weights}
-    source, delimiter = Held((batch,), first.name, first.target), asked.reading.get("target_delimiter")
+    source, delimiter = Held((batch,), first.name, first.target, first.reading), asked.reading.get("target_delimiter")
     given |= {"threads": asked.threads, "groups": asked.id, "trees": asked.trees}
     table = Table.of(source, asked.target, **given, target_delimiter=delimiter)
     table.labels.weights_of(batch)  # a column that is not there is missed here

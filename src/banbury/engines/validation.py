@@ -18,12 +18,13 @@ from banbury.engines.engine import Parcel
 from banbury.engines.parcels import in_chunks
 from banbury.files import from_bytes, to_bytes
 from banbury.naive_bayes import Model
+from banbury.quality.recipes import Plain
+from banbury.quality.results import Outcomes
 from banbury.readers import Batch, Codes
-from banbury.selection.dataset import Dataset, renumbered, used_names
-from banbury.selection.folds import Dealing, Round, Split
-from banbury.selection.groups import Groups
-from banbury.selection.results import Outcomes
-from banbury.selection.scoring import PendingWarnings, model_maker, score_batch
+from banbury.rows.folds import Dealing, Round, Split
+from banbury.rows.groups import Groups
+from banbury.rows.labelled import MemoryRows, renumbered, used_names
+from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
 from banbury.sums import in_order
 from banbury.table import Table, numbered
 from banbury.tally import Growing, Label, Tally, count_rows
@@ -95,18 +96,16 @@ class ScoreFolds:
     content: tuple[bytes, ...]  # the folds, counted apart, as they are kept in a file
     classes: tuple[Label, ...]
     used: tuple[int, ...]
-    settings: tuple[Mapping[str, Any], ...]
+    recipes: tuple[Plain, ...]
     digest: str
 
     @classmethod
-    def of(
-        cls, settled: Settled, dealing: Dealing, folded: Folded, settings: Sequence[Mapping[str, Any]]
-    ) -> ScoreFolds:
-        if len(folded.used) * len(settings) > MOST_MODELS:
-            asked = f"{len(folded.used)} folds × {len(settings)} settings"
+    def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
+        if len(folded.used) * len(recipes) > MOST_MODELS:
+            asked = f"{len(folded.used)} folds × {len(recipes)} settings"
             raise errors.bad_setting("folds", asked, f"{MOST_MODELS} models at most where rows live elsewhere")
         tally = folded.groups.counted
-        content, every = tuple(in_chunks(to_bytes(tally))), tuple(settings)
+        content, every = tuple(in_chunks(to_bytes(tally))), tuple(recipes)
         digest = f"{tally.digest()} {every}"
         return cls(settled, dealing, content, folded.groups.classes, folded.used, every, digest)
 
@@ -120,12 +119,14 @@ class ScoreFolds:
             nothing, others = np.zeros(0, dtype=np.int64), ~np.eye(len(self.used), dtype=np.bool_)
             splits = tuple(Split(nothing, learned) for learned in others)
             each = Round(np.zeros(0, dtype=np.int32), len(self.used), splits)
-            made = [[*map(model_maker(rows, each, groups, own, told), range(len(splits)))] for own in self.settings]
+            every = [FoldModels(rows, each, groups, recipe, told) for recipe in self.recipes]
+            made = [[models[number] for number in range(len(splits))] for models in every]
             _Models.made = self.digest, made, told
         return _Models.made[1], _Models.made[2]
 
-    def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> Dataset:
-        return Dataset(self.settled.schema, batches, self.classes, labels, weights, self.settled.threads)
+    def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
+        threads = self.settled.threads
+        return MemoryRows(self.settled.schema, self.classes, labels, weights, threads, batches=batches)
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
         with at_partition(partition), here(rows) as table:

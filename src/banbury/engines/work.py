@@ -8,8 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from banbury import errors
 from banbury.distributions.scales import SAMPLE
 from banbury.engines.answers import PartitionAnswers, check_question
@@ -24,14 +22,14 @@ from banbury.label_sets import LabelTarget
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels import evaluate as evaluate_labels
 from banbury.labels.validation import HeldRows
-from banbury.naive_bayes import Model, checked_choice, met, same_rows
+from banbury.naive_bayes import Model, met, same_rows
 from banbury.progress import watched
+from banbury.quality.recipes import Plain
+from banbury.quality.results import OWN_ROWS, SummedEvaluation, SummedValidation
 from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
 from banbury.readers.batches import other_columns
-from banbury.selection.dataset import Dataset, held, renumbered
-from banbury.selection.folds import Dealing
-from banbury.selection.groups import Groups
-from banbury.selection.results import OWN_ROWS, Streamed, StreamedEvaluation
+from banbury.rows.folds import Dealing
+from banbury.rows.labelled import MemoryRows, rows_of_sample
 from banbury.tally import Tally, complete
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST
@@ -68,35 +66,30 @@ class Work:
         return tally if self.engine.names is None else replace(tally, parts=frozenset(self.engine.names))
 
     def validated(
-        self, target: Any, dealing: Dealing, settings: Sequence[Mapping[str, Any]], **counting: Any
-    ) -> list[Streamed]:
-        """``bb.cross_validate`` of all partitions under each of these settings, in two passes."""
+        self, target: Any, dealing: Dealing, recipes: Sequence[Plain], **counting: Any
+    ) -> tuple[Tally, list[SummedValidation]]:
+        """The tally of all partitions and the validation of each recipe, in two passes."""
         asked = replace(_asked(target, **counting), id=dealing.id)
-        for each in settings:
-            checked_choice(each["how"], each["alpha"], each["seed"])
+        for recipe in recipes:
+            recipe.check()
         settled, counted = self._widened(asked, lambda settled: CountFolds(settled, dealing))
         assert counted.tally is not None
         complete(counted.tally, counted.n_rows, settled.schema.target)
         folded = Folded.of(counted.tally, counted.tally.skipped)
-        found = self._scored(ScoreFolds.of(settled, dealing, folded, settings))
-        found.told.warn(settings[0]["how"])
+        found = self._scored(ScoreFolds.of(settled, dealing, folded, recipes))
+        found.told.warn(recipes[0].how)
         if not found.outcomes[0].weight > 0:
             raise errors.tested_nothing()
-        what, weighted = f"{len(folded.used)}-fold cross-validation", settled.weights is not None
-        tally, classes = folded.groups.total, folded.groups.classes
-        return [Streamed(tally, classes, outcomes, weighted, what) for outcomes in found.outcomes]
+        classes, weighted = folded.groups.classes, settled.weights is not None
+        what = f"{len(folded.used)}-fold cross-validation of {Plain.name}"
+        validations = [SummedValidation(classes, outcomes, weighted, what) for outcomes in found.outcomes]
+        return folded.groups.total, validations
 
-    def held(self, target: Any, dealing: Dealing, n: int | None, **counting: Any) -> Dataset:
+    def held(self, target: Any, dealing: Dealing, n: int | None, **counting: Any) -> MemoryRows:
         """A sample of rows, to be dealt and validated here by models that count all the others as well."""
         tally = self.count(target, id=dealing.id, **counting)
         sample = self._countable(tally, target, n, counting, () if dealing.id is None else (dealing.id,))
-        rows = held(sample.table(tally.schema, n_threads(counting["threads"])), None, dealing)
-        labels = renumbered([(rows.classes, rows.labels)], tally.classes)
-        rows = replace(rows, classes=tally.classes, labels=labels, skipped=tally.skipped)
-        if sample.is_whole:
-            return rows
-        here = Groups.of(rows, np.zeros(rows.n_rows, dtype=np.int32), 1).total
-        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - here)
+        return rows_of_sample(sample, tally, n_threads(counting["threads"]), dealing)
 
     def has_sets(self, target: Any, **counting: Any) -> bool:
         """Whether the target is one of sets of labels."""
@@ -171,7 +164,7 @@ class Work:
             raise errors.empty_data(None, "all partitions are empty")
         return found
 
-    def evaluate(self, model: Any, target: str | None, **reading: Any) -> StreamedEvaluation:
+    def evaluate(self, model: Any, target: str | None, **reading: Any) -> SummedEvaluation:
         """``bb.evaluate`` of all partitions."""
         target = model.target if target is None else target
         wanted = "the name of the column that has the true classes, of a Model, where rows live elsewhere"
@@ -185,7 +178,7 @@ class Work:
         counting = {"schema": model.schema, "features": "auto", "weights": None, "missing": "skip", "threads": None}
         as_many = model.n_rows == outcomes.n_rows
         counted = same_rows(lambda: as_many and self.count(target, **counting, **reading) == model.tally)
-        return StreamedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if counted else notes)
+        return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if counted else notes)
 
     def answered(self, model: Any, question: str, **settings: Any) -> Any:
         """What a model says of all rows: a frame of the same kind, with the answers as columns beside its own, lazily."""

@@ -36,7 +36,7 @@ from banbury.tally import Growing, Part, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
-    from banbury.selection import Tuning
+    from banbury.quality import Tuning
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
@@ -277,23 +277,27 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
 
     def _learn_by_choosing(self, rows: Any, labels: Any, sample_weight: Any) -> Learner:
         """What all rows teach, and what is chosen by leaving some of them out: α, families, a calibration."""
-        from banbury.selection import held, tune
+        from banbury.quality import tune
+        from banbury.quality.tuning import Tuned
+        from banbury.rows.labelled import load_rows
 
         chosen = self._chosen
-        alpha = "auto" if "alpha" in chosen else self._settings(self.alpha).choice.alpha
-        choosing = {"alpha": alpha, "how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-        choosing |= {"calibrate": self.calibrate, "features": self.features}
+        alpha: Any = "auto" if "alpha" in chosen else self._settings(self.alpha).choice.alpha
         if isinstance(rows, Batch):
             features = "auto" if "features" in chosen else self.features
             weights = sample_weights(sample_weight, rows.n_rows)
-            data = held(rows, labels, features=features, weights=weights, **self._counting)
+            data = load_rows(rows, labels, features=features, weights=weights, **self._counting)
             n_rows = int(np.count_nonzero(data.labels >= 0))
             if n_rows < 2:
                 raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
             tell_unlabelled(data.skipped)
-            tuning = tune(data, folds=min(FOLDS, n_rows), **choosing)
+            families = "choose" if "features" in chosen else "auto"
+            grid = Tuned.of(alpha, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+            tuning = grid.tune(data, min(FOLDS, n_rows))
         else:
-            tuning = tune(rows, labels, folds=FOLDS, weights=sample_weight, **choosing, **self._counting)
+            choosing = {"alpha": alpha, "how": self.how, "class_prior": self.class_prior, "seed": self.seed}
+            choosing |= {"features": self.features, "calibrate": self.calibrate, "weights": sample_weight}
+            tuning = tune(rows, labels, folds=FOLDS, **choosing, **self._counting)
             tell_unlabelled(tuning.tally.skipped)
         self.tuning_ = tuning if chosen else None
         return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))

@@ -13,7 +13,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
-from banbury.files.checking import Arrays, check, integers_of, under
+from banbury.files.checking import Arrays, check, integers_of, reading_of, under
 from banbury.label_sets import EVERY
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
@@ -234,7 +234,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
     listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
     check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
-    schema = Schema.from_dict(about)
+    schema = Schema.from_dict({**about, "reading": reading_of(about)})
     start = 0
     for entry in about["features"]:
         stop = start + (len(entry["name"]) if isinstance(entry["name"], list) else 1)

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
 from banbury.files import contents
-from banbury.files.checking import Arrays, check, real, texts
+from banbury.files.checking import Arrays, check, reading_of, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
 from banbury.networks.structure import checked_parents, in_topological_order
@@ -42,6 +42,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
             "columns": list(network.columns),
             "named": network.named,
             "left_out": dict(network.left_out),
+            **({"reading": dict(network.reading)} if network.reading else {}),
         },
         "tally": None if sums is None else contents.about_sums(sums.tally),
         "model": None if sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
@@ -86,7 +87,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
     else:
         check(settings.keys() == SETTINGS, "the network has other settings")
         choice, sums = checked_choice(**settings), _sums(variables, parents, about["tally"], arrays)
-    network = BeliefNetwork(variables, parents, choice, sums, tables, target, columns, named, left_out)
+    rest = target, columns, named, left_out
+    network = BeliefNetwork(variables, parents, choice, sums, tables, *rest, reading=reading_of(found))
     return contents.calibrated(network, about, arrays)  # type: ignore[no-any-return]
 
 

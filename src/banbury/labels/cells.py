@@ -15,14 +15,14 @@ from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags
 from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.family import ColumnReader
-from banbury.distributions.trees import HALF_ROW, SMALLEST, grouped, prior_of
+from banbury.distributions.trees import HALF_ROW, SMALLEST, prior_of
 from banbury.label_sets import EVERY
 from banbury.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
+from banbury.weighing.corrections import Reals32
 from banbury.weighing.evidence import of_column
 from banbury.weighing.model import WeighedParameters
-from banbury.weighing.texts import Reals32
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,6 @@ class CellWords:
     def counts(self, tally: Tally) -> list[Real]:
         """Rows of each cell of each column, (cells, classes), as they are counted now."""
         return counted(tally, self.cells)
-
-    def documents(self, counts: Sequence[Real]) -> Real:
-        """Rows of each word, (words, classes), from those of cells."""
-        each = zip(self.cells, counts, strict=True)
-        return np.concatenate([grouped(own, level) for cells, own in each for level in cells.tree.levels])
 
     def of_cells(self, documents: Real) -> list[Real]:
         """Rows of the cells of each column, (cells, classes), from those of words."""

@@ -8,12 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
-from banbury.label_calibration import Flags, honest_loss
+from banbury.label_calibration import honest_loss
 from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
 from banbury.labels.results import LabelEvaluation
@@ -26,6 +25,7 @@ from banbury.readers.columns import missing
 from banbury.schema import Schema
 from banbury.table import MIX, Labels, Table, label_target, mixed, wants_folders
 from banbury.tally import Tally
+from banbury.weighing.rows import merge_equal
 
 FOLDS, WEIGHED_FOLDS = 5, 3
 ALPHAS = (1.0, 0.1, 0.01)
@@ -112,7 +112,8 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     folds = rows.dealt(WEIGHED_FOLDS)
     given = _given(model, rows, folds, known, (*names, *cells.names))
     texts = LabelTexts(bags, cells, cells_of_rows, (offsets, codes.astype(np.int32)), weights, len(labels), given)
-    first, place, together = _equal_rows(rows.hashes()[known], flags, weights)
+    hashes = rows.hashes()[known] * MIX + flags @ mixed(np.arange(1, flags.shape[1] + 1, dtype=np.uint64))
+    first, place, together = merge_equal(mixed(hashes), weights)
     merged = replace(texts.take(first), weights=together)
     found = learned_labels(merged, folds[known][first], seed, rows.threads)
     words = tuple(tuple(column) for column in _words(tally, names))
@@ -120,16 +121,6 @@ def weighed(model: LabelModel, rows: HeldRows, seed: int) -> tuple[LabelModel, H
     weighing = LabelWeighing(labels, names, words, *learned, tally.digest(), found.losses, cells)
     own = every if every is None else weights
     return model.weighed(weighing), HeldOut(labels, known, found.scores[place], flags, own, folds[known])
-
-
-def _equal_rows(hashes: NDArray[np.uint64], flags: Flags, weights: Real) -> tuple[Int, Int, Real]:
-    """Equal rows as one, in an order that depends on what they hold alone: one of each, which of these each is, and weights."""
-    own = mixed(hashes * MIX + flags @ mixed(np.arange(1, flags.shape[1] + 1, dtype=np.uint64)))
-    order = np.lexsort((weights, own))
-    new = np.concatenate([[True], np.diff(own[order]) != 0])
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return order[new], place, np.add.reduceat(weights[order], np.flatnonzero(new))
 
 
 def _words(tally: Tally, names: tuple[str, ...]) -> list[list[str]]:

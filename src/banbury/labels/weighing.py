@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -23,8 +22,17 @@ from banbury.labels.words import lexicon_of
 from banbury.naive_bayes import Model
 from banbury.readers import Batch
 from banbury.tally import Label, Tally
-from banbury.weighing.rows import shuffled
-from banbury.weighing.texts import COMMON, ENOUGH, Reals32, Setting, WordEvidence, variances
+from banbury.weighing.corrections import (
+    COMMON,
+    LabelLearner,
+    Reals32,
+    Scores,
+    StrengthSearch,
+    WordValues,
+    choose,
+    least_loss,
+)
+from banbury.weighing.texts import Setting, WordEvidence
 from banbury.weighing.words import word_scores
 
 SETTINGS = tuple(Setting(True, 1.0, 0.5, trust) for trust in (0.125, 0.5, 0.25, 1.0))
@@ -32,7 +40,6 @@ STRENGTHS = (100.0, 300.0)  # C: how far corrections may go
 OF_FEW, FEW_TEXTS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), 2_000  # of fewer texts than so many, and two settings
 OF_TABLES = (0.3, 1.0, *OF_FEW)  # where there are cells, and all settings
 PASSES, LAST_PASSES = 4, 6
-NEVER = -100.0  # log-odds of what fills up a lane
 FEWEST_ROWS = 100  # from which on rows are weighed and thresholds chosen
 MOST_CELLS = 1 << 26  # words × labels, or rows × labels, that are weighed
 
@@ -154,53 +161,22 @@ def _together(every: Sequence[Bags], values: Sequence[Real]) -> tuple[Bags, Real
     return Bags(offsets, words[order], times, every[0].hashes, int(firsts[-1])), joined
 
 
-def in_lanes(table: Any, rest: float) -> Any:
-    """A table of labels, (n, labels), as (lanes, n, 8, 16 or 32 labels); the last lane is filled up."""
-    n, k = table.shape
-    width = 8 if k <= 8 else 16 if k <= 16 else 32
-    wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
-    wide[:, :k] = table
-    return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
-
-
-class _LabelLearner:
-    """Texts that are learned from: the scores they start from, and corrections so far."""
-
-    def __init__(self, texts: LabelTexts, setting: Setting, threads: int) -> None:
-        self.texts, k = texts, texts.n_labels
-        both = list(zip(texts.bags, texts.evidence, strict=True))
-        values = [evidence.values(bags, setting, threads) for bags, evidence in both]
-        self.offsets = np.tile(texts.log_prior, (len(texts), 1))
-        for bags, evidence in both:
-            self.offsets += setting.trust * evidence.left_out(bags, setting, texts.sets, threads)
-        if len(texts.cells):
-            self.offsets += setting.trust * texts.of_cells.left_out(texts.codes, texts.flags)
-            both.append((texts.words_of_cells, texts.of_words_of_cells))
-            values.append(texts.cells.values[texts.words_of_cells.words])
-        if texts.given is not None:
-            self.offsets += texts.given
-        self.bags, joined = _together([bags for bags, _ in both], values)
-        vary = variances(self.bags, joined, np.concatenate([evidence.says for _, evidence in both]), setting)
-        own = self.bags.scores(joined**2, vary[:-1], threads) + COMMON**2
-        self.values = joined.astype(np.float32)
-        self.offsets, self.own = in_lanes(self.offsets, NEVER), in_lanes(own.astype(np.float32), 1.0)
-        self.mu = in_lanes(texts.flags.astype(np.float32), 0.0)
-        varies = in_lanes(vary, 1.0)
-        self.table = np.stack([np.zeros_like(varies), varies], axis=2)  # of lanes and words: corrections, and that
-        self.strength, self.n_labels, self.threads = 0.0, k, threads
-
-    def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
-        """The corrections with this C, begun from those of the one before."""
-        corrections, task = self.table[:, :, 0], (strength * self.texts.weights, self.offsets, COMMON, self.own)
-        if self.strength:
-            corrections *= np.float32(strength / self.strength)
-        self.strength = strength
-        for order in shuffled(len(self.texts), passes, seed):
-            learned = order, self.mu, self.table
-            if self.bags.correct_labels(self.values, task, *learned, self.threads) < ENOUGH:
-                break
-        every = corrections.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
-        return np.ascontiguousarray(every[:, : self.n_labels])
+def _learner(texts: LabelTexts, setting: Setting, seed: int, threads: int) -> LabelLearner:
+    """Texts that are learned from under a setting."""
+    both = list(zip(texts.bags, texts.evidence, strict=True))
+    values = [evidence.values(bags, setting, threads) for bags, evidence in both]
+    offsets = np.tile(texts.log_prior, (len(texts), 1))
+    for bags, evidence in both:
+        offsets += setting.trust * evidence.left_out(bags, setting, texts.sets, threads)
+    if len(texts.cells):
+        offsets += setting.trust * texts.of_cells.left_out(texts.codes, texts.flags)
+        both.append((texts.words_of_cells, texts.of_words_of_cells))
+        values.append(texts.cells.values[texts.words_of_cells.words])
+    if texts.given is not None:
+        offsets += texts.given
+    says = np.concatenate([evidence.says for _, evidence in both])
+    words = WordValues.of(*_together([bags for bags, _ in both], values), says, setting.telling)
+    return LabelLearner(words, texts.flags, offsets, texts.weights, seed, threads)
 
 
 def _scores(texts: LabelTexts, learned: LabelTexts, corrections: Reals32, setting: Setting, threads: int) -> Real:
@@ -237,20 +213,22 @@ class LearnedLabels:
 class _LabelFold:
     """Texts to learn from, and texts held out."""
 
-    def __init__(self, texts: LabelTexts, outside: Flags) -> None:
+    def __init__(self, texts: LabelTexts, outside: Flags, seed: int) -> None:
         self.inside, self.outside = texts.take(np.flatnonzero(~outside)), texts.take(np.flatnonzero(outside))
+        self.truth, self.held_out, self.seed = self.outside.flags, self.outside.weights, seed
 
-    def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[tuple[float, Reals32]]:
-        """The loss and the log-odds of texts held out, with corrections of each C in turn; it ends where they become worse."""
-        learner, found = _LabelLearner(self.inside, setting, 1), list[tuple[float, Reals32]]()
-        for strength in strengths:
-            corrections = learner.corrected(strength, PASSES, seed)
-            scores = _scores(self.outside, self.inside, corrections, setting, 1)
-            loss = honest_loss(scores, self.outside.flags, self.outside.weights)
-            found.append((loss, scores.astype(np.float32)))
-            if len(found) > 1 and loss > found[-2][0]:
-                break
-        return found
+    def corrected(self, setting: Setting) -> Scores:
+        learner = _learner(self.inside, setting, self.seed, 1)
+
+        def scores(strength: float) -> Reals32:
+            learner.improve(strength, PASSES)
+            return _scores(self.outside, self.inside, learner.corrections(), setting, 1).astype(np.float32)
+
+        return scores
+
+
+def _honest_loss(scores: Reals32, flags: Flags, weights: Real) -> float:
+    return honest_loss(scores.astype(np.float64), flags, weights)
 
 
 def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
@@ -259,30 +237,24 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     Of few texts, and of tables, the setting is the one that loses least on the first fold, of many texts the first. C is that
     whose log-odds lose least on all texts held out, of many texts on those of the first fold, when two numbers make them honest.
     """
-    strengths: Sequence[float] = OF_FEW if len(texts) < FEW_TEXTS else STRENGTHS
-    settings = SETTINGS[:2] if len(texts) < FEW_TEXTS else SETTINGS[:1]
+    is_few = len(texts) < FEW_TEXTS
+    strengths: Sequence[float] = OF_FEW if is_few else STRENGTHS
+    settings = SETTINGS[:2] if is_few else SETTINGS[:1]
     if len(texts.cells):
         strengths, settings = OF_TABLES, SETTINGS
-    many = len(texts) >= FEW_TEXTS and not len(texts.cells)
-    every = [_LabelFold(texts, folds == fold) for fold in np.unique(folds).tolist()]
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-        raced = list(pool.map(lambda setting: every[0].path(setting, strengths, seed), settings))
-        best = int(np.argmin([min(loss for loss, _ in path) for path in raced]))
-        setting = settings[best]
-        if many:
-            level = int(np.argmin([loss for loss, _ in raced[best]]))
-            strengths, raced[best] = strengths[level : level + 1], raced[best][level : level + 1]
-        paths = [raced[best], *pool.map(lambda fold: fold.path(setting, strengths, seed), every[1:])]
-    tried = []
-    for level in range(min(map(len, paths))):
-        scores = np.zeros((len(texts), texts.n_labels))
-        for fold, path in zip(np.unique(folds).tolist(), paths, strict=True):
-            scores[folds == fold] = path[level][1]
-        tried.append((honest_loss(scores, texts.flags, texts.weights), scores))
-    at = int(np.argmin([loss for loss, _ in tried]))
-    corrections = _LabelLearner(texts, setting, threads).corrected(strengths[at], LAST_PASSES, seed)
-    losses = tuple((strength, loss) for strength, (loss, _) in zip(strengths, tried, strict=False))
-    return LearnedLabels(setting, strengths[at], corrections, tried[at][1], losses)
+    search = StrengthSearch(strengths, _honest_loss, patience=1)
+    every = np.unique(folds).tolist()
+    is_many = not is_few and not len(texts.cells)
+    trials = [_LabelFold(texts, folds == fold, seed) for fold in every]
+    setting, steps = choose(trials, settings, search, 1, threads, settle=is_many)
+    best = least_loss(steps)
+    scores = np.zeros((len(texts), texts.n_labels))
+    for fold, of_fold in zip(every, best.scores, strict=True):
+        scores[folds == fold] = of_fold
+    learner = _learner(texts, setting, seed, threads)
+    learner.improve(best.strength, LAST_PASSES)
+    losses = tuple((step.strength, step.loss) for step in steps)
+    return LearnedLabels(setting, best.strength, learner.corrections(), scores, losses)
 
 
 @dataclass(frozen=True, eq=False)

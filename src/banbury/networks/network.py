@@ -73,6 +73,7 @@ class BeliefNetwork:
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
     threads: int | None = None
     calibration: Calibrates | None = None  # what makes posteriors of the target honest
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how files were read, so that others are read likewise
 
     # Making one
 
@@ -139,7 +140,7 @@ class BeliefNetwork:
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
         sums: NetworkCounts = counted(source, labels, begin)
         columns, named = tuple(n for n in first[0].names if n not in labels.reserved()), first[0].named
-        return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads)
+        return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads, reading=source.reading)
 
     @classmethod
     def tan(
@@ -190,7 +191,7 @@ class BeliefNetwork:
         left_out = {**pairs.left_out, **{v.name: "no value" for v in pairs.features if v.size == 0}}
         sums = pairs.sums(pairs.tree(level, root))
         rest = pairs.name, pairs.columns, pairs.named, left_out, threads
-        return cls(sums.variables, sums.parents, choice, sums, (), *rest)
+        return cls(sums.variables, sums.parents, choice, sums, (), *rest, reading=pairs.reading)
 
     @classmethod
     def from_tables(
@@ -239,7 +240,7 @@ class BeliefNetwork:
         def count(batch: Batch) -> NetworkCounts:
             return NetworkCounts.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
 
-        source = read(data, kinds=self._kinds(), **reading)
+        source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
         return self._with(counted(source, labels, lambda batch: count))
 
@@ -701,7 +702,7 @@ class BeliefNetwork:
         return the_one_row(batches(row if isinstance(row, Source) else self._read(row, {}), "scoring"))
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        return read(rows, kinds=self._kinds(), **reading)
+        return read(rows, kinds=self._kinds(), **{"remembered": self.reading, **reading})
 
     def _kinds(self) -> dict[str, Any]:
         numbers = {v.name: "number" for v in self.variables if v.cuts is not None}

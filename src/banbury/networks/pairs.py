@@ -36,6 +36,7 @@ class Pairs:
     columns: tuple[str, ...] = ()
     named: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def count(
@@ -57,7 +58,7 @@ class Pairs:
         def begin(batch: Batch) -> Callable[[Batch], Pairs]:
             leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
             schema = infer(batch, leaked | labels.reserved(), labels.name, features, missing, trees="none")
-            return cls.beginning(batch, schema, labels, bins)
+            return cls.beginning(batch, replace(schema, reading=source.reading), labels, bins)
 
         found: Pairs = counted(source, labels, begin)
         return found.checked()
@@ -79,7 +80,7 @@ class Pairs:
             columns = coded(batch, variables, labels.threads)
             _check_size([v.of_keys(columns.codes(v.name).values) for v in variables], len(names))
             tally = count_rows(columns, pairs, Codes(numbers, 0, names), weights, labels.threads).tally
-            return cls(name, variables, tally, schema.columns, schema.named, left_out)
+            return cls(name, variables, tally, schema.columns, schema.named, left_out, schema.reading)
 
         return count
 

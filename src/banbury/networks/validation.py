@@ -13,14 +13,14 @@ from banbury.distributions.family import Choice
 from banbury.networks.network import BeliefNetwork
 from banbury.networks.pairs import Pairs
 from banbury.networks.variables import Bins
+from banbury.quality import CrossValidation
 from banbury.readers import Batch, Codes
-from banbury.selection import CrossValidation
-from banbury.selection.dataset import Dataset
-from banbury.selection.folds import rounds
+from banbury.rows.folds import rounds
+from banbury.rows.labelled import MemoryRows
 from banbury.table import Labels
 
 
-def cross_validated(rows: Dataset, folds: int, choice: Choice, bins: Bins) -> tuple[CrossValidation, Real]:
+def cross_validated(rows: MemoryRows, folds: int, choice: Choice, bins: Bins) -> tuple[CrossValidation, Real]:
     """What trees say of rows they have not seen, over the folds that ``bb.cross_validate`` has; a class they lack has 0.
 
     Also the log posteriors, to learn a calibration from.
@@ -34,14 +34,14 @@ def cross_validated(rows: Dataset, folds: int, choice: Choice, bins: Bins) -> tu
         scores[split.test[:, None], known] = answers
     tested = np.flatnonzero(each.groups >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
-    what = f"{len(each.splits)}-fold cross-validation"
+    what = f"{len(each.splits)}-fold cross-validation of a tree (TAN)"
     scores = scores[tested]
     answers, folded = np.exp(scores), each.groups[tested]
     found = CrossValidation(rows.classes, tested, rows.labels[tested], answers, weights, what, folds=folded)
     return found, scores
 
 
-def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins) -> BeliefNetwork:
+def _tree(rows: MemoryRows, chosen: Int, choice: Choice, bins: Bins) -> BeliefNetwork:
     """The tree of some rows, whose numbers ascend; what the first batch has of them settles where numbers are cut."""
     codes = Codes(rows.labels[chosen], 0, list(rows.classes))
     weights = None if rows.weights is None else rows.weights[chosen]

@@ -15,8 +15,7 @@ from banbury.distributions.evidence import NamedValues
 from banbury.distributions.family import Feature, Parameters
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.readers import read
-from banbury.selection import held
+from banbury.rows.labelled import load_rows
 from banbury.table import aligned, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
@@ -167,11 +166,11 @@ class ClassedRows:
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
         target = model.schema.target if target is None else target
         if target is None and len(model.classes) == 1:
-            source = read(data, kinds=model.schema.kinds(), **reading)
+            source = model._read(data, reading)
             self.batches = tuple(aligned(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
-        labelled = held(data, target, schema=model.schema, **reading)
+        labelled = load_rows(data, target, schema=model.schema, **reading)
         for label in labelled.classes:
             number_of(model, label)
         lookup = np.array([*(model.classes.index(label) for label in labelled.classes), -1], dtype=np.int64)

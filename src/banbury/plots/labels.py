@@ -9,7 +9,7 @@ import numpy as np
 from banbury import errors
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.plots.display import COLOURS, FAINT, LINES, SUM, Display, check_type, legend_beside, logarithmic, names
-from banbury.selection import evaluate
+from banbury.quality import evaluate
 
 SMALLEST, MORE = 26.0, 22.0  # the area of a mark, and what each further label adds to it, in square points
 WIDTH, HEIGHT = 8.6, 4.6  # inches

@@ -29,7 +29,7 @@ from banbury.plots.display import (
     names,
 )
 from banbury.plots.features import ClassedRows, answering
-from banbury.selection import Evaluation, LearningCurve, evaluate
+from banbury.quality import Evaluation, LearningCurve, evaluate
 from banbury.sums import in_order
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points

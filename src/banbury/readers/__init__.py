@@ -38,6 +38,7 @@ __all__ += ["n_threads", "read", "read_row"]
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
 READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES, *OF_FOLDERS)
+NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
@@ -53,17 +54,18 @@ def read(
     *,
     columns: Sequence[str] | None = None,
     delimiter: str | None = None,
-    missing_values: Sequence[str] = MISSING_VALUES,
+    missing_values: Sequence[str] | None = None,
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None,
     batch_rows: int | None = None,
-    format: Format = "auto",
-    headers: Headers = SUBJECT,
+    format: Format | None = None,
+    headers: Headers | None = None,
     header: bool | None = None,
     quote: str | None = None,
     comment: str | None = None,
-    skip_lines: int = 0,
+    skip_lines: int | None = None,
     classes_at: int | None = None,
     class_from: Mapping[str, str] | str | None = None,
+    remembered: Mapping[str, Any] | None = None,
     **unknown: Any,
 ) -> Source:
     """The table as batches of columns.
@@ -88,6 +90,9 @@ def read(
     makes a column of text of each of subject, from, to and organization, beside the column "body", and ["columns", "subject"]
     of those that are named; news articles are then messages, too.
 
+    ``remembered`` is how other data were read, as ``Schema.reading`` keeps it: a file of the same kind is read likewise in all
+    that is not said here.
+
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
     ('string', [1.5], ['red'])
@@ -100,23 +105,35 @@ def read(
         hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    how = header, quote, comment, skip_lines, classes_at, class_from
-    plain = headers is SUBJECT and how == (None, None, None, 0, None, None)
+    settings: dict[str, Any] = {
+        "columns": columns,
+        "delimiter": delimiter,
+        "missing_values": missing_values,
+        "format": format,
+    }
+    settings |= {"header": header, "quote": quote, "comment": comment, "skip_lines": skip_lines, "headers": headers}
+    settings |= {"classes_at": classes_at, "class_from": class_from}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    plain = settings.keys() <= {"columns", "delimiter", "missing_values", "format"}
     if plain and type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
-    texts = type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text")
+    texts = type(data) is list and data and _is_prose(data[0]) and format in (None, "auto", "text")
     if plain and texts and batch_rows is None:
         return from_texts(data, columns, None)
     if isinstance(data, (Batch, Source)):
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
-        missing_values = (missing_values,)
+        settings["missing_values"] = (missing_values,)
+    if class_from is not None:
+        settings["class_from"] = class_patterns(class_from)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    how = header, quote, comment, skip_lines, classes_at, class_patterns(class_from)
-    options = Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers, *how).checked()
+    replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
+    rest = {name: value for name, value in (remembered or {}).items() if name not in replaced}
+    numbered = bool(header and remembered and remembered.get("header") is False)
+    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **settings).checked()
     source = _read(data, options)
-    return source if plain or not header_columns(headers) else _with_headers(source, headers)
+    return source if headers is None or not header_columns(headers) else _with_headers(source, headers)
 
 
 def _with_headers(source: Source, headers: Headers) -> Source:
@@ -265,7 +282,8 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
         return _chained(paths, options)
     sources = [_read(path, options) for path in paths]
     [target, *others] = {source.target for source in sources}
-    return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=None if others else target)
+    target, reading = None if others else target, sources[0].reading
+    return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=target, reading=reading)
 
 
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
@@ -342,7 +360,9 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
         return files[path]
 
     once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
-    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, not once)
+    are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
+    reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
+    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, not once, reading=reading)
 
 
 def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -241,7 +241,9 @@ class Batch:
             return ask(column)
         except Unfit as unfit:
             value, row, needed = unfit.args
-            raise errors.wrong_type(value, name, needed, self.first_row + row, self.source) from None
+            row += self.first_row
+            hint = errors.A_HEADER if row == 0 and self.source is not None and not self.named else ""
+            raise errors.wrong_type(value, name, needed, row, self.source, hint) from None
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row
@@ -514,6 +516,7 @@ class Source:
     weights: str | None = None
     holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
     peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
+    reading: Mapping[str, Any] = field(default_factory=dict)  # of files: the settings that are not the usual ones
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()

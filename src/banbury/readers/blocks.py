@@ -302,11 +302,11 @@ class BlockFile(Protocol):
         """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
         return next((line for line, _ in islice(self.records(block), row, None)), None)
 
-    def wrong_type(self, value: Any, column: str, line: int | None) -> errors.BadValue:
+    def wrong_type(self, value: Any, column: str, line: int | None, hint: str = "") -> errors.BadValue:
         """The error of a value in a column that must hold numbers."""
         text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
         text += "needed there. Mend the value, name it in missing_values=, or choose another family for the column in "
-        text += "features=."
+        text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
     def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:

@@ -66,7 +66,8 @@ class _DelimitedFile(BlockFile):
         self.words: dict[str, list[str]] = {}  # of the first block, column by column, in order
         self.known: list[bytes] = []  # the same, a text of lines for each column
         self.has_header = options.columns is None if options.header is None else options.header
-        mark, comment = '"' if options.quote is None else options.quote, (options.comment or "").encode()
+        mark = '"' if options.quote is None else options.quote
+        comment = b"" if options.comment in (None, "none") else options.comment.encode()
         self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
         head = first_lines_of(path)
         if b"\n" not in head and b"\r" in head:
@@ -78,7 +79,7 @@ class _DelimitedFile(BlockFile):
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
             self.layout = replace(self.layout, quote=b"")
-        self.named = self.has_header or options.columns is not None
+        self.named = options.columns is not None or (self.has_header and not options.numbered)
         self.names = self._named(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
             self.kinds = {}  # there are fewer columns than were counted, perhaps without the target: they are told by place
@@ -118,7 +119,7 @@ class _DelimitedFile(BlockFile):
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
-        if names is None and not self.has_header:
+        if names is None and not self.named:
             return tuple(str(number + 1) for number in range(len(fields)))
         if names is None:
             fields = [field.strip(BLANKS) or f"x{j}" for j, field in enumerate(fields)]
@@ -372,7 +373,8 @@ class _DelimitedFile(BlockFile):
             row, line_or_none = 0, None
         if column in self.kinds:
             value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
-            return self.wrong_type(value, column, line_or_none)
+            is_first = row == 0 and block.offset == self.start
+            return self.wrong_type(value, column, line_or_none, errors.A_HEADER * (is_first and not self.has_header))
         wider = [pa.int64(), pa.float64(), pa.string()]  # the narrowest first
         narrow = 0 if pa.types.is_null(types[column]) else 1 if pa.types.is_integer(types[column]) else 2
         self.types[column] = next(each for each in wider[narrow:] if self._parses(block, {column: each}, [column]))

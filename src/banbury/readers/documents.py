@@ -30,7 +30,7 @@ from banbury.readers.mail import (
     message_text,
     messages,
 )
-from banbury.readers.options import OF_TEXT_TABLES, SUBJECT, Options, header_columns
+from banbury.readers.options import DOCUMENT_SETTINGS, FILE_SETTINGS, OF_TEXT_TABLES, SUBJECT, Options, header_columns
 from banbury.readers.tables import TEXT, encode, from_texts, names_for, single
 from banbury.threads import n_threads
 
@@ -179,7 +179,8 @@ def from_files(
     """The documents in some files, in their order; with a column for the class where files have labels."""
     options.refuse(OF_TEXT_TABLES, "CSV and its kin, and these are texts")
     documents = _Documents(files, name, options, unreadable)
-    return Source(documents.batches, name, target=documents.names[0] if documents.labelled else None)
+    target = documents.names[0] if documents.labelled else None
+    return Source(documents.batches, name, target=target, reading=options.settings(DOCUMENT_SETTINGS))
 
 
 class _Documents:
@@ -300,7 +301,8 @@ class _Documents:
                 "Mend them or take them away, and count again if they matter."
             )
         losses.tell_broken(self.name)
-        if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
+        expects_mail = self.options.headers is not SUBJECT and "headers" not in self.options.remembered
+        if expects_mail and not losses.n_messages and n_rows:
             text = f"no file{where} was read as mail, so headers= had no effect."
             errors.warn(f"{text} If they are messages, say so with format='mail'.")
 
@@ -367,7 +369,7 @@ def _stream(path: str) -> io.BufferedReader:
 def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> list[File]:
     """Files with the classes that their names tell: by patterns; or of several whose lines are texts, each its own.
 
-    A file that no pattern fits is named, and left out.
+    A file that no pattern fits is named, and left out; it has no class where the patterns are remembered.
     """
     if options.classes_at is not None and not folder:
         options.refuse(("classes_at",), "a folder, and these are files")
@@ -375,7 +377,8 @@ def labelled_files(paths: Sequence[str], options: Options, folder: str = "") -> 
         by_name = options.format == "lines" and len(paths) > 1
         return [File(path, _stem(path) if by_name else None) for path in paths]
     named = [(p, _class_of(os.path.relpath(p, folder) if folder else p, options.class_from)) for p in paths]
-    files = [File(path, label) for path, label in named if label is not None]
+    remembered = "class_from" in options.remembered
+    files = [File(path, label) for path, label in named if remembered or label is not None]
     if len(files) < len(paths):
         strays = [shown_path(path) for path, label in named if label is None]
         patterns = errors.listed(map(repr, options.class_from))
@@ -421,14 +424,19 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     below = [each for name in folders for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
     if not beside and not below and not unreadable:
         raise errors.empty_data(path, EMPTY_FOLDER)
+    parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
+    are_tables = not below and parts and all(ending(part) in TABLES for part in parts)
+    options = options if are_tables else options.recall(FILE_SETTINGS)
     if options.class_from is not None:
         return from_files(labelled_files([*beside, *below], options, path), path, options, unreadable)
     if below or unreadable:
+        deepest = max((each[len(path) :].strip(os.sep).count(os.sep) for each in below), default=0)
+        if options.remembered.get("classes_at", 0) <= deepest:
+            options = options.recall(("classes_at",))
         files = _by_folder(path, [*beside, *below], folders, options)
         return from_files(files, path, options, unreadable)
     errors.require(options.classes_at is None, "classes_at", options.classes_at, f"left out: {path} has no folders")
-    parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
-    if options.format == "auto" and parts and all(ending(part) in TABLES for part in parts):
+    if options.format == "auto" and are_tables:
         return parts
     return from_files(labelled_files(beside, options, path), path, options)
 

@@ -10,6 +10,7 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from banbury import errors
@@ -21,10 +22,11 @@ from banbury.readers.blocks import COMPRESSED, ending, head_of, reason, refuse_z
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, beginning, form_of, from_files, from_folder, labelled_files
 from banbury.readers.lines import from_lines
-from banbury.readers.options import OF_FOLDERS, OF_TEXT_TABLES, Options, header_columns
+from banbury.readers.options import FILE_SETTINGS, OF_FOLDERS, OF_TEXT_TABLES, TABLE_SETTINGS, Options, header_columns
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
+MAYBE_TEXTS = (".txt", ".data", ".dat")  # endings of tables that other files have, too
 PARQUET = (".parquet", ".pq")
 LINES = (".ndjson", ".jsonl", ".json")
 PARQUET_ROWS = 131072
@@ -88,6 +90,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
         if not paths:
             raise errors.missing_file(path, [], "no file matches it")
         return from_paths([each for each in paths if not os.path.isdir(each)] or paths, path, options)
+    options = _recall(path, options)
     if not os.access(path, os.R_OK):
         raise errors.bad_file(path, "you have no permission to read it.")
     if not os.path.isfile(path):
@@ -103,7 +106,9 @@ def from_table(path: str, options: Options) -> Source:
     """A table in a file, or in an archive."""
     options.refuse(OF_FOLDERS, f"files of texts, and {path} is a table")
     kind = kind_of_table(path)
-    if kind != "CSV":
+    if kind == "CSV":
+        options = options.recall(TABLE_SETTINGS)
+    else:
         options.refuse(OF_TEXT_TABLES, f"CSV and its kin, and {path} is {kind}")
     if kind == "Parquet" and os.path.exists(path):
         return from_parquet(path, options)
@@ -118,8 +123,19 @@ def from_table(path: str, options: Options) -> Source:
         if head.startswith(begin):
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
-    readers = {"JSON": from_lines, "ARFF": from_arff, "CSV": from_delimited}
-    return readers[kind](path, options)
+    if kind == "CSV":
+        return replace(from_delimited(path, options), reading=options.settings(TABLE_SETTINGS))
+    return from_lines(path, options) if kind == "JSON" else from_arff(path, options)
+
+
+def is_named_table(path: str) -> bool:
+    """Whether the name says that a file is a table; of plain text it does not."""
+    return ending(path) in TABLES and ending(path) not in MAYBE_TEXTS
+
+
+def _recall(path: str, options: Options) -> Options:
+    """The options with how documents were read, unless the name says that this is a table."""
+    return options if is_named_table(path) else options.recall(FILE_SETTINGS)
 
 
 def _are_documents(path: str, options: Options) -> bool:
@@ -129,7 +145,7 @@ def _are_documents(path: str, options: Options) -> bool:
     kinds = options.kinds or {}
     if header_columns(options.headers) and not known_ending(path):
         return True
-    if known_ending(path) or options.columns is not None or options.delimiter is not None:
+    if known_ending(path) or options.are_of_table():
         return False
     header = _begin(path).lstrip().partition(b"\n")[0]
     if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
@@ -156,6 +172,7 @@ def _begin(path: str) -> bytes:
 def from_paths(paths: list[str], name: str | None, options: Options) -> Source | list[str]:
     """Documents, if the first of the files is one; the paths themselves if they are tables, or folders."""
     paths = [os.path.expanduser(path) for path in paths]
+    options = _recall(paths[0], options)
     if os.path.isdir(paths[0]) or not _are_documents(paths[0], options):
         return paths
     return from_files(labelled_files(paths, options), name, options)

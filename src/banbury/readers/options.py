@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
 
 from banbury import errors
 
@@ -12,6 +14,10 @@ MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?")
 FORMATS = ("auto", "text", "lines", "mail", "html")
 OF_FOLDERS = ("classes_at", "class_from")
 OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
+# What a model remembers of how its data were read: of tables of text, and of documents, in files and in folders.
+TABLE_SETTINGS = ("columns", "delimiter", "missing_values", *OF_TEXT_TABLES)
+FILE_SETTINGS = ("format", "headers", "class_from")
+DOCUMENT_SETTINGS = (*FILE_SETTINGS, "classes_at")
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
 
@@ -46,6 +52,22 @@ class Options:
     skip_lines: int = 0
     classes_at: int | None = None
     class_from: Mapping[str, str] | None = None
+    numbered: bool = False  # columns are named by numbers, though there is a header
+    remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
+
+    def recall(self, names: Sequence[str]) -> Options:
+        """The same, with those of these settings that are remembered."""
+        return replace(self, **{name: value for name, value in self.remembered.items() if name in names})
+
+    def settings(self, names: Sequence[str]) -> dict[str, Any]:
+        """Those of these settings that are not the usual ones, as JSON can hold them."""
+        usual = Options()
+        settings = {name: _plain(getattr(self, name)) for name in names}
+        return {name: value for name, value in settings.items() if value != _plain(getattr(usual, name))}
+
+    def are_of_table(self) -> bool:
+        """Whether something is said or remembered that only a table of text has."""
+        return bool(self.settings(TABLE_SETTINGS)) or not self.remembered.keys().isdisjoint(TABLE_SETTINGS)
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
@@ -57,7 +79,8 @@ class Options:
         errors.require(said, "header", self.header, wanted)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")
-        errors.require(self.comment is None or is_mark(self.comment), "comment", self.comment, "one ASCII character")
+        mark = self.comment in (None, "none") or is_mark(self.comment)
+        errors.require(mark, "comment", self.comment, "one ASCII character, or 'none'")
         errors.check_whole("skip_lines", self.skip_lines, 0)
         if self.classes_at is not None:
             errors.check_whole("classes_at", self.classes_at, 1)
@@ -89,6 +112,15 @@ def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] |
     fits = patterns is None or (texts and all(isinstance(text, str) and text for text in texts))
     errors.require(fits, "class_from", given, "patterns of file names with their classes, as in 'spm*=spam,*=ham'")
     return None if patterns is None else dict(patterns)
+
+
+def _plain(setting: Any) -> Any:
+    """A setting as JSON can hold it; columns may have been named by numbers."""
+    if isinstance(setting, Mapping):
+        return dict(setting)
+    if isinstance(setting, Iterable) and not isinstance(setting, str):
+        return list(map(str, setting))
+    return setting.item() if isinstance(setting, np.generic) else setting
 
 
 def is_mark(text: Any) -> bool:

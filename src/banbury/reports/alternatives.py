@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from banbury import errors, selection
+from banbury import errors
 from banbury.arrays import Int
 from banbury.networks import checked_choice
 from banbury.networks.validation import cross_validated
-from banbury.selection import CrossValidation
-from banbury.selection.dataset import Dataset
-from banbury.selection.learning import spread
+from banbury.quality import CrossValidation
+from banbury.quality.curves import spread
+from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.quality.tuning import Tuned
+from banbury.quality.validation import Validation, validate
+from banbury.rows.labelled import MemoryRows
 from banbury.weighing import FEWEST_ROWS
 
 MOST_ROWS = 10_000  # that are tried; of more, so many, every class alike
@@ -66,57 +68,48 @@ class Alternatives:
         return asdict(self)
 
 
-def alternatives(
-    data: Any,
-    target: Any,
-    now: tuple[str, str, str],
-    *,
-    but: Collection[str] = (),
-    features: Any = "auto",
-    schema: Any = None,
-    weigh: Mapping[str, Any] | None = None,
-    estimating: Mapping[str, Any] | None = None,
-    calibrate: Any = None,
-    seed: int = 0,
-    counting: Mapping[str, Any],
-) -> Alternatives | None:
-    """What else could be made of labelled rows; None where they are too few to be dealt to folds, or can be read but once.
+def alternatives(rows: MemoryRows, now: Recipe, *, but: Collection[str] = (), seed: int = 0) -> Alternatives | None:
+    """What else could be made of labelled rows than the recipe makes; None where they are too few to be dealt to folds.
 
-    ``now`` names how they are learned from: by ``features`` or a ``schema``, weighed, calibrated. ``but`` are options that are
-    not to be tried.
+    ``but`` are options that are not to be tried.
     """
-    if hasattr(data, "__next__"):
-        return None
-    given = {"schema": schema} if schema is not None else {"features": features}
-    rows = selection.held(data, target, **given, **counting)
-    n_rows = int(np.count_nonzero(rows.labels >= 0))
     some = np.flatnonzero(rows.labels >= 0)
+    n_rows = len(some)
     if n_rows > MOST_ROWS:
         some = np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS])
     folds = min(MORE_FOLDS if n_rows <= FEW_ROWS else FOLDS, len(some))
     if folds < 2 or len(rows.classes) < 2:
         return None
-    tried = _Trial(data, target, some, folds, seed, counting)
-    first = tried.now(rows, weigh, dict(estimating or {}), calibrate)
-    again = partial(tried.calibrated, rows.only(some), dict(estimating or {}), "temperature")
+    trial = _Trial(rows, some, folds, seed)
+    method = Calibrated(now, "temperature") if isinstance(now, Plain) else None
+    first = trial.judge(now)
     plain, named = "bb.NaiveBayesClassifier", "families chosen for each column"
-    ways: tuple[tuple[str, str, str, Callable[[], CrossValidation | None]], ...] = (
-        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", tried.weighed),
-        ("the same, calibrated", "--calibrate temperature", f'{plain}(calibrate="temperature")', again),
-        (named, "--features choose", f'{plain}(features="choose")', tried.chosen),
-        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", tried.tree),
+    ways: tuple[tuple[str, str, str, Callable[[], Validation | None]], ...] = (
+        ("weighed evidence", "--weigh", "bb.EvidenceClassifier()", trial.weighed),
+        (
+            "the same, calibrated",
+            "--calibrate temperature",
+            f'{plain}(calibrate="temperature")',
+            lambda: None if method is None else trial.judge(method),
+        ),
+        (named, "--features choose", f'{plain}(features="choose")', trial.chosen),
+        ("a tree: columns that depend on one another", "--tan", "bb.TANClassifier()", trial.tree),
     )
     others = [
-        e for name, option, python, way in ways if option not in but for e in _measured((name, option, python), way)
+        each
+        for name, option, python, way in ways
+        if option not in but
+        for each in _measured((name, option, python), way)
     ]
-    return Alternatives(len(some), folds, _told(now, first), tuple(sorted(others, key=lambda each: each.log_loss)))
+    as_it_is = _told(("as it is", "", ""), first)
+    return Alternatives(len(some), folds, as_it_is, tuple(sorted(others, key=lambda each: each.log_loss)))
 
 
-def _told(named: tuple[str, str, str], found: CrossValidation) -> Alternative:
+def _told(named: tuple[str, str, str], found: Validation) -> Alternative:
     return Alternative(*named, found.accuracy.value, found.accuracy.error, found.log_loss)
 
 
-def _measured(named: tuple[str, str, str], way: Callable[[], CrossValidation | None]) -> Iterator[Alternative]:
+def _measured(named: tuple[str, str, str], way: Callable[[], Validation | None]) -> Iterator[Alternative]:
     """How good a way is; nothing where the rows do not allow it."""
     try:
         with warnings.catch_warnings():
@@ -130,46 +123,28 @@ def _measured(named: tuple[str, str, str], way: Callable[[], CrossValidation | N
 
 @dataclass(frozen=True)
 class _Trial:
-    """Some rows of a table, dealt to folds."""
+    """Some of the rows, dealt to folds."""
 
-    data: Any
-    target: Any
+    rows: MemoryRows
     some: Int
     folds: int
     seed: int
-    counting: Mapping[str, Any]
 
-    def now(self, rows: Dataset, weigh: Any, estimating: dict[str, Any], calibrate: Any) -> CrossValidation:
-        rows = rows.only(self.some)
-        if weigh is not None:
-            return selection.weighed_and_validated(rows, self.folds, seed=self.seed, weigh=weigh)[0]
-        if calibrate is not None:
-            return self.calibrated(rows, estimating, calibrate)
-        return selection.cross_validate(rows, folds=self.folds, seed=self.seed, **estimating)
+    def judge(self, recipe: Recipe) -> Validation:
+        rows = replace(recipe.under(self.rows).only(self.some), table=None)  # it counts as all rows settle
+        return validate(rows, self.folds, [recipe], seed=self.seed)[0]
 
-    def calibrated(self, rows: Dataset, estimating: dict[str, Any], method: Any) -> CrossValidation:
-        settings = {"how": "mean", "alpha": 1.0, "class_prior": None, "seed": self.seed, **estimating}
-        _, scores, found = selection.scored_and_validated(rows, self.folds, settings)
-        return selection.calibrated_within(found, scores, method)[0]
+    def weighed(self) -> Validation | None:
+        return None if len(self.some) < FEWEST_ROWS else self.judge(Weighed(seed=self.seed))
 
-    def weighed(self) -> CrossValidation | None:
-        if len(self.some) < FEWEST_ROWS:
-            return None
-        rows = selection.weighed_rows(self.data, self.target, **self.counting).only(self.some)
-        return selection.weighed_and_validated(rows, self.folds, seed=self.seed, weigh=True)[0]
-
-    def chosen(self) -> CrossValidation | None:
-        rows = self._inferred()
-        texts = [feature.family.reads_text() for feature in rows.schema.features]
+    def chosen(self) -> Validation | None:
+        texts = [feature.family.reads_text() for feature in self.rows.schema.features]
         if len(self.some) * len(texts) > MOST_CELLS and texts != [True]:
             return None
-        return selection.cross_validate(rows, folds=self.folds, seed=self.seed, features="choose", alpha="auto")
+        return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))
 
     def tree(self) -> CrossValidation | None:
-        rows = self._inferred()
+        rows = self.rows.only(self.some)
         if len(rows.schema.features) < 2 or any(feature.family.reads_text() for feature in rows.schema.features):
             return None
         return cross_validated(rows, self.folds, checked_choice("mean", 1.0, self.seed), "mdl")[0]
-
-    def _inferred(self) -> Dataset:
-        return selection.held(self.data, self.target, **self.counting).only(self.some)

@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.calibration import Reliability
 from banbury.explain.page import safe
 from banbury.labels import LabelEvaluation
-from banbury.selection import LearningCurve
+from banbury.quality import LearningCurve
 
 WIDTH, HEIGHT = 360, 270
 LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn

@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.errors import check_whole
 from banbury.files.arrays import replacing
 from banbury.labels import LabelModel
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, estimate, model_of
 from banbury.reports import labels
 from banbury.reports.findings import measure
 from banbury.reports.page import page
@@ -36,8 +36,7 @@ class Report:
         return {
             **place,
             "own_rows": findings.own_rows,
-            "as_it_is": findings.as_it_is,
-            "cross_validation": findings.cross_validation.to_dict(),
+            "validation": findings.validation.to_dict(),
             "alternatives": None if findings.alternatives is None else findings.alternatives.to_dict(),
             "next_steps": list(findings.next_steps),
             "learning_curve": None if findings.learning_curve is None else findings.learning_curve.to_dict(),
@@ -50,7 +49,7 @@ class Report:
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
         place = "not written to a file" if self.path is None else str(self.path)
         findings = self.findings
-        figures = findings.evaluation if isinstance(findings, labels.LabelFindings) else findings.cross_validation
+        figures = findings.evaluation if isinstance(findings, labels.LabelFindings) else findings.validation
         return f"Report ({size}, {place})\n{figures}"
 
     __repr__ = __str__
@@ -68,7 +67,7 @@ def report(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str | None = None,
-    folds: int = 10,
+    folds: int | None = None,
     mistakes: int = 10,
     telling: int = 10,
     alternatives: bool = True,
@@ -83,9 +82,10 @@ def report(
     counted from. If ``target`` is not given, it is the column that the model was counted with. A tally is taken as
     ``bb.estimate`` makes a model of it.
 
-    The figures come from ``bb.cross_validate`` on these rows under the model's schema and settings, so no row is judged by a
-    model that has seen it; ``folds`` says how many folds, at most one for each row. The ``mistakes`` that gave the true class the
-    least probability are shown with the evidence by the model of their fold. ``telling`` values are named for each class. Above
+    If these are the rows that the model has counted, the figures are those of a cross-validation under the model's schema and
+    settings, so no row is judged by a model that has seen it; ``folds`` says how many folds (ten; three from 2,000 rows on if
+    the evidence is weighed). Other rows are judged by the model itself. The ``mistakes`` that gave the true class the least
+    probability are shown with their evidence. ``telling`` values are named for each class. Above
     200,000 rows, the learning curve and the pairs are those of a sample of that size, by ``seed``, and the page says so.
 
     ``alternatives``: what else could be made of the rows is tried on 10,000 of them at most, and the page says what to do next.
@@ -102,22 +102,25 @@ def report(
     >>> weather = bb.datasets.play_tennis()
     >>> model = bb.estimate(bb.count(weather, target="play"))
     >>> made = bb.report(model, weather, path=pathlib.Path(tempfile.mkdtemp()) / "play.html")
-    >>> made.findings.cross_validation.accuracy == bb.cross_validate(weather, target="play").accuracy
+    >>> made.findings.validation.accuracy == bb.cross_validate(weather, target="play").accuracy
     True
     >>> made.path.read_text(encoding="utf-8") == made.html
     True
     """
-    wanted = "a Model, a LabelModel or a Tally (of an estimator: its model_)"
+    model = model_of(model)
+    wanted = "a Model, a LabelModel, a Tally or an estimator"
     errors.require(isinstance(model, (Model, Tally, LabelModel)), "model", type(model).__name__, wanted)
     errors.require(title is None or isinstance(title, str), "title", title, "a text")
     errors.require(isinstance(alternatives, bool), "alternatives", alternatives, "True or False")
     numbers: dict[str, Any] = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
     for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
-        check_whole(name, number, least)
-        numbers[name] = int(number)
+        if name != "folds" or number is not None:
+            check_whole(name, number, least)
+            numbers[name] = int(number)
     file = None if path is None else _writable(path)
     if isinstance(model, Tally):
         model = estimate(model) if model.schema.labels is None else LabelModel.of(model)
+    reading = {"remembered": model.schema.reading, **reading}
     how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
     findings: Any
     if isinstance(model, LabelModel):

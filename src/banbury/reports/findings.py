@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from banbury import errors, selection
+from banbury import errors
 from banbury.calibration import Calibration, Reliability, reliability
 from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, met
+from banbury.quality import CrossValidation, Evaluation, LearningCurve
+from banbury.quality.curves import learn_sizes, spread
+from banbury.quality.recipes import Calibrated, LogScores, Plain, Recipe, Weighed, recipe_of
+from banbury.quality.validation import default_folds, validate
 from banbury.readers import Source
 from banbury.reports.alternatives import Alternatives, alternatives
-from banbury.selection import CrossValidation, LearningCurve
-from banbury.selection.dataset import Dataset, held
-from banbury.selection.groups import Groups
-from banbury.selection.learning import spread
-from banbury.selection.scoring import answer, fitting_prior
+from banbury.rows.folds import Round
+from banbury.rows.labelled import MemoryRows, load_rows, renumbered
+from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.tally import Label
-from banbury.weighing import FEWEST_ROWS, Weighing
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named
@@ -65,10 +66,9 @@ class Findings:
     n_rows: int  # with a label
     unlabelled: int
     own_rows: bool  # whether they are the very rows that the model has counted
-    as_it_is: float | None  # of other rows, the share that the model itself gives the right class
     unknown: tuple[Label, ...]  # classes of the rows that the model has not counted
-    cross_validation: CrossValidation  # after calibration, where the model is calibrated
-    before_calibration: CrossValidation | None
+    validation: Evaluation  # of own rows a cross-validation; after calibration, where the model is calibrated
+    before_calibration: Evaluation | None
     learning_curve: LearningCurve | None
     informative: Informative
     mistakes: tuple[Mistake, ...]
@@ -116,16 +116,21 @@ class Findings:
         return tuple(steps)
 
     @property
+    def n_folds(self) -> int:
+        """How many folds there were; 0 where the model itself was evaluated."""
+        return len(self.validation.fold_accuracies) if isinstance(self.validation, CrossValidation) else 0
+
+    @property
     def n_mistakes(self) -> int:
         """How many rows were given another class than their own."""
-        return int(np.count_nonzero(self.cross_validation.best != self.cross_validation.truth))
+        return int(np.count_nonzero(self.validation.best != self.validation.truth))
 
     @cached_property
     def reliabilities(self) -> dict[str, Reliability]:
         """How honest posteriors are; of a calibrated model after calibration and before."""
-        each = {"out of fold": self.cross_validation}
+        each = {"out of fold" if self.own_rows else "these rows": self.validation}
         if self.before_calibration is not None:
-            each = {"calibrated": self.cross_validation, "before calibration": self.before_calibration}
+            each = {"calibrated": self.validation, "before calibration": self.before_calibration}
         return {name: reliability(v.posteriors, v.truth, BINS, v.weights) for name, v in each.items()}
 
 
@@ -134,7 +139,7 @@ def measure(
     data: Any,
     target: Any,
     *,
-    folds: int,
+    folds: int | None,
     mistakes: int,
     telling: int,
     weights: Any,
@@ -147,78 +152,94 @@ def measure(
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
     counting = {"weights": weights, "threads": threads, **reading}
-    rows = held(data, target, schema=model.schema, **counting)
+    rows = load_rows(data, target, schema=model.schema, **counting)
     _check_classes("the data", rows.classes)
-    choice, prior = model.choice, _prior_over(model, rows.classes)
-    settings: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior, "seed": seed}
-    n_rows = int(np.count_nonzero(rows.labels >= 0))
-    weighed: list[Model] | None = None
-    if (weigh := _weighed_as(model)) is not None:
-        settings = {"class_prior": prior, "seed": seed, "weigh": weigh}
-        validated, weighed = selection.weighed_and_validated(rows, min(folds, n_rows), **settings)
-        with np.errstate(divide="ignore"):
-            scores = np.log(validated.posteriors)
-    elif model.calibration is None:
-        validated = selection.cross_validate(rows, folds=min(folds, n_rows), **settings)
-    else:
-        _, scores, validated = selection.scored_and_validated(rows, min(folds, n_rows), settings)
-    calibrated = None
-    if isinstance(model.calibration, Calibration):
-        calibrated = selection.calibrated_within(validated, scores, model.calibration.method)
-    before, validated = validated, validated if calibrated is None else calibrated[0]
-    by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
-    by_fold[validated.rows] = validated.folds
-    groups = Groups.of(rows, by_fold, int(validated.folds.max()) + 1)
-    models = _LastFoldModel(rows, groups, settings, weighed, () if calibrated is None else calibrated[1])
-    own_rows = groups.total == model.tally
+    own_rows = rows.tally == model.tally
+    judged = _cross_validated(model, rows, folds, seed) if own_rows else _evaluated(model, rows)
     some = rows  # of very many some of each class alike
-    if n_rows > MOST_ROWS:
+    if rows.n_labelled > MOST_ROWS:
         some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
-    why_no_curve, repeats = _why_no_curve(rows), 5 if n_rows <= SMOOTH else 3 if weighed is None else 2
+    why_no_curve = _why_no_curve(rows) if own_rows else "these are not the rows that the model has counted"
+    repeats = (5 if rows.n_labelled <= SMOOTH else 3) if isinstance(judged.recipe, Plain | Calibrated) else 1
     names = np.array([*some.classes, None], dtype=object)[some.labels]
     source = Source(lambda: iter(some.batches), some.name)
     shown = list(model.classes)  # or the most frequent of very many
     if len(shown) > MOST_CLASSES:
         often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
         shown = [model.classes[c] for c in np.sort(often)]
+    plain = judged.recipe.recipe if isinstance(judged.recipe, Calibrated) else judged.recipe
     return Findings(
         model=model,
-        n_rows=n_rows,
-        unlabelled=rows.n_rows - n_rows,
+        n_rows=rows.n_labelled,
+        unlabelled=rows.n_rows - rows.n_labelled,
         own_rows=own_rows,
-        as_it_is=None if own_rows else _right(model, rows),
         unknown=tuple(name for name in rows.classes if name not in model.classes),
-        cross_validation=validated,
-        before_calibration=None if calibrated is None else before,
-        learning_curve=None if why_no_curve else selection.learning_curve(some, repeats=repeats, **settings),
+        validation=judged.validation,
+        before_calibration=judged.before_calibration,
+        learning_curve=None if why_no_curve else learn_sizes(some, plain, repeats=repeats),
         informative=model.informative(telling, shown),
-        mistakes=tuple(_mistakes(rows, validated, models, mistakes)),
+        mistakes=tuple(_mistakes(rows, judged, mistakes)),
         diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
-        n_sampled=int(np.count_nonzero(some.labels >= 0)),
+        n_sampled=some.n_labelled,
         why_no_curve=why_no_curve,
-        alternatives=_tried(model, data, target, prior, seed, counting) if tries else None,
+        alternatives=_tried(data, target, judged.recipe, seed, counting) if tries and own_rows else None,
         source=rows.name,
     )
 
 
-def _tried(
-    model: Model, data: Any, target: Any, prior: Any, seed: int, counting: dict[str, Any]
-) -> Alternatives | None:
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Answers to rows, and the models that gave them: the model itself, or those of folds."""
+
+    recipe: Recipe
+    validation: Evaluation
+    before_calibration: Evaluation | None
+    model_of: Callable[[int], Model]  # by the place of an answer
+
+
+def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> Judged:
+    """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
+    recipe = recipe_of(model)
+    n_folds = default_folds(rows.n_labelled, [recipe]) if folds is None else min(folds, rows.n_labelled)
+    recipe = replace(recipe, seed=seed) if isinstance(recipe, Weighed) else recipe
+    (splits,) = rows.deal(n_folds, seed)
+    rows_of_folds = replace(rows, fold=splits.tested_by)
+    models, before, calibrations = list[Model](), None, dict[int, Calibration]()
+    (validation,) = validate(rows_of_folds, None, [recipe], seed=seed, models=models)
+    if isinstance(recipe, Calibrated):
+        (before,) = validate(rows_of_folds, None, [recipe.recipe], seed=seed)
+        scores = LogScores.of(rows_of_folds, splits, recipe.recipe, PendingWarnings())
+        calibrations = recipe.calibrations(scores)
+    assert isinstance(validation, CrossValidation)
+    folds_of = validation.folds
+    by_fold = _LastFoldModel(rows_of_folds, splits, recipe, models, calibrations)
+    return Judged(recipe, validation, before, lambda place: by_fold[int(folds_of[place])])  # type: ignore[arg-type]
+
+
+def _evaluated(model: Model, rows: MemoryRows) -> Judged:
+    """Other rows, answered by the model itself; a class that it does not know is never answered."""
+    classes, notes = met(model.classes, set(rows.classes))
+    truth = renumbered([(rows.classes, rows.labels)], classes)
+    tested = np.flatnonzero(truth >= 0)
+    weights = None if rows.weights is None else rows.weights[tested]
+
+    def evaluation(own: Model) -> Evaluation:
+        posteriors = np.concatenate([own.posterior(batch) for batch in rows.batches])[tested]
+        unknown = np.zeros((len(tested), len(classes) - posteriors.shape[1]))
+        what = "Evaluation of this model on rows that it has not counted"
+        return Evaluation(classes, tested, truth[tested], np.hstack([posteriors, unknown]), weights, what, notes)
+
+    before = None if model.calibration is None else evaluation(model.calibrated(None))
+    return Judged(recipe_of(model), evaluation(model), before, lambda place: model)
+
+
+def _tried(data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]) -> Alternatives | None:
     """What else could be made of the rows than such a model."""
-    weigh, choice = _weighed_as(model), model.choice
-    method = model.calibration.method if isinstance(model.calibration, Calibration) else None
-    but = ["--weigh"] * (weigh is not None)
-    but += ["--calibrate temperature"] * (weigh is not None or method is not None)
-    settings: dict[str, Any] = {"but": but, "weigh": weigh, "calibrate": method, "seed": seed, "counting": counting}
-    settings["estimating"] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior}
-    return alternatives(data, target, ("as it is", "", ""), schema=model.schema, **settings)
-
-
-def _weighed_as(model: Model) -> dict[str, Any] | None:
-    """The settings by which a model was weighed, if it was, few as its rows may be."""
-    if not isinstance(model.weighing, Weighing):
+    if hasattr(data, "__next__"):
         return None
-    return {**model.weighing.settings, **({"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {})}
+    but = ["--weigh"] * isinstance(recipe, Weighed)
+    but += ["--calibrate temperature"] * (not isinstance(recipe, Plain))
+    return alternatives(load_rows(data, target, **counting), recipe, but=but, seed=seed)
 
 
 def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
@@ -227,28 +248,7 @@ def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
         raise errors.BadSetting(f"{text} Give rows of another class too, or check the target.", label=classes[0])
 
 
-def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
-    """The model's class prior as folds take it: given probabilities by name, shared among the classes that the rows have."""
-    prior = model.class_prior
-    if prior is None or isinstance(prior, (str, int, float)):
-        return prior
-    known = [name for name in model.classes if name in classes]
-    by_name = dict(zip(model.classes, model.class_shares.tolist(), strict=True))
-    unknown = [name for name in classes if name not in by_name]
-    if unknown:
-        raise errors.unknown_class(unknown[0], model.classes)
-    return fitting_prior({"class_prior": by_name}, model.classes, known)["class_prior"]
-
-
-def _right(model: Model, rows: Dataset) -> float:
-    """The share of the rows that a model gives their own class."""
-    names = np.array([*rows.classes, None], dtype=object)[rows.labels]
-    right = np.concatenate([model.predict(batch) for batch in rows.batches]) == names
-    weights = np.where(rows.labels >= 0, 1.0 if rows.weights is None else rows.weights, 0.0)
-    return float(np.average(right, weights=weights))
-
-
-def _why_no_curve(rows: Dataset) -> str:
+def _why_no_curve(rows: MemoryRows) -> str:
     """Why a learning curve cannot be drawn; nothing if it can."""
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     n_rows, n_classes = int(np.count_nonzero(counted)), len(rows.classes)
@@ -260,68 +260,80 @@ def _why_no_curve(rows: Dataset) -> str:
 # The worst mistakes ---------------------------------------------------------------------------------------------------
 
 
-def _mistakes(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, most: int) -> list[Mistake]:
+def _mistakes(rows: MemoryRows, judged: Judged, most: int) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
-    worst = _worst(rows, validated, models, most)
-    by_fold = sorted(worst, key=lambda place: int(validated.folds[place]))
-    explained = {place: _explained(rows, validated, models, place) for place in by_fold}
+    worst = _worst(rows, judged, most)
+    explained = {place: _explained(rows, judged, place) for place in sorted(worst, key=lambda at: _fold(judged, at))}
     return [explained[place] for place in worst]
+
+
+def _fold(judged: Judged, place: int) -> int:
+    """The fold of an answer; 0 where the model itself gave it."""
+    validation = judged.validation
+    return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
 
 
 @dataclass
 class _LastFoldModel:
     """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other.
 
-    Those whose evidence was ``weighed`` on the fold's rows are given, and so is each fold's calibration.
+    ``models`` are those that were learned from the rows of each fold, if any; ``calibrations`` are those of folds.
     """
 
-    rows: Dataset
-    groups: Groups
-    settings: dict[str, Any]
-    weighed: list[Model] | None
-    calibrations: Sequence[Calibration]
+    rows: MemoryRows
+    splits: Round
+    recipe: Recipe
+    models: list[Model]
+    calibrations: dict[int, Calibration]
     _last: tuple[int, Model] | None = None
 
     def __getitem__(self, fold: int) -> Model:
         model = self._uncalibrated(fold)
-        if not self.calibrations or model.classes != self.rows.classes:
-            return model
-        return model.calibrated(self.calibrations[fold])
+        calibration = self.calibrations.get(fold)
+        return model if calibration is None or model.classes != self.rows.classes else model.calibrated(calibration)
 
     def _uncalibrated(self, fold: int) -> Model:
-        if self.weighed is not None:
-            return self.weighed[fold]
+        if self.models:
+            return self.models[fold]
         if self._last is None or self._last[0] != fold:
-            rest = self.groups.total - self.groups.only(np.arange(self.groups.n_groups) == fold)
-            self._last = fold, estimate(rest, **fitting_prior(self.settings, self.rows.classes, rest.classes))
+            plain: Any = self.recipe.recipe if isinstance(self.recipe, Calibrated) else self.recipe
+            others = np.flatnonzero((self.splits.groups >= 0) & (self.splits.groups != fold))
+            self._last = fold, plain.estimate(self.rows.count_only(others, self.rows.schema), self.rows.classes)
         return self._last[1]
 
 
-def _worst(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, most: int) -> list[int]:
+def _worst(rows: MemoryRows, judged: Judged, most: int) -> list[int]:
     """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
-    wrong = np.flatnonzero(validated.best != validated.truth)
-    if validated.weights is not None:
-        wrong = wrong[validated.weights[wrong] > 0]
+    validation = judged.validation
+    wrong = np.flatnonzero(validation.best != validation.truth)
+    if validation.weights is not None:
+        wrong = wrong[validation.weights[wrong] > 0]
     if not most or not len(wrong):
         return []
-    shares = validated.posteriors[wrong, validated.truth[wrong]]
+    shares = validation.posteriors[wrong, validation.truth[wrong]]
     limit = np.partition(shares, most - 1)[most - 1] if len(wrong) > most else np.inf
     places, shares = wrong[shares <= limit], shares[shares <= limit]
     logs = np.log(np.maximum(shares, np.finfo(float).tiny))
-    for fold in np.unique(validated.folds[places[shares == 0]]):
-        at = np.flatnonzero((shares == 0) & (validated.folds[places] == fold))
-        scores = answer(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")[0]
-        logs[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
+    folds = np.array([_fold(judged, place) for place in places.tolist()], dtype=np.int64)
+    for fold in np.unique(folds[shares == 0]).tolist():
+        at = np.flatnonzero((shares == 0) & (folds == fold))
+        model = judged.model_of(int(places[at[0]]))
+        tested = score_rows(rows, validation.rows[places[at]], replace(model, calibration=None), "log_posterior")[0]
+        known = np.array([c in rows.classes for c in validation.classes])
+        scores = np.full((len(at), len(validation.classes)), -np.inf)
+        scores[:, known] = tested[:, [rows.classes.index(c) for c in validation.classes if c in rows.classes]]
+        logs[at] = scores[np.arange(len(at)), validation.truth[places[at]]]
     return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _explained(rows: Dataset, validated: CrossValidation, models: _LastFoldModel, place: int) -> Mistake:
-    row, fold = int(validated.rows[place]), int(validated.folds[place])
-    truth, best = int(validated.truth[place]), int(validated.best[place])
-    of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
+def _explained(rows: MemoryRows, judged: Judged, place: int) -> Mistake:
+    validation = judged.validation
+    row, fold, classes = int(validation.rows[place]), _fold(judged, place), validation.classes
+    truth, best = int(validation.truth[place]), int(validation.best[place])
+    of_truth, of_best = validation.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    model, label = models[fold], rows.classes[truth]
+    model, label = judged.model_of(place), classes[truth]
     weighed = None if len(model.classes) < 2 else model.explain(batch)
     if weighed is not None and label in model.classes and label not in (weighed.winner, weighed.against):
         weighed = model.explain(batch, against=label)
-    return Mistake(row, rows.row_name(row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
+    return Mistake(row, rows.row_name(row), label, classes[best], of_truth, of_best, fold, weighed)

@@ -69,7 +69,7 @@ def measure(
     data: Any,
     target: Any,
     *,
-    folds: int,
+    folds: int | None,
     mistakes: int,
     telling: int,
     seed: int,
@@ -92,7 +92,7 @@ def measure(
         chosen = None if model.calibration is None else "f1"
         settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "seed": seed}
         settings |= {"weigh": model.weighing is not None, "threshold": chosen}
-        found = cross_validate(rows, min(folds, int(rows.known.sum())), **settings)
+        found = cross_validate(rows, min(folds or 10, int(rows.known.sum())), **settings)
     else:
         found = _evaluated(model, rows)
     order = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:TOLD].tolist()

@@ -141,15 +141,16 @@ def _weight(rows: float) -> str:
 
 
 def _summary(findings: Findings) -> str:
-    result = findings.cross_validation
+    result = findings.validation
     often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
     target = findings.model.schema.target
     about = f" for {_named(target)}" if target else ""
     what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
     lead = (
         f"{what}{about}: {many(len(result.classes), 'class')} told apart by "
-        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, each judged by a model "
-        f"that had not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
+        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, each judged by "
+        f"{'a model' if findings.own_rows else 'this model,'} that had not seen it, "
+        f"<b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
     )
     return _led(lead, _tiles(findings))
@@ -164,9 +165,10 @@ def _led(lead: str, figures: Iterable[tuple[str, str, str]]) -> str:
 
 def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
     """Each figure with its name, and what it is to be held against."""
-    figures = findings.cross_validation
+    figures = findings.validation
     error, n_classes = figures.accuracy.error, len(figures.classes)
-    yield "accuracy", f"{figures.accuracy.value:.2%}", "one fold" if error is None else f"± {100 * error:.2f} by fold"
+    one = "one fold" if findings.own_rows else "on these rows"
+    yield "accuracy", f"{figures.accuracy.value:.2%}", one if error is None else f"± {100 * error:.2f} by fold"
     yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
     yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"
@@ -191,7 +193,7 @@ def _tried(findings: Findings, tried: Alternatives) -> str:
     of = "all there are" if tried.n_rows == findings.n_rows else "every class alike"
     note = (
         f"Each was tried over the same {tried.folds} folds of {many(tried.n_rows, 'row')}, {of}; the figures above are of "
-        f"{len(findings.cross_validation.fold_accuracies)} folds of {many(findings.n_rows, 'row')}."
+        f"{findings.n_folds} folds of {many(findings.n_rows, 'row')}."
     )
     least = min(each.log_loss for each in (tried.now, *tried.others)) or 1.0
     rows = []
@@ -283,27 +285,28 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
 
 
 def _figures(findings: Findings) -> str:
-    result = findings.cross_validation
-    folds = len(result.fold_accuracies)
-    how = (
-        f"{folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of all rows minus "
-        "its own, which is exactly what counting the others alone would give, under the model’s own schema and settings"
-    )
-    how += "." if findings.model.weighing is None else "; its evidence was weighed anew on those rows."
-    notes = [how, "These are the very rows that the model has counted."]
-    if not findings.own_rows:
-        notes[1] = (
-            "These are not the rows that the model has counted, or not all of them: the figures are those of models of these "
-            "rows, made as this model is made. The model itself, as it is, gives "
-            f"{findings.as_it_is:.1%} of them the right class."
+    result = findings.validation
+    if findings.own_rows:
+        how = (
+            f"{findings.n_folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of "
+            "all rows minus its own, which is exactly what counting the others alone would give, under the model’s own schema "
+            "and settings"
         )
+        how += "." if findings.model.weighing is None else "; its evidence was weighed anew on those rows."
+        notes = [how, "These are the very rows that the model has counted."]
+    else:
+        notes = [
+            f"This model, as it is, answered {many(findings.n_rows, 'row')}. These are not the rows that the model has counted, "
+            "or not all of them."
+        ]
     if findings.unlabelled:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target left aside.")
     if findings.unknown:
         notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
     if (before := findings.before_calibration) is not None:
+        by_others = ", each fold by what the others taught" * findings.own_rows
         notes.append(
-            f"Posteriors are calibrated , each fold by what the others taught: before that the log loss was "
+            f"Posteriors are calibrated{by_others}: before that the log loss was "
             f"{before.log_loss:.4f}, and {before.accuracy.value:.1%} were right."
         )
     each, rows = result.per_class, []
@@ -323,7 +326,7 @@ def _figures(findings: Findings) -> str:
 
 
 def _confusion(findings: Findings) -> str:
-    table, classes = findings.cross_validation.confusion, findings.cross_validation.classes
+    table, classes = findings.validation.confusion, findings.validation.classes
     note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
     return matrix + (_confused(table, classes) if len(classes) >= MANY else "")
@@ -474,7 +477,7 @@ def _mistakes(findings: Findings) -> str:
     which, each = "The only one.", "It is"
     if findings.n_mistakes > 1:
         which, each = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability.", "Each is"
-    by = "explained by the model of its fold, which has not seen the row"
+    by = f"explained by {'the model of its fold' if findings.own_rows else 'this model'}, which has not seen the row"
     note = f"{which} {each} {by}: blue speaks for the answer, orange for the true class."
     return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 

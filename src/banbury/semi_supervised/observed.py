@@ -17,8 +17,8 @@ from banbury.distributions.family import Feature
 from banbury.distributions.text import LookedUpTexts
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
+from banbury.rows.labelled import Encoded
 from banbury.schema import Schema
-from banbury.selection.dataset import Encoded
 from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
 from banbury.tally import Growing, Label, Tally, count_rows
 

@@ -16,7 +16,11 @@ from banbury.explain.ratios import LikelihoodRatio
 from banbury.labels import LabelModel
 from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import Model, estimate
-from banbury.selection import CrossValidation, cross_validate, learning_curve, leave_one_out
+from banbury.quality import CrossValidation, cross_validate
+from banbury.quality.curves import learn_sizes
+from banbury.quality.recipes import Recipe, Weighed, recipe_of
+from banbury.quality.validation import default_folds, validate
+from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.service.log import Kept
 from banbury.service.rows import key
 from banbury.service.state import ServedState
@@ -67,7 +71,10 @@ class Looking:
         return [] if self.state.folder is None else self.state.log.rows(labelled=True)
 
     def measured(self, recent: bool = False) -> tuple[list[Kept], CrossValidation | None]:
-        """Every row with a label, judged by the model without it; None where there are too few, or labels are sets."""
+        """Every row with a label, judged by models of other rows that learn as the served model did.
+
+        None where there are too few rows, or labels are sets.
+        """
 
         def judged() -> tuple[list[Kept], CrossValidation | None]:
             rows = self.rows()
@@ -89,12 +96,18 @@ class Looking:
         tally = self.state.learner.tally()
         if tally.schema.labels is not None or len(rows) < FEWEST or len(tally.classes) < 2:
             return None
-        model = self.state.learner.settings.model(tally)
+        recipe, held = self._recipe(), self._held(rows)
+        folds = default_folds(held.n_labelled, [recipe])
+        return None if folds < 2 else validate(held, folds, [recipe])[0]  # type: ignore[return-value]
+
+    def _recipe(self) -> Recipe:
+        """How the model that is served was learned."""
+        model = self.state.learner.settings.model(self.state.learner.tally())
         assert isinstance(model, Model)
-        try:
-            return leave_one_out(model, batch_of(self.state, rows), labels_of(rows))
-        except errors.BadSetting:  # some family has no formula for it
-            return None
+        return recipe_of(model)
+
+    def _held(self, rows: list[Kept]) -> MemoryRows:
+        return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
     def accuracy(self) -> dict[str, Any]:
         """The share of right answers on rows that were left out, with its error, and how it grew."""
@@ -147,8 +160,8 @@ class Looking:
         if len(rows) < CURVE or isinstance(model, LabelModel):
             return []
         try:
-            schema = self.state.learner.schema
-            found = learning_curve(batch_of(self.state, rows), labels_of(rows), schema=schema, repeats=5)
+            recipe = self._recipe()
+            found = learn_sizes(self._held(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
             return []
         each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,11 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.cells import Cells
 from banbury.distributions.trees import HALF_ROW, SMALLEST, Forest, Tree
-from banbury.weighing.rows import WeighedRows
+from banbury.weighing.rows import FEW_CLASSES, WeighedRows
 from banbury.weighing.trends import Trends
 
 MOST_PAIR_CELLS = 1 << 16  # a pair of more is not looked at
+MOST_PAIR_NUMBERS = 1 << 22  # cells × classes × classes of a pair, where classes are more than few: 32 MB
 STRENGTHS: Real = 4.0 ** np.arange(6, dtype=np.float64)  # m of a pair: 1 to 1,024
 
 
@@ -28,6 +29,11 @@ class WeighedPair:
     first: int
     second: int
     strength: float
+
+
+def most_pair_cells(n_classes: int) -> int:
+    """The cells that a pair of columns may have: its table has a number for each cell and any two classes."""
+    return MOST_PAIR_CELLS if n_classes <= FEW_CLASSES else min(MOST_PAIR_CELLS, MOST_PAIR_NUMBERS // n_classes**2)
 
 
 # Terms ----------------------------------------------------------------------------------------------------------------
@@ -177,6 +183,49 @@ class EvidenceTables:
             said[own] = stretches.told(self.counts[of_all], left_out)
         return said
 
+    # Rows
+
+    @cached_property
+    def goes_by_rows(self) -> bool:
+        """Whether evidence without a row is worked out row by row, as tables of it grow with the square of the classes."""
+        return self.n_classes > FEW_CLASSES and self.rows.codes.size < self.counts.size
+
+    def left_out_of_rows(self) -> Iterator[Real]:
+        """What each column, trend and pair says of every row that was not counted, (rows, classes)."""
+        yield from map(self._column_of_rows, range(len(self.columns)))
+        yield from map(self._trend_of_rows, self.layout.trends)
+        codes = self.rows.codes
+        for pair, (_, left_out) in zip(self.pairs, self.pair_tables, strict=True):
+            first, second = (self.columns[j].nodes for j in (pair.first, pair.second))
+            cells = first.fine[codes[:, pair.first]] * np.uint32(second.n_fine) + second.fine[codes[:, pair.second]]
+            yield left_out[cells, self.rows.labels]
+
+    def _column_of_rows(self, column: int) -> Real:
+        cells = self.columns[column]
+        known, codes, labels = self._rows_below(column, cells.n_cells)
+        counts, one = self._counts_of(column), np.ones(len(codes))
+        shares = cells.tree.of_rows(counts, cells.strengths, self.prior, codes, labels, one)
+        says = np.zeros((len(known), self.n_classes))
+        says[known] = np.log(np.maximum(shares, SMALLEST) / self.prior)
+        return says
+
+    def _trend_of_rows(self, column: int) -> Real:
+        places = self.columns[column].places
+        known, codes, labels = self._rows_below(column, len(places))
+        trend = Trends(places, np.array([len(places)]))
+        says = np.zeros((len(known), self.n_classes))
+        says[known] = trend.left_out(self._counts_of(column)[: len(places)], codes, labels)
+        return says
+
+    def _rows_below(self, column: int, n: int) -> tuple[NDArray[np.bool_], Int, Int]:
+        """Which rows are in the first cells of a column, their cells and classes."""
+        codes = self.rows.codes[:, column].astype(np.int64)
+        known = codes < n
+        return known, codes[known], self.rows.labels[known].astype(np.int64)
+
+    def _counts_of(self, column: int) -> Real:
+        return self.counts[self.layout.starts[column] : self.layout.starts[column + 1]]
+
     # Pairs
 
     def _paired(self, pairs: Sequence[tuple[int, int]]) -> tuple[Any, list[tuple[Any, ...]], list[tuple[int, int]]]:
@@ -184,8 +233,7 @@ class EvidenceTables:
         used = sorted({j for pair in pairs for j in pair})
         every, place = [], {j: k for k, j in enumerate(used)}
         for j in used:
-            cells, nodes, start = self.columns[j], self.columns[j].nodes, self.layout.starts[j]
-            rows = self.counts[start : start + cells.n_cells]
+            cells, nodes, rows = self.columns[j], self.columns[j].nodes, self._counts_of(j)
             shares = cells.plain.shares(rows, cells.plain_strengths, self.prior)
             left_out = cells.plain.left_out(rows, cells.plain_strengths, self.prior)
             tables = [self._with_unknown(each[level]) for each in (shares, left_out) for level in nodes.levels]

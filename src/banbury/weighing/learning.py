@@ -13,9 +13,10 @@ import numpy as np
 from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.cells import Cells
-from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
+from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import least
-from banbury.weighing.rows import WeighedRows, shuffled
+from banbury.weighing.rows import FEW_CLASSES, WeighedRows
 from banbury.weighing.texts import LearnedTexts, learned_texts
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
@@ -26,8 +27,7 @@ STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far correcti
 PASSES, LAST_PASSES = 2, 10
 MOST_ALIKE = 4096  # rows of which any two are compared
 FLAT = 1e-4  # slope of the loss, by the root of the rows, at which passes for weights end
-CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from
-ENOUGH = 1e-3  # a change of μ, on average, at which passes end
+CURVATURE_CELLS = 1 << 17  # of rows that the curvature is learned from; of many classes fewer
 GAIN = 1.0  # nats that a temperature must gain
 COOLEST = 0.1  # temperature
 
@@ -90,9 +90,9 @@ def learned(
         strength, temperature, losses = _chosen_strength(evidence, (weights, intercepts), alike, seed)
         if strength:
             offsets = _scores(evidence, weights, intercepts, rows, own=True)
-            corrections = _Corrections(terms, rows, offsets, alike, seed)
-            corrections.improve(strength, LAST_PASSES)
-            table = corrections.of_levels()
+            learner = CellLearner(terms, rows, offsets, alike, seed)
+            learner.improve(strength, LAST_PASSES)
+            table = learner.corrections()
     folded = tuple(terms.folded(table))
     learned = weights, intercepts, folded, strength, temperature, losses, texts
     return Weights(columns, trends, evidence.pairs, *learned), tuple(plain for plain, _ in evidence.pair_tables)
@@ -159,7 +159,8 @@ def _fitted(evidence: EvidenceTables, start: Real | None) -> Fitted:
 def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) -> Real:
     """How the slope along weights and intercepts changes with them, (both, both), from the first rows, which are any."""
     n, k = len(weights), len(intercepts)
-    some = says[: max(CURVATURE_CELLS // max(n, 1), 1)].astype(np.float64)
+    n_rows = CURVATURE_CELLS // max(n, 1) * FEW_CLASSES // max(k, FEW_CLASSES)
+    some = says[: max(n_rows, 1)].astype(np.float64)
     times = row_weights[: len(some)] * (len(says) / max(len(some), 1))
     scores = np.zeros((len(some), k)) + intercepts
     scores[:, :-1] += some @ weights
@@ -178,11 +179,14 @@ def _curvature(says: Any, row_weights: Real, weights: Real, intercepts: Real) ->
 def _says(evidence: EvidenceTables) -> Any:
     """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
     rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
-    if evidence.columns:
-        table, terms = evidence.table(own=True), evidence.layout.terms
+    terms = evidence.layout.terms
+    if evidence.columns and not evidence.goes_by_rows:
+        table = evidence.table(own=True)
         says = terms.evidence(rows.codes, table, k, rows.labels, n_given, evidence.threads)
     else:
-        says = np.zeros((len(rows.labels), k - 1, n_given), dtype=np.float32)
+        says = np.zeros((len(rows.labels), k - 1, len(terms) + n_given), dtype=np.float32)
+        for t, of_rows in enumerate(evidence.left_out_of_rows()):
+            says[:, :, t] = of_rows[:, :-1] - of_rows[:, -1:]
     if n_given:
         says[:, :, -n_given:] = (rows.given[:, :, :-1] - rows.given[:, :, -1:]).transpose(0, 2, 1)
     return says
@@ -194,8 +198,11 @@ def _scores(evidence: EvidenceTables, weights: Real, intercepts: Real, rows: Wei
     given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
     if not evidence.columns:
         return np.asarray(intercepts + given)
-    weights, table = weights[: len(weights) - n_given], evidence.table(own)
-    labels, terms = rows.labels if own else None, evidence.layout.terms
+    weights = weights[: len(weights) - n_given]
+    if own and evidence.goes_by_rows:
+        each = zip(weights, evidence.left_out_of_rows(), strict=True)
+        return np.asarray(sum((w * says for w, says in each), intercepts + given))
+    labels, table, terms = rows.labels if own else None, evidence.table(own), evidence.layout.terms
     scores = terms.scores(rows.codes, table, weights, intercepts, labels, evidence.threads)
     return scores + given if n_given else scores
 
@@ -210,7 +217,8 @@ def _chosen_pairs(evidence: EvidenceTables, weights: Real, intercepts: Real) -> 
     if n_paired(len(usable)) < len(usable):
         best = np.argsort(-evidence.gains()[usable], kind="stable")[: n_paired(len(usable))]
         usable = sorted(usable[k] for k in best.tolist())
-    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= MOST_PAIR_CELLS]
+    most = most_pair_cells(evidence.n_classes)
+    every = [(a, b) for a, b in combinations(usable, 2) if columns[a].n_fine * columns[b].n_fine <= most]
     if not every:
         return []
     scores = _scores(evidence, weights, intercepts, evidence.rows, own=True)
@@ -234,39 +242,6 @@ def _softmax(scores: Real) -> Real:
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 
-class _Corrections:
-    """Rows to correct, from the scores they start with, and their corrections so far, begun at none.
-
-    ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
-    """
-
-    def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
-        self.terms, self.rows, self.offsets, self.alike, self.seed = terms, rows, offsets, alike, seed
-        self.truth = np.eye(offsets.shape[1])[rows.labels]
-        self.mu, self.strength = self.truth.copy(), 0.0
-        self.cells = np.zeros((0 if alike is not None else terms.n_cells, offsets.shape[1]))  # of all levels
-
-    def improve(self, strength: float, passes: int) -> None:
-        """Passes with this C, from what there is, until one changes next to nothing."""
-        orders = shuffled(len(self.offsets), passes, self.seed)
-        visited = self.rows.labels, strength * self.rows.weights, self.offsets, orders, ENOUGH
-        if self.alike is None:
-            self.cells *= strength / self.strength if self.strength else 1.0
-            self.terms.correct(self.rows.codes, visited, self.mu, self.cells)
-        else:
-            _core.correct_alike(self.alike, visited, self.mu)
-        self.strength = strength
-
-    @property
-    def surprise(self) -> Real:
-        """C (y − μ) of each row."""
-        return np.asarray((self.strength * self.rows.weights)[:, None] * (self.truth - self.mu))
-
-    def of_levels(self) -> Real:
-        """Corrections of all levels, (cells, classes)."""
-        return self.cells if self.alike is None else self.terms.spread(self.rows.codes, self.surprise)
-
-
 class _TableFold:
     """A fold: rows to count and correct, and rows held out with their scores so far; ``across`` is what both have in common."""
 
@@ -279,17 +254,19 @@ class _TableFold:
             at, others = np.flatnonzero(inside > 0), np.flatnonzero(outside > 0)
             alike, self.across = alike[np.ix_(at, at)], alike[np.ix_(others, at)]
         offsets = _scores(counted, *fitted, rows, own=True)
-        self.scores = _scores(counted, *fitted, self.held_out, own=False)
-        self.corrections = _Corrections(evidence.layout.corrections, rows, offsets, alike, seed)
+        self.plain = _scores(counted, *fitted, self.held_out, own=False)
+        self.learner = CellLearner(evidence.layout.corrections, rows, offsets, alike, seed)
 
-    def corrected(self, strength: float) -> Real:
+    def scores(self, strength: float) -> Real:
         """The scores of rows held out, with corrections of this strength."""
-        own = self.corrections
-        own.improve(strength, PASSES)
+        if not strength:
+            return self.plain
+        learner = self.learner
+        learner.improve(strength, PASSES)
         if self.across is not None:
-            return np.asarray(self.scores + np.einsum("ij,jc->ic", self.across, own.surprise))
-        ones, none = np.ones(len(own.terms)), np.zeros(self.scores.shape[1])
-        return self.scores + own.terms.scores(self.held_out.codes, own.cells.ravel(), ones, none, None, 1)
+            return np.asarray(self.plain + np.einsum("ij,jc->ic", self.across, learner.surprise))
+        ones, none = np.ones(len(learner.terms)), np.zeros(self.plain.shape[1])
+        return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, 1)
 
 
 def _chosen_strength(
@@ -304,26 +281,18 @@ def _chosen_strength(
     ]
     if len(folds) < 2:
         return 0.0, 1.0, ()
-    weighed = np.concatenate([fold.held_out.weights for fold in folds])
+    weights = np.concatenate([fold.held_out.weights for fold in folds])
     labels = np.concatenate([fold.held_out.labels for fold in folds])
-    scores = np.concatenate([fold.scores for fold in folds])
-    total = float(weighed.sum())
-    best = (_loss(scores, labels, weighed), 0.0, scores)
-    losses = [(0.0, best[0] / total)]
-    worse = 0
     with ThreadPoolExecutor(max(1, min(evidence.threads, len(folds)))) as pool:
-        for strength in STRENGTHS:
-            tried = [pool.submit(fold.corrected, strength) for fold in folds]
-            scores = np.concatenate([each.result() for each in tried])
-            loss = _loss(scores, labels, weighed)
-            losses.append((strength, loss / total))
-            if loss < best[0]:
-                best, worse = (loss, strength, scores), 0
-            else:
-                worse += 1
-                if worse == 2:
-                    break
-    return best[1], _temperature(best[2], labels, weighed, best[0]), tuple(losses)
+
+        def scores(strength: float) -> Real:
+            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength), folds)))
+
+        steps = StrengthSearch((0.0, *STRENGTHS), _loss).follow(scores, labels, weights)
+    best = least_loss(steps)
+    total = float(weights.sum())
+    losses = tuple((step.strength, step.loss / total) for step in steps)
+    return best.strength, _temperature(best.scores, labels, weights, best.loss), losses
 
 
 def _loss(scores: Real, labels: Any, weights: Real) -> float:

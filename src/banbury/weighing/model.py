@@ -23,11 +23,11 @@ from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.evidence import MOST_PAIR_CELLS, EvidenceTables, PairedColumns, WeighedPair
+from banbury.weighing.corrections import COMMON
+from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
 from banbury.weighing.sampling import MOST_ROWS, RowSample
-from banbury.weighing.texts import COMMON
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
@@ -92,7 +92,7 @@ class Weighing:
             n = n_paired(len(nodes)) if self.paired else 0
             return n * (n - 1) // 2, every
         sizes = np.array(nodes, dtype=np.int64)
-        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= MOST_PAIR_CELLS, 1))), every
+        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= most_pair_cells(len(self.classes)), 1))), every
 
     @property
     def settings(self) -> dict[str, bool]:

@@ -18,9 +18,10 @@ from banbury.schema import Schema
 from banbury.table import MIX, Table, mixed, numbered
 from banbury.tally import Tally
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.sampling import group_names
+from banbury.weighing.sampling import group_names, hash_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
+FEW_CLASSES = 20  # of more, what grows with their square is not done
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,8 @@ class WeighedRows:
             hashes = mixed(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
             hashes = mixed(hashes * MIX + self.groups)
-        order = np.lexsort((self.weights, hashes))
-        hashes = hashes[order]
-        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(order) else order
-        weights = np.add.reduceat(self.weights[order], first) if len(order) else self.weights
-        return replace(self.take(order[first]), weights=weights)
+        first, _, weights = merge_equal(hashes, self.weights)
+        return replace(self.take(first), weights=weights)
 
     def without_twins(self, columns: Sequence[Cells]) -> tuple[WeighedRows, list[int]]:
         """The rows without columns that say what an earlier one says, cell by cell and by its trend; and the columns left."""
@@ -192,18 +190,15 @@ def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
     names = group_names(table, batch)
     if names is None:
         return None
-    known = {name: _named(name) for name in set(names.tolist())}
-    return np.array([known[name] for name in names.tolist()], dtype=np.uint64)
+    return hash_names(names.tolist())
 
 
-def _named(name: str) -> int:
-    total = 0
-    for byte in name.encode("utf-8", "surrogatepass"):
-        total = (total * 1099511628211 + byte + 1) % 2**64
-    return total
-
-
-def shuffled(n: int, passes: int, seed: int) -> list[NDArray[np.uint32]]:
-    """Orders in which rows are visited, one for each pass."""
-    rng = np.random.default_rng(seed)
-    return [rng.permutation(n).astype(np.uint32) for _ in range(passes)]
+def merge_equal(hashes: NDArray[np.uint64], weights: Real) -> tuple[Int, Int, Real]:
+    """Rows of equal hashes as one, in the order of these: one of each, which of these every row is, and what they weigh."""
+    order = np.lexsort((weights, hashes))
+    ordered = hashes[order]
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    return order[is_new], place, np.add.reduceat(weights[order], np.flatnonzero(is_new))

@@ -58,11 +58,12 @@ class RowSample:
                 raise errors.bad_setting("sample", n, "left out with soft labels, of which a row has several")
             there = np.flatnonzero(numbers >= 0 if weights is None else (numbers >= 0) & (weights > 0))
             groups = group_names(table, batch)
-            each = np.array([_named(repr(name)) for name in names], dtype=np.uint64)
+            of_classes = hash_names([repr(name) for name in names])
+            of_groups = None if groups is None else hash_names(groups[there].tolist())
             fits = fits.only(columns)
             hashes = content_hashes(fits, columns)
-            hashes = mixed(hashes[there] * MIX + each[numbers[there]])
-            for more in (None if weights is None else weights[there].view(np.uint64), _hashed(groups, there)):
+            hashes = mixed(hashes[there] * MIX + of_classes[numbers[there]])
+            for more in (None if weights is None else weights[there].view(np.uint64), of_groups):
                 hashes = hashes if more is None else mixed(hashes * MIX + more)
             hashes = mixed(hashes * MIX)
             last = min(below, LARGEST if len(found.hashes) < n else float(found.hashes[n - 1]))
@@ -208,9 +209,11 @@ def group_names(table: Table, batch: Batch) -> NDArray[Any] | None:
     return np.asarray(names[np.asarray(codes.codes).astype(np.int64) - codes.low])
 
 
-def _hashed(groups: NDArray[Any] | None, there: Int) -> NDArray[np.uint64] | None:
-    return None if groups is None else np.array([_named(name) for name in groups[there]], dtype=np.uint64)
+def hash_names(names: Sequence[str]) -> NDArray[np.uint64]:
+    """A hash of each name, of groups or of classes."""
+    known = {name: _hash_name(name) for name in set(names)}
+    return np.array([known[name] for name in names], dtype=np.uint64)
 
 
-def _named(name: str) -> int:
+def _hash_name(name: str) -> int:
     return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

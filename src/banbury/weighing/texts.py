@@ -6,11 +6,9 @@ of a class have it than all others. Corrections are those of tables: a text adds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +17,24 @@ from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions.bags import Bags, stretches
 from banbury.distributions.trees import HALF_ROW
-from banbury.progress import watched
-from banbury.weighing.rows import shuffled
+from banbury.weighing.corrections import (
+    COMMON,
+    Reals32,
+    Scores,
+    StrengthSearch,
+    WordLearner,
+    WordValues,
+    choose,
+    least_loss,
+)
+from banbury.weighing.rows import FEW_CLASSES
 
-Reals32 = NDArray[np.float32]
 Documents = tuple[Real, Real]  # of each class that have each word, (words, classes), and of each class
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
-MANY_TEXTS = 10_000  # from which on settings are raced on one fold
+MANY_TEXTS = 10_000  # from which on settings are raced on one fold; of more than FEW_CLASSES, from fewer texts on
 RACED = 2  # settings that stay after the first fold
-COMMON = 0.3  # what all texts have in common counts so much in each
 PASSES, LAST_PASSES = 2, 5
-ENOUGH = 1e-3  # a change of μ, on average, at which passes end
 RIDGE = 5.0  # of the one number that makes scores honest, towards 1
 MOST_HONEST = 10.0  # and it is this at most
 
@@ -165,54 +169,29 @@ def learned_texts(
     ``shares`` has what each text weighs in each fold; ``others`` what texts that are not here have. The setting and C are those
     whose scores lose least on texts held out, when they are made honest.
     """
-    folds = [_TextFold(bags, labels, weights, shares[:, k], n_classes, others) for k in range(shares.shape[1])]
-    strengths = (0.0, *STRENGTHS) if correct else (0.0,)
-    settings: Sequence[Setting] = SETTINGS
-    tried: dict[tuple[Setting, int], list[Reals32]] = {}
-    found: dict[Setting, _Scored] = {}
-    raced = len(labels) >= MANY_TEXTS and len(folds) > RACED
-    with ThreadPoolExecutor(max(1, threads)) as pool:
-
-        def done(jobs: list[tuple[Setting, int]]) -> Iterator[_Tried]:
-            paths = pool.map(lambda job: folds[job[1]].path(job[0], strengths, seed), jobs)
-            for k, (job, path) in enumerate(zip(jobs, paths, strict=True), 1):
-                yield _Tried(len(folds[job[1]].outside), k / len(jobs), job, path)
-
-        def try_out(jobs: list[tuple[Setting, int]]) -> None:
-            for each in watched(done(jobs), "weighing words"):
-                tried[each.job] = each.path
-                if each.job[1] == len(folds) - 1:  # the last of its setting
-                    found[each.job[0]] = _Scored.of(folds, [tried.pop((each.job[0], k)) for k in range(len(folds))])
-
-        if raced:
-            try_out([(setting, 0) for setting in settings])
-            order = np.argsort([_Scored.of(folds[:1], [path]).loss for path in tried.values()], kind="stable")
-            settings = [settings[k] for k in sorted(order[:RACED].tolist())]
-            tried = {(setting, 0): tried[setting, 0] for setting in settings}
-        try_out([(setting, k) for setting in settings for k in range(len(folds)) if (setting, k) not in tried])
-    setting = min(settings, key=lambda each: found[each].loss)
-    best = found[setting]
-    strength = strengths[best.level]
+    folds = [_TextFold(bags, labels, weights, share, n_classes, others, seed) for share in shares.T]
+    search = StrengthSearch((0.0, *STRENGTHS) if correct else (0.0,), _honest_loss)
+    is_raced = len(labels) * max(n_classes, FEW_CLASSES) >= MANY_TEXTS * FEW_CLASSES and len(folds) > RACED
+    setting, steps = choose(folds, SETTINGS, search, RACED if is_raced else len(SETTINGS), threads)
+    best = least_loss(steps)
     evidence = np.zeros((len(labels), n_classes))
-    for k, fold in enumerate(folds):
-        part = shares[fold.outside, k] / weights[fold.outside]
-        evidence[fold.outside] += part[:, None] * (best.scores[k] - fold.counted.log_prior)
+    for fold, scores in zip(folds, best.scores, strict=True):
+        part = fold.held_out / weights[fold.outside]
+        evidence[fold.outside] += part[:, None] * (scores - fold.counted.log_prior)
     table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
-    if strength:
+    if best.strength:
         counted = WordEvidence.of(bags, labels, weights, n_classes, others)
-        table = _TextLearner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
-    curve = tuple(zip(strengths, (best.losses / weights.sum()).tolist(), strict=False))
-    return LearnedTexts(setting, strength, table, curve), evidence
+        learner = _learner(bags, labels, weights, counted, setting, seed, threads)
+        learner.improve(best.strength, LAST_PASSES)
+        table = learner.corrections()
+    total = float(weights.sum())
+    losses = tuple((step.strength, step.loss / total) for step in steps)
+    return LearnedTexts(setting, best.strength, table, losses), evidence
 
 
-@dataclass
-class _Tried:
-    """The scores of the texts of a fold under a setting, and how much of the work is done with them."""
-
-    n_rows: int
-    share: float | None
-    job: tuple[Setting, int]
-    path: list[Reals32]
+def _honest_loss(scores: Reals32, labels: NDArray[np.int32], weights: Real) -> float:
+    """What scores lose when one number makes them honest."""
+    return _core.tempered(scores, labels, weights, RIDGE, MOST_HONEST)[0]
 
 
 def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
@@ -220,84 +199,43 @@ def one_each(labels: NDArray[np.int32]) -> _core.LabelSets:
     return np.arange(len(labels) + 1), labels
 
 
-@dataclass
-class _Scored:
-    """A setting: losses of texts held out, for all C that every fold has; the place of the best C; and its scores in folds."""
-
-    losses: Real
-    level: int
-    scores: list[Reals32]
-
-    @classmethod
-    def of(cls, folds: Sequence[_TextFold], paths: Sequence[list[Reals32]]) -> _Scored:
-        labels = np.concatenate([fold.labels[fold.outside] for fold in folds])
-        weights = np.concatenate([fold.held_out for fold in folds])
-        each = (np.concatenate([path[level] for path in paths]) for level in range(min(map(len, paths))))
-        losses = np.array([_core.tempered(scores, labels, weights, RIDGE, MOST_HONEST)[0] for scores in each])
-        level = int(np.argmin(losses))
-        return cls(losses, level, [path[level] for path in paths])
-
-    @property
-    def loss(self) -> float:
-        return float(self.losses[self.level])
-
-
-def variances(bags: Bags, values: Real, says: Reals32, setting: Setting) -> Reals32:
-    """How much the correction of each word, and of all texts, may vary, (words + 1, classes): of words that tell more, more."""
-    squares, share = says**2, bags.squares(values)
-    mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
-    vary = np.ones((bags.n_words + 1, says.shape[1]), dtype=np.float32)
-    if mean > 0:
-        vary[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
-    return vary
-
-
-class _TextLearner:
-    """Texts that are learned from under a setting: the scores they start from, and corrections so far."""
-
-    def __init__(
-        self, bags: Bags, labels: Any, weights: Real, counted: WordEvidence, setting: Setting, threads: int
-    ) -> None:
-        self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
-        values = bags.values(setting.often, counted.scale(setting.power), threads)
-        if setting.left_out:
-            says = counted.left_out(bags, setting, one_each(labels), threads)
-        else:
-            says = bags.scores(values, counted.says, threads)
-        self.offsets = counted.log_prior + setting.trust * says
-        n, k = self.offsets.shape
-        varies = variances(bags, values, counted.says, setting)
-        self.table = np.hstack([np.zeros_like(varies), varies])  # corrections, and how much each may vary
-        own = bags.scores(values**2, varies[:-1], threads)
-        self.values = values.astype(np.float32)
-        self.own = (own + COMMON**2).astype(np.float32)
-        self.mu = np.zeros((n, k), dtype=np.float32)
-        self.mu[np.arange(n), labels] = 1.0
-        self.strength, self.n_classes = 0.0, k
-
-    def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
-        """The corrections with this C, begun from those of the one before."""
-        corrections = self.table[:, : self.n_classes]
-        if self.strength:
-            corrections *= np.float32(strength / self.strength)
-        self.strength = strength
-        task = strength * self.weights, self.offsets, COMMON, self.own
-        for order in shuffled(len(self.labels), passes, seed):
-            if self.bags.correct(self.values, task, order, self.mu, self.table) < ENOUGH:
-                break
-        return np.ascontiguousarray(corrections)
+def _learner(
+    bags: Bags,
+    labels: NDArray[np.int32],
+    weights: Real,
+    counted: WordEvidence,
+    setting: Setting,
+    seed: int,
+    threads: int,
+) -> WordLearner:
+    """Texts that are learned from under a setting."""
+    values = bags.values(setting.often, counted.scale(setting.power), threads)
+    if setting.left_out:
+        says = counted.left_out(bags, setting, one_each(labels), threads)
+    else:
+        says = bags.scores(values, counted.says, threads)
+    offsets = counted.log_prior + setting.trust * says
+    words = WordValues.of(bags, values, counted.says, setting.telling)
+    return WordLearner(words, np.eye(counted.n_classes)[labels], offsets, weights, seed, threads)
 
 
 class _TextFold:
     """A fold: texts to count and correct, and texts held out."""
 
     def __init__(
-        self, bags: Bags, labels: Any, weights: Real, share: Real, n_classes: int, others: Documents | None = None
+        self,
+        bags: Bags,
+        labels: NDArray[np.int32],
+        weights: Real,
+        share: Real,
+        n_classes: int,
+        others: Documents | None,
+        seed: int,
     ) -> None:
         self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
-        self.bags, self.labels = bags, labels
+        self.bags, self.labels, self.truth = bags, labels[self.inside], labels[self.outside]
         self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
-        self.n_classes, self.others = n_classes, others
+        self.n_classes, self.others, self.seed = n_classes, others, seed
 
     @cached_property
     def _learned(self) -> Bags:
@@ -305,24 +243,21 @@ class _TextFold:
 
     @cached_property
     def counted(self) -> WordEvidence:
-        return WordEvidence.of(self._learned, self.labels[self.inside], self.weights, self.n_classes, self.others)
+        return WordEvidence.of(self._learned, self.labels, self.weights, self.n_classes, self.others)
 
-    def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[Reals32]:
-        """The scores of texts held out, with corrections of each C in turn; it ends where they become worse."""
+    def corrected(self, setting: Setting) -> Scores:
         counted = self.counted
-        learner = _TextLearner(self._learned, self.labels[self.inside], self.weights, counted, setting, 1)
+        learner = _learner(self._learned, self.labels, self.weights, counted, setting, self.seed, 1)
         tested = self.bags.take(self.outside)
         values = tested.values(setting.often, counted.scale(setting.power), 1)
         plain = counted.log_prior + setting.trust * tested.scores(values, counted.says, 1)
-        scores, best, worse = [plain.astype(np.float32)], np.inf, 0
-        labels = self.labels[self.outside]
-        for strength in strengths[1:]:
-            table = learner.corrected(strength, PASSES, seed)
+
+        def scores(strength: float) -> Reals32:
+            if not strength:
+                return plain.astype(np.float32)
+            learner.improve(strength, PASSES)
+            table = learner.corrections()
             added = tested.scores(values, table[:-1], 1) + COMMON * table[-1].astype(np.float64)
-            scores.append((plain + added).astype(np.float32))
-            loss = _core.tempered(scores[-1], labels, self.held_out, RIDGE, MOST_HONEST)[0]
-            worse = 0 if loss < best else worse + 1
-            best = min(best, loss)
-            if worse == 2:
-                break
+            return np.asarray(plain + added, dtype=np.float32)
+
         return scores

@@ -7,6 +7,7 @@ more goes with one class all along, it says so from few rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,23 +31,54 @@ class Trends:
         log P(place | class) but for what all classes share: (z μ − μ² / 2) / σ². Half a row at 0 is added to each mean, and a
         row of width 1 to all, so that few rows say little.
         """
-        column, firsts = np.repeat(np.arange(len(self.lengths)), self.lengths), np.cumsum(self.lengths) - self.lengths
+        if left_out:
+            n, k = counts.shape
+            each = self.left_out(counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n))
+            return each.reshape(n, k, k)
+        curves = self._curves(counts)
+        variance = _variance(curves.spread, curves.n.sum(axis=0))
+        return np.asarray((self._numerators(curves) / variance[self._column]).T)
+
+    def left_out(self, counts: Real, at: Int, own: Any) -> Real:
+        """What the stretches at these places say without one row of the classes ``own``, (as many, classes)."""
+        curves = self._curves(counts)
+        z, column = self.places[at], self._column[at]
+        gone = np.minimum(counts[at, own], 1.0)
+        mean, by_mean = _curve(curves.n[own, column] - gone, curves.sums[own, column] - gone * z)
+        spread = (curves.spread[column] + curves.by_means[own, column]) - gone * z**2 - by_mean
+        variance = _variance(spread, curves.n.sum(axis=0)[column] - gone)
+        says = self._numerators(curves).T[at] / variance[:, None]
+        says[np.arange(len(at)), own] = (z * mean - mean**2 / 2.0) / variance
+        return np.asarray(says)
+
+    @property
+    def _column(self) -> Int:
+        """The column of each stretch."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def _curves(self, counts: Real) -> _Curves:
+        firsts = np.cumsum(self.lengths) - self.lengths
         z, counts = self.places, np.ascontiguousarray(counts.T)
         n, sums = np.add.reduceat(counts, firsts, axis=1), np.add.reduceat(counts * z, firsts, axis=1)
         mean, by_means = _curve(n, sums)
-        rows, squares = n.sum(axis=0), np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
-        spread = squares - by_means.sum(axis=0)
-        says = z * mean[:, column] - (mean**2 / 2.0)[:, column]
-        if not left_out:
-            return np.asarray((says / _variance(spread, rows)[column]).T)
-        found, each = np.empty((len(z), len(n), len(n))), np.ascontiguousarray(says.T)
-        for c, gone in enumerate(np.minimum(counts, 1.0)):
-            own, without = _curve(n[c, column] - gone, sums[c, column] - gone * z)
-            less = (spread + by_means[c])[column] - gone * z**2 - without
-            variance = _variance(less, rows[column] - gone)
-            np.divide(each, variance[:, None], out=found[:, c])
-            found[:, c, c] = (z * own - own**2 / 2.0) / variance
-        return found
+        squares = np.add.reduceat(counts.sum(axis=0) * z**2, firsts)
+        return _Curves(n, sums, mean, by_means, squares - by_means.sum(axis=0))
+
+    def _numerators(self, curves: _Curves) -> Real:
+        """z μ − μ² / 2, (classes, stretches)."""
+        column = self._column
+        return np.asarray(self.places * curves.mean[:, column] - (curves.mean**2 / 2.0)[:, column])
+
+
+class _Curves(NamedTuple):
+    """Of each class and column: its rows, the sum of their places, their mean, what of the squares it tells; and what no mean
+    of a column tells."""
+
+    n: Real
+    sums: Real
+    mean: Real
+    by_means: Real
+    spread: Real
 
 
 def _curve(n: Real, sums: Real) -> tuple[Real, Real]:

@@ -15,7 +15,8 @@ from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.evidence import Comparison, TellingValues, Term
 from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line, named
 from banbury.threads import n_threads
-from banbury.weighing.texts import LearnedTexts, Reals32, WordEvidence
+from banbury.weighing.corrections import Reals32
+from banbury.weighing.texts import LearnedTexts, WordEvidence
 
 
 def text_parameters(

@@ -17,12 +17,12 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
-from banbury.naive_bayes import met, same_rows
+from banbury.naive_bayes import met, model_of, same_rows
 from banbury.partitioned import elsewhere
 from banbury.readers.batches import as_name
-from banbury.selection.dataset import renumbered, used_names
+from banbury.rows.labelled import renumbered, used_names
 from banbury.sums import total, weighed
-from banbury.tally import Label, Tally
+from banbury.tally import Label
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20
@@ -355,10 +355,9 @@ class CrossValidation(FoldMeasures, Evaluation):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Streamed(FoldMeasures):
-    """The cross-validation of a table that is not held: how its answers came out, without the answers."""
+class SummedValidation(FoldMeasures):
+    """A cross-validation that kept the sums its measures are made of, and no answers."""
 
-    tally: Tally  # of all rows
     classes: tuple[Label, ...]
     outcomes: Outcomes
     weighted: bool
@@ -367,8 +366,8 @@ class Streamed(FoldMeasures):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StreamedEvaluation(Measures):
-    """The evaluation of rows that are not held: how answers came out, without the answers."""
+class SummedEvaluation(Measures):
+    """An evaluation that kept the sums its measures are made of, and no answers."""
 
     classes: tuple[Label, ...]
     outcomes: Outcomes
@@ -397,12 +396,13 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     >>> found.confusion.tolist(), found.accuracy.value
     ([[1, 0], [1, 2]], 0.75)
     """
+    model = model_of(model)
     if isinstance(model, LabelModel):
         own = {name: reading.pop(name, None) for name in ("engine", "partitions", "sample")}
         if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
             return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
-    wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
+    wanted = "a Model, as bb.estimate makes it, a BeliefNetwork, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
     target = as_name(target)
     if target is not None and not isinstance(target, str):

@@ -108,6 +108,15 @@ def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     return [_partition(_named(given, labels))]
 
 
+def given_folds(fold: NDArray[np.int32], labels: NDArray[np.int32]) -> Round:
+    """The round of folds that rows were dealt to by what they hold; a row of fold −1, or without a label, is in none."""
+    numbers = np.where(labels >= 0, fold, -1)
+    used = np.unique(numbers[numbers >= 0])
+    wanted = "two folds at least; rows that are alike share one"
+    errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
+    return _partition(np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32))
+
+
 def n_folds(splits: Sequence[Round]) -> str:
     """How many folds, and how many times, in words."""
     each = [len(one.splits) for one in splits]

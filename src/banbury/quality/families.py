@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,14 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import Family, Feature, NumberColumn
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model
+from banbury.quality.recipes import Plain
 from banbury.readers import Batch, Remembering
+from banbury.rows.folds import Round, Split
+from banbury.rows.groups import Groups
+from banbury.rows.labelled import MemoryRows
+from banbury.rows.scoring import learned
 from banbury.schema import Schema, infer
-from banbury.selection.dataset import Dataset
-from banbury.selection.folds import Round, Split
-from banbury.selection.groups import Groups
-from banbury.selection.scoring import fitting_prior, learned
 
 LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
 ENOUGH = 50_000  # rows tested by which a family is chosen; of more, the folds after these are left
@@ -57,11 +57,11 @@ class _Candidate:
     """A family, and the columns that are counted as it, fold by fold."""
 
     family: Family
-    rows: Dataset
+    rows: MemoryRows
     groups: Groups
 
 
-def choose(rows: Dataset, each: Round, settings: Mapping[str, Any]) -> FamilyChoice:
+def choose(rows: MemoryRows, each: Round, recipe: Plain) -> FamilyChoice:
     """Counts the columns of numbers once for each candidate, and tells the classes of each fold by what the others say."""
     families = [family() for family in FAMILIES.values()]
     numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
@@ -76,7 +76,7 @@ def choose(rows: Dataset, each: Round, settings: Mapping[str, Any]) -> FamilyCho
             for one in family.candidates(column):
                 wanted.setdefault(one, []).append(name)
     candidates = [c for family, columns in wanted.items() for c in _counted(rows, columns, family, each)]
-    losses = _losses(rows, names, numbers, candidates, each, settings)
+    losses = _losses(rows, names, numbers, candidates, each, recipe)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
     chosen: dict[str, tuple[float, Feature]] = {}
     for candidate, lost in zip(candidates, losses, strict=True):
@@ -108,11 +108,11 @@ def _known(x: Real) -> NumberColumn:
     return NumberColumn(least, greatest, whole, len(values), int(rows.sum()))
 
 
-def _counted(rows: Dataset, names: list[str], candidate: Family, each: Round) -> list[_Candidate]:
+def _counted(rows: MemoryRows, names: list[str], candidate: Family, each: Round) -> list[_Candidate]:
     """The columns as this family counts them, fold by fold; without those that it cannot count."""
     try:
         part = _counted_as(rows, names, candidate)
-        return [_Candidate(candidate, part, Groups.of(part, each.groups, each.n_groups))]
+        return [_Candidate(candidate, part, part.count(each.groups, each.n_groups))]
     except errors.BadValue:
         if all(rows.schema[name].family == candidate for name in names):  # as they are counted otherwise
             raise
@@ -120,7 +120,7 @@ def _counted(rows: Dataset, names: list[str], candidate: Family, each: Round) ->
     return [found for half in halves for found in _counted(rows, half, candidate, each)]
 
 
-def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
+def _counted_as(rows: MemoryRows, names: list[str], candidate: Family) -> MemoryRows:
     """The data set with these columns alone, all of this family."""
     left_out = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
@@ -133,12 +133,12 @@ def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
 
 
 def _losses(
-    rows: Dataset,
+    rows: MemoryRows,
     names: list[str],
     numbers: Real,
     candidates: list[_Candidate],
     each: Round,
-    settings: Mapping[str, Any],
+    recipe: Plain,
 ) -> list[Real]:
     """Of every candidate the mean of −log P(true class | value) in each of its columns, over the values that are tested."""
     place = {name: j for j, name in enumerate(names)}
@@ -148,7 +148,7 @@ def _losses(
         if n_tested >= ENOUGH:
             break
         n_tested += len(split.test)
-        models = [_model(c, split, number, settings) for c in candidates]
+        models = [_model(c, split, number, recipe) for c in candidates]
         for batch, cells in _values(rows, names, numbers, split.test):
             weight += cells.sum(axis=(0, 2))
             for model, own, lost in zip(models, columns, losses, strict=True):
@@ -157,12 +157,12 @@ def _losses(
     return [lost / mean[own] for own, lost in zip(columns, losses, strict=True)]
 
 
-def _model(candidate: _Candidate, split: Split, number: int, settings: Mapping[str, Any]) -> Model:
+def _model(candidate: _Candidate, split: Split, number: int, recipe: Plain) -> Model:
     tally = learned(candidate.rows, split, candidate.groups, number)
-    return estimate(tally, **fitting_prior(settings, candidate.rows.classes, tally.classes))
+    return recipe.estimate(tally, candidate.rows.classes)
 
 
-def _values(rows: Dataset, names: list[str], numbers: Real, test: Int) -> Iterator[tuple[Batch, Real]]:
+def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Iterator[tuple[Batch, Real]]:
     """Tested rows, some at a time, as a table of each column's different values, and the weight of each value in every class.
 
     Shorter columns are filled up with values of no weight.
@@ -191,7 +191,7 @@ def _values(rows: Dataset, names: list[str], numbers: Real, test: Int) -> Iterat
         yield table, cells.reshape(n_values, len(names), n_classes)
 
 
-def _lost(model: Model, batch: Batch, cells: Real, rows: Dataset) -> Real:
+def _lost(model: Model, batch: Batch, cells: Real, rows: MemoryRows) -> Real:
     """−log P(true class | value) of each feature, added up over its values and their weights in every class."""
     (group,) = model.parameters
     told = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", rows.threads)[0]

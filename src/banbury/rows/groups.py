@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.distributions.vocabulary import AllBut, Learned
-from banbury.selection.dataset import Dataset
 from banbury.sums import UNCOUNTED, Words
 from banbury.tally import Label, Tally
 
@@ -29,14 +28,6 @@ class Groups:
     classes: tuple[Label, ...]
     n_groups: int
     threads: int = 1
-
-    @classmethod
-    def of(cls, rows: Dataset, groups: NDArray[np.int32], n_groups: int) -> Groups:
-        counted = rows.count(groups, n_groups)
-        if rows.others is not None:  # they belong to the last group
-            names = tuple(rows.classes.index(name) * n_groups + n_groups - 1 for name in rows.others.classes)
-            counted = counted + rows.others.of_classes(range(len(names)), names)
-        return cls(counted, rows.classes, n_groups, rows.threads)
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
@@ -69,10 +60,11 @@ class Groups:
     def _total(self) -> Tally:
         return self._summed(self._rest, np.ones(self.n_groups, dtype=np.bool_))
 
-    def encoded(self, rows: Dataset) -> Dataset:
-        """The rows with the words of their texts looked up, to be scored again and again."""
-        columns = ((rows.schema.groups[g].features[0], column) for g, column in self._columns.items())
-        return rows.encoded({feature.name: column.table for feature, column in columns if not feature.columns})
+    @property
+    def word_tables(self) -> dict[str, _core.Words]:
+        """The table of words of each column of text."""
+        columns = ((self.counted.schema.groups[g].features[0], column) for g, column in self._columns.items())
+        return {feature.name: column.table for feature, column in columns if not feature.columns}
 
     def learned(
         self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False

@@ -1,12 +1,12 @@
-"""Dataset: a labelled table whose rows are counted and then scored, in memory or pass by pass."""
+"""Labelled rows, in memory or read again for each pass: they are dealt to folds, counted fold by fold, and scored."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,37 @@ from banbury.label_sets import LabelTarget, are_sets
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.tables import library
+from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rounds
+from banbury.rows.groups import Groups
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import Labels, Table, doubt, label_target, numbered, opened, refuse_continuous, wants_folders
+from banbury.table import (
+    Held,
+    Labels,
+    Table,
+    doubt,
+    fractional_among,
+    label_target,
+    numbered,
+    opened,
+    refuse_continuous,
+    wants_folders,
+)
 from banbury.tally import Growing, Label, Tally, counted_weights, parts
+from banbury.weighing.sampling import RowSample
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """The rows of a table under one schema, in batches; of each the number of its class, −1 where it has none, and its weight."""
+class LabelledRows:
+    """The rows of a table under one schema; for each the number of its class, −1 where it has none, and its weight.
+
+    ``table`` says how the rows are counted where the first batch settles the schema; ``fold`` is the fold of each row where
+    rows are dealt by what they hold.
+    """
 
     schema: Schema
-    batches: tuple[Batch, ...]
     classes: tuple[Label, ...]
     labels: NDArray[np.int32]
     weights: NDArray[np.float64] | None
@@ -40,42 +57,73 @@ class Dataset:
     name: str | None = None
     groups: Any = None  # what a splitter keeps together: one for each row
     skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
-    reread: Reread | None = None  # in the place of batches, where they are not held
-    dealt: NDArray[np.int32] | None = None  # the fold of each row, where rows were dealt by what they hold
+    table: Table | None = None
+    fold: NDArray[np.int32] | None = None
     others: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
+    _counted: dict[str, Any] = field(default_factory=dict, init=False)  # what was counted last
 
     @property
     def n_rows(self) -> int:
         return len(self.labels)
 
-    @property
-    def n_unlabelled(self) -> int:
-        """How many rows have no class."""
-        return int(np.count_nonzero(self.labels < 0))
+    @cached_property
+    def counts(self) -> NDArray[np.bool_]:
+        """Which rows have a class and weigh something."""
+        labelled = self.labels >= 0
+        return labelled if self.weights is None else labelled & (self.weights > 0)
 
     @property
-    def held(self) -> bool:
-        """Whether the rows are in memory; otherwise they are read for each pass."""
-        return self.reread is None
+    def n_labelled(self) -> int:
+        return int(np.count_nonzero(self.labels >= 0))
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """How many rows each batch has."""
+        raise NotImplementedError
 
     @cached_property
     def starts(self) -> Int:
         """The number of each batch's first row, and of all rows."""
-        sizes = [batch.n_rows for batch in self.batches] if self.reread is None else self.reread.sizes
-        return np.cumsum([0, *sizes], dtype=np.int64)
+        return np.cumsum([0, *self.sizes], dtype=np.int64)
 
     def each(self, doing: str) -> Iterator[Batch]:
-        """The batches of one pass, which may be told of."""
-        return iter(watched(self.batches, doing, self.name) if self.reread is None else self.reread.each(doing))
+        """The batches of one pass."""
+        raise NotImplementedError
 
-    def count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema | None = None) -> Tally:
-        """The tally whose class ``class * n_groups + group`` has the rows of one class and group; group −1 is not counted."""
+    def deal(self, folds: Any, seed: int) -> list[Round]:
+        """The splits that ``folds`` asks for, round by round; rows that were dealt by what they hold keep their folds."""
+        if self.fold is None:
+            return rounds(folds, self.labels, seed, self.groups, self.others is not None)
+        splits = given_folds(self.fold, self.labels)
+        return [splits if self.others is None else splits.with_others()]
+
+    def count(self, groups: NDArray[np.int32], n_groups: int) -> Groups:
+        """The rows of each group counted apart, in one pass; group −1 is not counted."""
+        return Groups(self._count(groups, n_groups, self.schema), self.classes, n_groups, self.threads)
+
+    def count_round(self, splits: Round) -> Groups:
+        """The groups of a round, counted apart; those of the last round are remembered."""
+        if self._counted.get("splits") is not splits:
+            self._counted.clear()
+            self._counted.update(splits=splits, groups=self.count(splits.groups, splits.n_groups))
+        return cast(Groups, self._counted["groups"])
+
+    @property
+    def tally(self) -> Tally:
+        """All rows that count."""
+        groups = self._counted.get("groups")
+        if groups is None:
+            groups = self.count(np.where(self.labels >= 0, 0, -1).astype(np.int32), 1)
+        return replace(groups.total, skipped=self.skipped)
+
+    def _count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema) -> Tally:
+        """The tally whose class ``class * n_groups + group`` has the rows of one class and group."""
         n_classes, codes = len(self.classes), self.labels * np.int32(n_groups) + groups
         if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
             codes[(self.labels < 0) | (groups < 0)] = -1
         numbers = Codes(codes, 0, list(range(n_groups * n_classes)))
         labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
-        growing = Growing(self.schema if schema is None else schema)
+        growing = Growing(schema)
         try:
             for batch in self.each("counting"):
                 for part in parts(batch, growing.schema, labels):
@@ -84,12 +132,62 @@ class Dataset:
             column = getattr(many, "column", "")
             text = f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "
             raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
-        return growing.frozen()
+        counted = growing.frozen()
+        if self.others is None:
+            return counted
+        # The rows that are not here belong to the last group.
+        names = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.others.classes)
+        return counted + self.others.of_classes(range(len(names)), names)
+
+    def count_only(self, rows: Int, schema: Schema) -> Tally:
+        """The tally of some rows."""
+        chosen = np.full(self.n_rows, -1, dtype=np.int32)
+        chosen[rows] = 0
+        return Groups(replace(self, others=None)._count(chosen, 1, schema), self.classes, 1).total
 
     @cached_property
     def any_idle(self) -> bool:
         """Whether some rows weigh nothing: they are scored, and not counted."""
         return self.weights is not None and not bool(self.weights.all())
+
+    def under(self, counting: Mapping[str, Any]) -> Self:
+        """The same rows and folds as another recipe counts them; nothing is read again.
+
+        ``counting`` has settings of ``bb.count``, such as ``missing``, that take the place of those that were given.
+        """
+        if self.table is None or not counting:
+            return self
+        table = replace(self.table, **counting)
+        return replace(self, schema=self._settle(table), table=table)
+
+    def _settle(self, table: Table) -> Schema:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows(LabelledRows):
+    """Rows in memory, in batches."""
+
+    batches: tuple[Batch, ...] = ()
+    in_memory: ClassVar[bool] = True
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        return [batch.n_rows for batch in self.batches]
+
+    def each(self, doing: str) -> Iterator[Batch]:
+        return iter(watched(self.batches, doing, self.name))
+
+    def _settle(self, table: Table) -> Schema:
+        """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
+        first = copy(self.batches[0])
+        while True:
+            first.taken_for_whole = set()
+            schema = table.settled(first)
+            fractional = {name for batch in self.batches[1:] for name in fractional_among(batch, first.taken_for_whole)}
+            if not fractional:
+                return schema
+            first.known_fractional = first.known_fractional | fractional
 
     def row_name(self, row: int) -> str | None:
         """The file that a row came from, where each came from one."""
@@ -109,7 +207,7 @@ class Dataset:
                 part.threads = 1
                 yield part
 
-    def only(self, rows: Int) -> Dataset:
+    def only(self, rows: Int) -> MemoryRows:
         """Some rows, in the order of their numbers."""
         batches, first = [], 0
         for batch in self.take(rows):
@@ -119,11 +217,21 @@ class Dataset:
             first += part.n_rows
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
-        dealt = None if self.dealt is None else self.dealt[rows]
-        changed = replace(self, weights=weights, groups=groups, dealt=dealt)
-        return replace(changed, batches=tuple(batches), labels=self.labels[rows])
+        fold = None if self.fold is None else self.fold[rows]
+        chosen: dict[str, Any] = {"labels": self.labels[rows], "weights": weights, "groups": groups, "fold": fold}
+        return replace(self, batches=tuple(batches), **chosen)
 
-    def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
+    def learned_from(self, splits: Round, number: int) -> MemoryRows:
+        """The rows that a split learns from."""
+        return self.only(learned_from(splits.splits[number], splits))
+
+    def labelled_table(self, schema: Schema) -> Table:
+        """The rows as a table under a schema."""
+        codes = Codes(self.labels, 0, list(self.classes))
+        labels = Labels(None, None, codes, None, self.weights, None, self.threads, groups=self.groups)
+        return Table(Held(self.batches, self.name), labels, schema)
+
+    def encoded(self, tables: Mapping[str, _core.Words]) -> MemoryRows:
         """The same rows, with the words of these columns of text looked up in tables."""
         if not tables:
             return self
@@ -138,6 +246,60 @@ class Dataset:
                 columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
+
+    def sample(self, n: int) -> MemoryRows:
+        """All rows: they are in memory already."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedRows(LabelledRows):
+    """Rows that are read again for each pass; a batch at a time is in memory."""
+
+    batch_sizes: tuple[int, ...] = ()
+    in_memory: ClassVar[bool] = False
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        return self.batch_sizes
+
+    def each(self, doing: str) -> Iterator[Batch]:
+        """The batches of one pass; raises if there are other rows than before."""
+        assert self.table is not None
+        sizes, rows = iter(self.batch_sizes), f"the rows{errors.where(self.name)}"
+        text = f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that"
+        changed = errors.BanburyError(f"{text} nobody writes to.")
+        for batch in self.table.batches(doing):
+            if batch.n_rows != next(sizes, None):
+                raise changed
+            yield self.table.aligned(batch, self.schema)
+        if next(sizes, None) is not None:
+            raise changed
+
+    def _settle(self, table: Table) -> Schema:
+        schemas = list[Schema]()
+        for batch in table.batches("reading", schemas.clear, quietly=True):
+            if not schemas:
+                schemas.append(table.settled(batch))
+        return schemas[0]
+
+    def sample(self, n: int) -> MemoryRows:
+        """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well."""
+        assert self.table is not None
+        tally = self.tally
+        return rows_of_sample(RowSample.of(self.table, self.schema, n), tally, self.threads)
+
+
+def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
+    """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
+    wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
+    errors.require(not sample.has_too_many_alike or sample.weights is None, "sample", sample.n, wanted)
+    rows = load_rows(sample.table(tally.schema, threads), None, dealing)
+    labels = renumbered([(rows.classes, rows.labels)], tally.classes)
+    rows = replace(rows, classes=tally.classes, labels=labels, skipped=tally.skipped)
+    if sample.is_whole:
+        return rows
+    return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - replace(rows, skipped=0).tally)
 
 
 class Encoded:
@@ -164,45 +326,23 @@ class Encoded:
         return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class Reread:
-    """Batches that are not held but read again for each pass, with so many rows each."""
-
-    table: Table
-    schema: Schema
-    sizes: Sequence[int]
-
-    def each(self, doing: str) -> Iterator[Batch]:
-        """The batches of one pass; raises if there are other rows than before."""
-        sizes, rows = iter(self.sizes), f"the rows{errors.where(self.table.name)}"
-        text = f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that"
-        changed = errors.BanburyError(f"{text} nobody writes to.")
-        for batch in self.table.batches(doing):
-            if batch.n_rows != next(sizes, None):
-                raise changed
-            yield _fitting(self.table, batch, self.schema)
-        if next(sizes, None) is not None:
-            raise changed
-
-
-def held(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
-    """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does.
+def load_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> MemoryRows:
+    """Reads a labelled table into memory; the first batch settles what is counted, as in ``bb.count``.
 
     The settings are those of ``Table.of``. Families that are still to be chosen are inferred. ``dealing`` deals rows to folds by
     what they hold.
     """
-    return data if isinstance(data, Dataset) else _labelled(_table(data, target, **settings), True, dealing)
+    if isinstance(data, MemoryRows):
+        return data
+    batches = list[Batch]()
+    known = _read_labels(_table(data, target, **settings), dealing, batches)
+    return MemoryRows(**known, batches=tuple(batches))
 
 
-def streamed(data: Any, target: Any, dealing: Any = None, **settings: Any) -> Dataset:
-    """The same rows, not held but read anew for each pass; of each the class, weight and group are known after the first."""
-    return _labelled(_table(data, target, **settings).again(), False, dealing)
-
-
-class Deals(Protocol):
-    """What deals rows to folds by what they hold."""
-
-    def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]: ...
+def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
+    """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
+    table = _table(data, target, **settings).again()
+    return StreamedRows(**_read_labels(table, dealing, None))
 
 
 def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Table:
@@ -220,18 +360,19 @@ def several(alpha: Any) -> bool:
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
-def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset:
-    """The rows of a table, of each the number of its class among all classes, its weight and its group."""
-    batches, sizes, schemas = list[Batch](), list[int](), list[Schema]()
+def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None) -> dict[str, Any]:
+    """What ``LabelledRows`` knows of the rows of a table, after one pass; the batches are ``kept``, if a list is given."""
+    sizes, schemas = list[int](), list[Schema]()
     marks: list[tuple[NDArray[np.int32], Sequence[Label], Real | None]] = []
     groups: list[tuple[NDArray[np.int32], Sequence[Label]]] = []
     folds = list[NDArray[np.int32]]()
+    batches = list[Batch]() if kept is None else kept
 
-    def anew() -> None:
+    def restart() -> None:
         for collected in (batches, sizes, schemas, marks, groups, folds):
             collected.clear()
 
-    for batch in table.batches("reading", anew, quietly=hold):
+    for batch in table.batches("reading", restart, quietly=kept is not None):
         if not schemas:
             schemas.append(table.settled(batch))
         marks.append(numbered(batch, schemas[0], table.labels))
@@ -241,8 +382,8 @@ def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset
             folds.append(dealing.folds(table.aligned(batch, schemas[0]), schemas[0]))
         elif table.labels.group_name is not None:
             groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
-        if hold:
-            batches.append(_encoded(_fitting(table, batch, schemas[0]), schemas[0]))
+        if kept is not None:
+            batches.append(_encoded(table.aligned(batch, schemas[0]), schemas[0]))
     numbers = used = [(names, numbers) for numbers, names, _ in marks]
     weights = None
     if marks[0][2] is not None:
@@ -259,18 +400,19 @@ def _labelled(table: Table, hold: bool, dealing: Deals | None = None) -> Dataset
     if table.labels.group_name is not None and dealing is None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
         kept_together = renumbered([(own, codes) for codes, own in groups], every)
-    skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
-    reread, dealt = None if hold else Reread(table, schemas[0], sizes), np.concatenate(folds) if folds else None
-    known = table.labels.threads, table.name, kept_together, skipped, reread, dealt
-    return Dataset(schemas[0], tuple(batches), classes, renumbered(numbers, classes), weights, *known)
-
-
-def _fitting(table: Table, batch: Batch, schema: Schema) -> Batch:
-    """The columns of the schema alone."""
-    fits = table.aligned(batch, schema)
-    for name in [name for name in fits.names if name not in schema.columns]:
-        fits = fits.without(name)
-    return fits
+    known = {
+        "schema": schemas[0],
+        "classes": classes,
+        "labels": renumbered(numbers, classes),
+        "weights": weights,
+        "threads": table.labels.threads,
+        "name": table.name,
+        "groups": kept_together,
+        "skipped": sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
+        "table": table,
+        "fold": np.concatenate(folds) if folds else None,
+    }
+    return known if kept is not None else {**known, "batch_sizes": tuple(sizes)}
 
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
@@ -308,7 +450,7 @@ def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
         return True
     named = isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target))
     once = not (data.again or data.peekable) if isinstance(data, Source) else hasattr(data, "__next__")
-    if not named or once or isinstance(data, (Dataset, Table)):
+    if not named or once or isinstance(data, (LabelledRows, Table)):
         return False
     source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
     return wants_folders(source, target) or isinstance(label_target(source, target, None), LabelTarget)

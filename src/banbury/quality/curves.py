@@ -15,13 +15,13 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
 from banbury.distributions.key_families import looked_up
-from banbury.naive_bayes import ClassPrior, check_seed, estimate
+from banbury.naive_bayes import ClassPrior, check_seed
+from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.recipes import Plain, Recipe
+from banbury.quality.results import Evaluation, Mean
+from banbury.rows.labelled import MemoryRows, load_rows
+from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.dataset import Dataset, held
-from banbury.selection.groups import Groups
-from banbury.selection.results import Evaluation, Mean
-from banbury.selection.scoring import PendingWarnings, answer
-from banbury.selection.weighing import check_weighing, weighed, weighed_rows
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread
 
@@ -37,6 +37,7 @@ FOLDS = 3  # by which it chooses among them
 def learning_curve(
     data: Any,
     target: Any = None,
+    y: Any = None,
     *,
     sizes: Any = None,
     repeats: int = 5,
@@ -48,7 +49,7 @@ def learning_curve(
     features: Features = "auto",
     schema: Schema | None = None,
     weights: Any = None,
-    missing: Missing = "skip",
+    missing: Missing | None = None,
     weigh: bool | Mapping[str, Any] = False,
     seed: int = 0,
     threads: int | None = None,
@@ -65,6 +66,7 @@ def learning_curve(
     scikit-learn classifier that has predict_proba. It is given numbers scaled, missing ones by their mean, categories as columns
     of 0 and 1, and TF-IDF weights of the words that naive Bayes uses.
 
+    An estimator of Banbury may come first, as in ``bb.learning_curve(clf, X, y)``: its parameters then say how it learns.
     ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. What is counted
     (families, origins, units, bins) is settled once, before any row is withheld; what is learned, by the rows of each size alone.
     ``weigh``: the evidence is weighed on the rows of each size, as ``bb.EvidenceClassifier`` does; True, or settings of
@@ -74,7 +76,7 @@ def learning_curve(
     >>> from sklearn.datasets import load_iris
     >>> flowers, species = load_iris(return_X_y=True)
     >>> bb.learning_curve(flowers, species, features="gaussian", sizes=[10, 20, 50, 100], how="predictive")
-    Learning curve of naive Bayes: 5 repeats, 50 of 150 rows withheld, 3 classes
+    Learning curve of plain naive Bayes: 5 repeats, 50 of 150 rows withheld, 3 classes
       rows         accuracy  log loss
         10  0.8280 ± 0.0120    0.3315
         20  0.8760 ± 0.0117    0.2559
@@ -83,30 +85,41 @@ def learning_curve(
       random guess 0.3333, majority 0.3400
     """
     check_seed(seed)
+    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
+    settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
+    if is_estimator(data):
+        data, target, own = settings_of(data, target, y)
+        settings |= {name: value for name, value in own.items() if name in settings}
+    counting = {name: settings[name] for name in ("schema", "features")}
+    counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
+    rows = load_rows(data, target, **counting, **reading)
+    return learn_sizes(rows, recipe_from(settings, int(seed)), sizes, repeats, test, beside)
+
+
+def learn_sizes(
+    rows: MemoryRows, recipe: Recipe, sizes: Any = None, repeats: int = 5, test: float = 1 / 3, beside: Any = None
+) -> LearningCurve:
+    """The learning curve of a recipe."""
     errors.check_whole("repeats", repeats, 1)
     peer = None if beside is None else Peer.of(beside)
-    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    if weigh is not False:
-        check_weighing(weigh, how, alpha, features)
-    rows = _weighing((held if weigh is False else weighed_rows)(data, target, **counting, **reading))
-    n_rows, n_classes = int(np.count_nonzero(rows.labels >= 0)), len(rows.classes)
+    rows = _weighing(recipe.under(rows))
+    seed, n_rows, n_classes = int(getattr(recipe, "seed", 0)), rows.n_labelled, len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
-    settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    validations, others, told = list[list[Evaluation]](), list[list[Evaluation]](), PendingWarnings()
+    validations, others, pending = list[list[Evaluation]](), list[list[Evaluation]](), PendingWarnings()
     for number in range(int(repeats)):
-        order = spread(rows.labels, np.random.default_rng([int(seed), number]))
+        order = spread(rows.labels, np.random.default_rng([seed, number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
-        tallies = [growth.learned(k) for k in range(len(ends))]
+        tallies = [growth.learned(k) for k in range(len(ends))] if isinstance(recipe, Plain) or peer else []
         validations.append([])
-        for k, tally in enumerate(tallies):
-            if weigh is not False:
-                model = weighed(rows.only(growth.rows_of(k)), int(seed), weigh, class_prior)
+        for k in range(len(ends)):
+            if isinstance(recipe, Plain):
+                model = recipe.estimate(tallies[k], rows.classes)
+                pending.note(model)
             else:
-                model = estimate(tally, **settings)  # type: ignore[arg-type]
-                told.note(model)
+                model = recipe.learn(rows.only(growth.rows_of(k)))
             model = replace(model, threads=rows.threads)
-            validations[-1].append(_answered(rows, tested, answer(rows, tested, model, "posterior")[0]))
+            validations[-1].append(_answered(rows, tested, score_rows(rows, tested, model, "posterior")[0]))
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
             others.append([])
@@ -116,18 +129,17 @@ def learning_curve(
                 matrices = table.matrices(learned, tested, tally)
                 posteriors = peer.posteriors(*matrices, rows.labels[learned], own_weights, n_classes)
                 others[-1].append(_answered(rows, tested, posteriors))
-    told.warn(how)
+    pending.warn(getattr(recipe, "how", "mean"))
     majority = float(np.mean([each[0].majority for each in validations]))
     scores, at = _measures(validations), np.array(ends, dtype=np.int64)
     side = None if peer is None else CurveScores(peer.name, *_measures(others))
-    name = "naive Bayes" if weigh is False else "weighed evidence"
-    return LearningCurve(name, *scores, at, n_rows, n_test, n_classes, majority, side)
+    return LearningCurve(recipe.name, *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------
 
 
-def _weighing(rows: Dataset) -> Dataset:
+def _weighing(rows: MemoryRows) -> MemoryRows:
     """Rows of weight 0 are no rows, and a class that has no others is no class."""
     if rows.weights is None or rows.weights.all():
         return rows
@@ -192,11 +204,11 @@ def spread(labels: NDArray[np.int32], rng: np.random.Generator) -> Int:
 class Growth:
     """Rows in an order, cut at ``ends``: what each cut adds is counted apart, all in one pass."""
 
-    def __init__(self, rows: Dataset, order: Int, ends: Sequence[int]) -> None:
+    def __init__(self, rows: MemoryRows, order: Int, ends: Sequence[int]) -> None:
         self.order, self.ends = order, ends
         added = np.full(rows.n_rows, -1, dtype=np.int32)
         added[order[: ends[-1]]] = np.searchsorted(ends, np.arange(ends[-1]), side="right")
-        self.groups = Groups.of(rows, added, len(ends))
+        self.groups = rows.count(added, len(ends))
 
     def rows_of(self, k: int) -> Int:
         """The rows of the k-th size."""
@@ -207,7 +219,7 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def _answered(rows: Dataset, tested: Int, posteriors: Real) -> Evaluation:
+def _answered(rows: MemoryRows, tested: Int, posteriors: Real) -> Evaluation:
     weights = None if rows.weights is None else rows.weights[tested]
     return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
 
@@ -283,7 +295,7 @@ class PeerArrays:
     words: Mapping[str, Any]  # a sparse matrix of rows × words for each column of text, or block of occurrences
 
     @classmethod
-    def of(cls, rows: Dataset, counted: Tally) -> PeerArrays:
+    def of(cls, rows: MemoryRows, counted: Tally) -> PeerArrays:
         """All columns, those of blocks one by one; words by the ids that they have in a tally."""
         from scipy import sparse
 

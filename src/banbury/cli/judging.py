@@ -1,0 +1,265 @@
+"""The model that `fit` keeps, and how good it is: every command that talks about a model of the data asks here."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass, replace
+from typing import Any
+
+from banbury import errors
+from banbury.cli import inputs, settings
+from banbury.naive_bayes import Model
+from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.quality.tuning import Tuned, Tuning
+from banbury.quality.validation import Comparison, Validation, compare, default_folds, validate
+from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
+from banbury.weighing import FEWEST_ROWS, MOST_ROWS
+
+MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
+LONG = 10.0  # seconds of weighing, from which on the output offers --plain
+ONLY_PLAIN = {"gibbs", "predictive"}  # ways to estimate that weighed evidence does not have
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The recipe that is kept, with its rows and how good it is; and what is to be said of the choice."""
+
+    rows: LabelledRows
+    recipe: Recipe
+    validation: Validation | None
+    notes: tuple[str, ...] = ()
+    tuning: Tuning | None = None
+
+    def learn(self) -> Model:
+        """The model of all rows."""
+        return self.recipe.learn(self.recipe.under(self.rows))  # type: ignore[arg-type]
+
+
+def read_rows(args: Namespace, data: Any) -> LabelledRows:
+    """The input, in memory or read in passes where it is larger than ``--hold``."""
+    counting = settings.counting(args, data)
+    groups = getattr(args, "groups", None)
+    large = inputs.size(args) > getattr(args, "hold", float("inf"))
+    return (stream_rows if large else load_rows)(data, args.target, groups=groups, threads=args.threads, **counting)
+
+
+def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
+    """Plain and weighed evidence over the same folds: the one that loses less, or the one that was asked for.
+
+    Without comparing, weighed evidence is taken from 100 rows on.
+    """
+    rows = read_rows(args, data)
+    if rows.n_labelled < 2:
+        note = "one row only, so there is nothing to validate it on"
+        return Judged(rows, plain_recipe(args, data), None, (note,))
+    grid, notes = grid_of(args, data, rows)
+    if not compares:
+        return _not_compared(args, rows, grid, notes)
+    if not isinstance(rows, MemoryRows):
+        return _judge_large(args, rows, grid, notes)
+    recipes = [*grid.weighings, *([Plain()] if grid.plain else [])]
+    folds, words = folds_of(args, rows, recipes)
+    notes += words
+    if folds == "loo":
+        plain = plain_recipe(args, data)
+        (validation,) = validate(rows, "loo", [plain], seed=args.seed)
+        return Judged(rows, plain, validation, tuple(notes))
+    few = len(grid.alphas) == 1 and not grid.chooses_families
+    tuning = grid.tune(rows, folds, keep="posteriors" if few else "sums")
+    comparison = tuning.comparison
+    number = _kept(args, comparison)
+    chosen_rows, recipe = comparison.tried[number]
+    validation = comparison.validations[number]
+    if not few:
+        tuning.warn_of_edges()
+        notes += _tuned(tuning, comparison)
+        (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
+    notes += _compared(args, comparison, number)
+    return Judged(chosen_rows, recipe, validation, tuple(notes), tuning if number == comparison.best else None)
+
+
+def decide(args: Namespace, data: Any) -> tuple[MemoryRows, Recipe]:
+    """The recipe that is kept, with its rows; where one is asked for, nothing is compared."""
+    if args.plain or args.weigh:
+        rows = read_rows(args, data)
+        _weighs(args, rows)
+        more: dict[str, Any] = {"missing": args.missing or "category", "seed": int(args.seed)}
+        recipe: Recipe = Weighed(fewest=0, **more) if args.weigh else plain_recipe(args, data)
+    else:
+        judged = judge(args, data)
+        rows, recipe = judged.rows, judged.recipe
+    assert isinstance(rows, MemoryRows)
+    return rows, recipe
+
+
+def tune(args: Namespace, data: Any) -> Tuning:
+    """The best of all settings that are asked for, of plain naive Bayes as `fit` has it, and of weighed evidence."""
+    rows = load_rows(
+        data, args.target, groups=args.groups, threads=args.threads, **settings.counting_any_text(args, data)
+    )
+    estimating = settings.estimating_any(args, data)
+    alpha, how, prior = estimating["alpha"], estimating["how"], estimating["class_prior"]
+    choose, text = "choose" if settings.chooses(args) else "auto", settings.several_texts(args.text)
+    weigh = not args.plain and rows.n_labelled >= FEWEST_ROWS and len(rows.classes) > 1
+    weigh = weigh and (args.weigh or not looks_measured(rows.schema.target_kind, rows.classes))
+    more: dict[str, Any] = {"missing": args.missing, "scoring": args.scoring}
+    each = [False, True] if weigh else False
+    grid = Tuned.of(alpha, how, text, choose, prior, int(args.seed), args.calibrate, each, **more)
+    grid = replace(grid, also=(Plain(class_prior=prior, seed=int(args.seed)),))
+    folds, _ = folds_of(args, rows, [*grid.weighings, *grid.also])
+    tuning = grid.tune(rows, folds)
+    tuning.warn_of_edges()
+    return tuning
+
+
+def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> Judged:
+    """The recipe that is taken where nothing is compared."""
+    if grid.weighings:
+        if not isinstance(rows, MemoryRows):
+            rows, words = _sample(rows, grid.weighings[0])
+            notes = [*notes, words]
+        return Judged(rows, grid.weighings[0], None, (*notes, "weighed, and compared with nothing"))
+    if len(grid.alphas) == 1 and not grid.chooses_families:
+        plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
+        return Judged(rows, plain if grid.calibrate is None else Calibrated(plain, grid.calibrate), None, tuple(notes))
+    assert isinstance(rows, MemoryRows)
+    return Judged(rows, grid, None, tuple(notes))
+
+
+def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
+    """A sample of rows that are not in memory, and a word about it."""
+    sample = recipe.under(rows).sample(MOST_ROWS)  # type: ignore[attr-defined]
+    return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
+
+
+def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> Judged:
+    """Plain evidence over all rows, in passes; weighed evidence beside it over a sample, by models that count all rows."""
+    one = len(grid.alphas) == 1 and not grid.chooses_families and grid.calibrate is None
+    if not one:
+        wanted = "a larger --hold: choosing settings and calibrating need rows in memory"
+        raise errors.bad_setting("--hold", f"{args.hold:g} MB", wanted)
+    plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
+    folds, words = folds_of(args, rows, [plain, *grid.weighings])
+    (validation,) = validate(rows, folds, [plain], seed=args.seed)
+    notes = [*notes, *words]
+    if not grid.weighings:
+        return Judged(rows, plain, validation, tuple(notes))
+    sample, word = _sample(rows, grid.weighings[0])
+    tried = [(rows.sample(MOST_ROWS), plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
+    comparison = compare(tried, folds, seed=args.seed)
+    number = _kept(args, comparison)
+    notes += [word, *_compared(args, comparison, number)]
+    if number == 0:
+        return Judged(rows, plain, validation, tuple(notes))
+    return Judged(sample, grid.weighings[0], comparison.validations[1], tuple(notes))
+
+
+# What is compared -----------------------------------------------------------------------------------------------------
+
+
+def plain_recipe(args: Namespace, data: Any) -> Plain:
+    """Plain naive Bayes as the options shape it; the first α of several."""
+    estimating = settings.estimating(args, data)
+    alpha = estimating["alpha"]
+    first = 1.0 if isinstance(alpha, str) else alpha[0] if isinstance(alpha, list) else alpha
+    return Plain(estimating["how"], float(first), estimating["class_prior"], int(args.seed))
+
+
+def grid_of(args: Namespace, data: Any, rows: LabelledRows) -> tuple[Tuned, list[str]]:
+    """The recipes that are compared, and what is to be said of those that are not."""
+    weighs, notes = _weighs(args, rows)
+    estimating = settings.estimating(args, data)
+    prior, how, alpha = estimating["class_prior"], estimating["how"], estimating["alpha"]
+    choose = "choose" if settings.chooses(args) else "auto"
+    calibrate = getattr(args, "calibrate", None)
+    each = [False, True] if weighs else False
+    grid = Tuned.of(alpha, how, None, choose, prior, int(args.seed), calibrate, each, missing=args.missing)
+    return grid, notes
+
+
+def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
+    """Whether weighed evidence is a candidate, and why not, or which options it does not use."""
+    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
+    if args.plain:
+        return False, []
+    if args.how in ONLY_PLAIN or getattr(args, "folds", None) == "loo":
+        option = f"--how {args.how}" if args.how in ONLY_PLAIN else "--folds loo"
+        errors.require(not args.weigh, "--weigh", option, "given without it: that is for plain naive Bayes alone")
+        return False, [f"not weighed: {option} is for plain naive Bayes alone"]
+    if not args.weigh and (len(rows.classes) < 2 or not rows.schema.features):
+        return False, []
+    if not args.weigh and rows.n_labelled < FEWEST_ROWS:
+        return False, [f"not weighed: that takes {FEWEST_ROWS} rows at least"]
+    if not args.weigh and looks_measured(rows.schema.target_kind, rows.classes):
+        return False, ["not weighed, which would take long: --weigh does it"]
+    unused = ["--alpha"] * settings.alpha_given(args) + [f"--how {args.how}"] * (args.how != "mean")
+    unused += ["--calibrate"] * (getattr(args, "calibrate", None) is not None)
+    unused += ["--features choose"] * settings.chooses(args)
+    return True, [f"weighed evidence does not use {', '.join(unused)}"] if unused else []
+
+
+def looks_measured(target_kind: str | None, classes: tuple[Any, ...]) -> bool:
+    """Whether the classes look like numbers that were measured."""
+    return len(classes) > MOST_NUMBERS and target_kind in ("integer", "float")
+
+
+def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tuple[Any, list[str]]:
+    """How rows are dealt to folds, and a word where there are fewer than was asked for."""
+    asked = getattr(args, "folds", None)
+    if asked == "loo":
+        return "loo", []
+    if getattr(args, "groups", None) is not None:
+        from sklearn.model_selection import GroupKFold
+
+        return GroupKFold(default_folds(rows.n_labelled, recipes) if asked is None else int(asked)), []
+    if asked is None:
+        return default_folds(rows.n_labelled, recipes), []
+    n_rows = rows.n_labelled
+    return (asked, []) if asked <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
+
+
+# What is said of the choice -------------------------------------------------------------------------------------------
+
+
+def _kept(args: Namespace, comparison: Comparison) -> int:
+    """The number of the recipe that is kept: the best, or the weighed one where that was asked for."""
+    if not args.weigh:
+        return comparison.best
+    return next(k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed))
+
+
+def _compared(args: Namespace, comparison: Comparison, kept: int) -> list[str]:
+    """A line each for plain and weighed evidence, and which is kept."""
+    weighed = [k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed)]
+    if not weighed or len(comparison.recipes) == len(weighed):
+        return []
+    plain = min((k for k in comparison.order if k not in weighed), key=comparison.order.index)
+    lines = []
+    for name, k in (("plain", plain), ("weighed", weighed[0])):
+        validation = comparison.validations[k]
+        folds = f"{len(validation.fold_accuracies)} folds" if name == "plain" else "the same folds"
+        lines.append(f"{name:8}  {validation.accuracy}  log loss {validation.log_loss:.4f}, {folds}")
+    name, other = ("weighed", "plain") if kept in weighed else ("plain", "weigh")
+    why = "as asked" if args.weigh else "the better of two, chosen on these folds"
+    lines.append(f"{name} is kept, {why}; --{other} keeps the other")
+    long = comparison.seconds[weighed[0]] if comparison.seconds else 0.0
+    if long > LONG:
+        lines.append(f"weighing took {long:.0f} s; --plain takes {comparison.seconds[plain]:.1f} s")
+    return lines
+
+
+def _tuned(tuning: Tuning, comparison: Comparison) -> list[str]:
+    """What was chosen among plain settings."""
+    plain = [k for k in comparison.order if not isinstance(comparison.recipes[k], Weighed)]
+    settings_of = tuning.settings[plain[0]]
+    text = "".join(f", {name}={value!r}" for name, value in settings_of.get("text", {}).items())
+    calibrated = " after calibration" if isinstance(comparison.recipes[plain[0]], Calibrated) else ""
+    optimistic = "chosen on these very rows, so a little optimistic"
+    if len(plain) == 1:
+        return [optimistic]
+    return [f"α = {settings_of['alpha']:g}{text} is the best of {len(plain)} by log loss{calibrated}", optimistic]
+
+
+def with_notes(validation: Validation, notes: tuple[str, ...]) -> Validation:
+    """The validation with what is to be said of the choice."""
+    return replace(validation, notes=(*validation.notes, *notes))

@@ -1,0 +1,226 @@
+"""cross_validate: every fold is scored by the model of all other rows, from one count of each fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from banbury import errors
+from banbury.calibration import Method
+from banbury.distributions.family import How
+from banbury.label_sets import LabelSets, are_sets
+from banbury.labels import cross_validate as validate_labels
+from banbury.naive_bayes import ClassPrior, check_seed
+from banbury.partitioned import elsewhere, refuse_elsewhere
+from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.quality.results import SummedValidation
+from banbury.quality.tuning import Tuned
+from banbury.quality.validation import validate
+from banbury.rows.folds import Deal, Dealing
+from banbury.rows.labelled import chooses, has_sets, load_rows, peeked, several, stream_rows
+from banbury.schema import Features, Missing, Schema
+from banbury.table import Table
+
+DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
+DEFAULTS |= {"missing": None, "weigh": False, "calibrate": None}
+
+
+def cross_validate(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    folds: Any = 10,
+    groups: Any = None,
+    how: How = "mean",
+    alpha: float | Iterable[float] | Literal["auto"] = 1.0,
+    class_prior: ClassPrior = None,
+    features: Features | Literal["choose"] = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    missing: Missing | None = None,
+    weigh: bool | Mapping[str, Any] = False,
+    calibrate: Method | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    threshold: Any = "f1",
+    id: str | None = None,
+    deal: Deal = "stratified",
+    sample: int | None = None,
+    engine: Any = None,
+    partitions: int | None = None,
+    **reading: Any,
+) -> Any:
+    """How good the model is on rows it has not seen, for the price of one count and one scoring.
+
+    ``folds``: a number (the rows of each class are dealt out in turn, in an order that ``seed`` settles), a fold for each row,
+    "loo" to leave out one row at a time, a scikit-learn splitter (``groups`` are given to it), or pairs of row numbers to learn
+    from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
+    which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
+
+    An estimator of Banbury, fitted or not, may come first, as in ``bb.cross_validate(clf, X, y)``: its parameters then say all
+    that follows, and the answer is that of scikit-learn's ``cross_val_predict``, from one count.
+
+    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the
+    rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
+    rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
+    rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
+    ``calibrate``: "temperature", "platt" or "isotonic" calibrates what is said of each fold by what is said of the others.
+
+    ``deal="content"`` deals rows to folds by what they hold, whatever their order, and ``id`` by the value of a column, which is
+    then no feature: rows that are alike, or share the value, are in one fold. So a Dask dataframe (see ``bb.count``, which says
+    what ``engine`` and ``partitions`` are) is always dealt: in two passes over its partitions, with the figures of one process.
+    There ``weigh``, ``calibrate`` and an ``alpha`` to choose are learned from a ``sample`` of rows, as in ``bb.weigh`` (100,000),
+    and tested on it; the models count all rows.
+
+    A target of sets of labels (see ``bb.count``) is answered by a ``bb.LabelEvaluation``: F1 over all labels and label by label.
+    ``threshold`` then says how probable a label must be ("f1": chosen on the rows of other folds), as in
+    ``bb.MultiLabelClassifier``.
+
+    >>> import banbury as bb
+    >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
+    7-fold cross-validation of plain naive Bayes: 14 rows, 2 classes
+      accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
+      log loss           0.7346
+      Brier score        0.2516
+      macro F1           0.4750
+      AUC                0.5444
+      calibration error  0.2090
+      class  precision  recall      F1        rows  most often taken for
+      'no'      0.3333  0.2000  0.2500           5  'yes' (4)
+      'yes'     0.6364  0.7778  0.7000           9  'no' (2)
+    """
+    check_seed(seed)
+    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "features": features}
+    settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": calibrate}
+    rest = {"folds": folds, "groups": groups, "weights": weights, "seed": int(seed), "threads": threads}
+    rest |= {
+        "threshold": threshold,
+        "id": id,
+        "deal": deal,
+        "sample": sample,
+        "engine": engine,
+        "partitions": partitions,
+    }
+    if is_estimator(data):
+        for name, value in settings.items():
+            same = value is DEFAULTS[name] or (isinstance(value, type(DEFAULTS[name])) and value == DEFAULTS[name])
+            errors.require(same, name, "given", "left out when an estimator is given, which has its own")
+        data, target, own = settings_of(data, target, y)
+        return _judge(data, target, {**settings, **own}, {**rest, **{k: own[k] for k in rest.keys() & own}}, reading)
+    errors.require(
+        y is None, "y", "given", "left out unless an estimator comes first, as in bb.cross_validate(clf, X, y)"
+    )
+    return _judge(data, target, settings, rest, reading)
+
+
+def is_estimator(thing: Any) -> bool:
+    """Whether it is an estimator; raises for one that is not Banbury's, and for a class."""
+    if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
+        return False
+    name = f"{type(thing).__module__}.{type(thing).__name__}"
+    errors.require(hasattr(thing, "validation"), "estimator", name, "one of Banbury's, such as bb.MultinomialNB()")
+    return True
+
+
+def settings_of(estimator: Any, data: Any, target: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """The rows, the target, and the settings by which an estimator counts and estimates."""
+    data, own = estimator.validation(data, target)
+    if "threshold" in own and not are_sets(target):
+        target = LabelSets.of_cells([[label] for label in np.asarray(target).tolist()], None)
+    return data, target, own
+
+
+def _judge(
+    data: Any, target: Any, settings: Mapping[str, Any], rest: Mapping[str, Any], reading: Mapping[str, Any]
+) -> Any:
+    """Builds the rows and the recipe, and validates it."""
+    folds, groups, seed, id = rest["folds"], rest["groups"], rest["seed"], rest["id"]
+    counting = {name: settings[name] for name in ("schema", "features")}
+    counting |= {"weights": rest["weights"], "missing": settings["missing"] or "skip", "threads": rest["threads"]}
+    of_labels = {name: settings[name] for name in ("how", "alpha", "calibrate")}
+    of_labels |= {"threshold": rest["threshold"], "seed": seed}
+    if (work := elsewhere(data, rest["engine"], rest["partitions"])) is not None:
+        refuse_elsewhere(groups=groups, features="choose" if chooses(settings["features"]) else None)
+        if work.has_sets(target, **counting, **reading):
+            refuse_elsewhere(class_prior=settings["class_prior"], id=id, weigh=settings["weigh"] or None)
+            return validate_labels(work.held_sets(target, rest["sample"], **counting, **reading), folds, **of_labels)
+        recipe, dealing = recipe_from(settings, seed), Dealing.of(folds, seed, id)
+        if not isinstance(recipe, Plain):
+            counting |= {"missing": "category", "trees": "all"} if isinstance(recipe, Weighed) else {}
+            held = work.held(target, dealing, rest["sample"], **counting, **reading)
+            return validate(held, None, [recipe], seed=seed)[0]
+        errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where all rows are validated")
+        return work.validated(target, dealing, [recipe], **counting, **reading)[1][0]
+    errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where rows are here")
+    if (dealing := Dealing.asked(folds, seed, id, rest["deal"])) is not None:  # type: ignore[assignment]
+        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
+        groups = id
+    data = peeked(data, settings["schema"], reading)
+    if has_sets(data, target, reading):
+        for name, value in {"class_prior": settings["class_prior"], "groups": groups}.items():
+            errors.require(value is None, name, value, "left out where rows have sets of labels")
+        weigh = settings["weigh"]
+        flag = isinstance(weigh, (bool, np.bool_))
+        errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
+        table = Table.of(data, target, **counting, **reading)
+        return validate_labels(table, folds, weigh=bool(weigh), **of_labels)
+    recipe = recipe_from(settings, seed)
+    rows = load_rows(data, target, dealing, groups=groups, **counting, **reading)
+    return validate(rows, folds, [recipe], seed=seed)[0]
+
+
+def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
+    """The recipe that the settings of ``bb.cross_validate`` ask for."""
+    how, alpha, prior, calibrate = (settings[name] for name in ("how", "alpha", "class_prior", "calibrate"))
+    weigh, chosen = settings["weigh"], chooses(settings["features"])
+    if weigh is not False:
+        if several(alpha) or alpha != 1.0 or chosen or how != "mean":
+            wanted = "left out where how or alpha are given, or families are to be chosen"
+            raise errors.bad_setting("weigh", weigh, wanted)
+        wanted = "left out where evidence is weighed, which has a temperature"
+        errors.require(calibrate is None, "calibrate", calibrate, wanted)
+        return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")
+    if chosen or several(alpha):
+        has_schema = settings["schema"] is not None
+        return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
+    plain = Plain(how, alpha, prior, seed)
+    plain.check()
+    return plain if calibrate is None else Calibrated(plain, calibrate)
+
+
+def cross_validate_stream(
+    data: Any,
+    target: Any = None,
+    *,
+    folds: Any = 10,
+    groups: Any = None,
+    how: How = "mean",
+    alpha: float = 1.0,
+    class_prior: ClassPrior = None,
+    seed: int = 0,
+    **counting: Any,
+) -> SummedValidation:
+    """Exact cross-validation of a file that does not fit in memory: a batch at a time is held.
+
+    It is read three times: for the classes of the rows, which are dealt out to the folds as ``bb.cross_validate`` deals them;
+    to count the folds apart; and to score each by the model of all rows minus its own. The settings are those of
+    ``bb.cross_validate``, and so is every figure.
+
+    >>> import banbury as bb
+    >>> print(cross_validate_stream(bb.datasets.play_tennis(), target="play", folds=7))
+    7-fold cross-validation in three passes of plain naive Bayes: 14 rows, 2 classes
+      accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
+      log loss           0.7346
+      Brier score        0.2516
+      macro F1           0.4750
+      calibration error  0.2090
+      class  precision  recall      F1        rows  most often taken for
+      'no'      0.3333  0.2000  0.2500           5  'yes' (4)
+      'yes'     0.6364  0.7778  0.7000           9  'no' (2)
+    """
+    check_seed(seed)
+    rows = stream_rows(data, target, groups=groups, **counting)
+    return validate(rows, folds, [Plain(how, alpha, class_prior, int(seed))], seed=int(seed))[0]  # type: ignore[return-value]

@@ -1,0 +1,156 @@
+"""Leave-one-out: every row scored by what all other rows add up to, in one pass, where the families have a formula for it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.distributions.family import Choice, HeldOutRows, check_positive
+from banbury.naive_bayes import Model
+from banbury.quality.recipes import Plain
+from banbury.readers import Batch
+from banbury.rows.labelled import MemoryRows
+from banbury.sums import weighed as weighed_numbers
+from banbury.tally import sums_of_rows
+
+FAR = 131_072.0  # nats from every class: sums of such numbers are rounded by more than 1e-11
+OUTWEIGHS = 1024.0  # times all others of its class: without such a row, which has no equal there, sums lose digits
+SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so the lesser one has probability 0
+
+
+class WithoutEach(NamedTuple):
+    """What is said of labelled rows, each without itself, and the model of all of them.
+
+    ``scores`` are log P(class, row), (rows, classes), but for a constant of each row. Where every class is impossible they are
+    the log prior; ``impossible`` is how many such rows there are. ``kept`` is what stays that of all rows.
+    """
+
+    model: Model
+    tested: Int
+    scores: Real
+    impossible: int
+    kept: list[str]
+
+
+def can_leave_one_out(rows: MemoryRows, recipe: Plain) -> bool:
+    """Whether every family has a formula for what it says of a row that is left out."""
+    check_positive("alpha", recipe.alpha, zero=True)
+    choice = Choice(recipe.how, float(recipe.alpha), int(recipe.seed))
+    kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
+    return all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values())
+
+
+def leave_each_out(rows: MemoryRows, recipe: Plain) -> WithoutEach:
+    """Every labelled row scored by what all others add up to."""
+    model = recipe.learn(rows)
+    total = model.tally
+    tested = np.flatnonzero(rows.labels >= 0)
+    place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
+    labels = place[rows.labels[tested]]
+    weights = None if rows.weights is None else rows.weights[tested]
+    every, impossible = _each_left_out(model, rows, tested, labels, weights)
+    if total.classes != rows.classes:
+        wide = np.full((len(tested), len(rows.classes)), -np.inf)
+        wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
+        every = wide
+    notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
+    return WithoutEach(model, tested, every, impossible, list(dict.fromkeys(notes)))
+
+
+def _each_left_out(model: Model, rows: MemoryRows, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:
+    """Scores of these rows, each without itself, and how many are impossible in every class."""
+    joints, start, impossible = [], 0, 0
+    for batch in rows.take(tested):
+        part = slice(start, start + batch.n_rows)
+        scores, lost = _of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads)
+        joints.append(scores)
+        impossible += lost
+        start = part.stop
+    return joints[0] if len(joints) == 1 else np.concatenate(joints), impossible
+
+
+def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
+    if weights is not None and not weights.all():  # a row of no weight was not counted, and nothing is to be left out
+        result = np.empty((batch.n_rows, len(model.classes)))
+        idle, counted = np.flatnonzero(weights == 0), np.flatnonzero(weights > 0)
+        result[idle], lost = model._kernel(batch.take(idle), model.parameters, "log_posterior")
+        if len(counted):
+            part = batch.take(counted)
+            result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
+            lost += more
+        return result, lost
+    held_out = _held_out(model, batch, labels, weights, threads)
+    prior, outweighs = _log_prior_without(model, held_out)
+    result = prior.copy()
+    for family, features, sums in model.tally.groups:
+        result += family.leave_one_out(features, sums, model.choice, held_out)
+    lost = 0
+    imprecise = np.flatnonzero(outweighs | _are_swallowed(result, len(model.schema.features)))
+    if len(imprecise):
+        own = None if weights is None else weights[imprecise]
+        some = _held_out(model, batch.take(imprecise), labels[imprecise], own, threads)
+        result[imprecise], lost = _refitted(model, some, prior[imprecise])
+    if not np.isneginf(result.min(initial=0.0)):
+        return result, lost
+    hopeless = np.asarray(np.isneginf(result).all(axis=1))
+    return np.where(hopeless[:, None], prior, result), lost + int(hopeless.sum())
+
+
+def _held_out(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> HeldOutRows:
+    own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
+    return HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
+
+
+def _are_swallowed(scores: Real, n_features: int) -> NDArray[np.bool_]:
+    """Which rows are so far from every class that the rounding of their sums may decide between the two best."""
+    best = scores.max(axis=1)
+    far = np.asarray((np.abs(best) > FAR) & np.isfinite(best))
+    if far.any():
+        runner_up = np.partition(scores[far], -2, axis=1)[:, -2] if scores.shape[1] > 1 else -np.inf
+        rounding = np.abs(best[far]) * (n_features + 2) * 2.0**-50
+        far[far] = best[far] - runner_up <= SETTLED + rounding
+    return far
+
+
+def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, int]:
+    """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
+    scores, impossible = np.empty_like(prior), 0
+    groups = [
+        family.estimates_without_each(features, sums, model.choice, held_out)
+        for family, features, sums in model.tally.groups
+    ]
+    for row, parameters in enumerate(zip(*groups, strict=True)):
+        rows = held_out.rows.take(np.array([row]))
+        parts = [part for group in parameters for part in group.parts(rows)]
+        scores[row], lost = _core.score(1, prior[row], parts, "log_posterior", held_out.threads)
+        impossible += lost
+    return scores, impossible
+
+
+def _log_prior_without(model: Model, held_out: HeldOutRows) -> tuple[Real, NDArray[np.bool_]]:
+    """The class prior without each row, −inf where its class has no other; and whether the row outweighs the others by far."""
+    rows, labels, at = model.tally.rows.value, held_out.labels, np.arange(len(held_out.labels))
+    if held_out.weights is None:  # then rows of a class are alike
+        each = np.arange(len(rows))
+        others = model.tally.rows - _core.count_classes(each.astype(np.int32), len(rows), None, 1)
+    else:
+        each = labels
+        alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
+        others = model.tally.rows.take(labels, 0) - _core.count_classes(alone, len(at), parts, 1)
+    gone, own, every = others.is_zero() | others.is_negative(), model.log_prior[each], model.log_prior
+    prior = model.class_prior
+    if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
+        alpha = float(prior or 0.0)
+        with np.errstate(divide="ignore"):
+            every, own = np.log(rows + alpha), np.log(np.where(gone, 0.0, others.value) + alpha)
+    own = np.where(gone, -np.inf, own)
+    result = np.broadcast_to(every, (len(at), len(rows))).copy()
+    result[at, labels] = own[labels] if held_out.weights is None else own
+    if held_out.weights is None:
+        return result, np.zeros(len(at), dtype=np.bool_)
+    return result, ~gone & (others.value * OUTWEIGHS < held_out.weights)

@@ -1,0 +1,236 @@
+"""Recipes: how rows become a model, and what models say of rows that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.calibration import METHODS, Calibration, Method, calibrate
+from banbury.distributions.family import How
+from banbury.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.rows.folds import Round
+from banbury.rows.labelled import LabelledRows, MemoryRows
+from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, score_rows
+from banbury.schema import Missing, Schema
+from banbury.tally import Label, Tally
+from banbury.weighing import FEWEST_ROWS, Weighing, learn
+
+CALIBRATION_FOLDS = 10  # in so many parts rows are left out to learn a calibration
+WEIGHING_SETTINGS = ("pairs", "correct", "fewest")
+R = TypeVar("R", bound=LabelledRows)
+
+
+class ModelSink(Sink, Protocol):
+    """Where scores go, and the model of each split."""
+
+    def keep(self, split: int, model: Model) -> None: ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How rows become a model. Where a recipe has no faster way, rows are left out by learning from all the others."""
+
+    name: ClassVar[str]
+
+    def under(self, rows: R) -> R:
+        """The rows as this recipe counts them."""
+        return rows
+
+    def learn(self, rows: MemoryRows) -> Model:
+        """The model of the rows."""
+        raise NotImplementedError
+
+    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        """Puts what is said of the rows of each split, by a model that has not seen them, into a sink."""
+        for number, split in enumerate(splits.splits):
+            model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
+            scores, impossible = score_rows(rows, split.test, model, want)
+            pending.impossible += impossible
+            sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
+            sink.keep(number, model)
+
+
+@dataclass(frozen=True)
+class Plain(Recipe):
+    """Naive Bayes as the rows are counted; ``text`` has settings of ``bb.Text`` for all columns of text."""
+
+    how: How = "mean"
+    alpha: float = 1.0
+    class_prior: ClassPrior = None
+    seed: int = 0
+    text: Mapping[str, Any] | None = None
+    name: ClassVar[str] = "plain naive Bayes"
+
+    def check(self) -> None:
+        """Raises where a setting is not one."""
+        checked_choice(self.how, self.alpha, self.seed)
+
+    def under(self, rows: R) -> R:
+        return replace(rows, schema=with_text(rows.schema, self.text)) if self.text else rows
+
+    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
+        """The model of a tally, whose classes are some of these."""
+        if self.text:
+            tally = replace(tally, schema=with_text(tally.schema, self.text))
+        prior = fitting_prior(self.class_prior, classes, tally.classes)
+        return estimate(tally, how=self.how, alpha=self.alpha, class_prior=prior, seed=self.seed)
+
+    def learn(self, rows: LabelledRows) -> Model:
+        return self.estimate(rows.tally, rows.classes)
+
+    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        leave_out(rows, splits, [self], want, [sink], pending)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings, as JSON can hold them."""
+        return {"alpha": self.alpha, "how": self.how, **({"text": dict(self.text)} if self.text else {})}
+
+
+@dataclass(frozen=True)
+class Weighed(Recipe):
+    """Weighed evidence, from ``fewest`` rows on; below that naive Bayes under the same schema.
+
+    Numbers are quantile trees, and what is missing is a value unless ``missing`` says otherwise.
+    """
+
+    pairs: bool = True
+    correct: bool = True
+    fewest: int = FEWEST_ROWS
+    class_prior: ClassPrior = None
+    seed: int = 0
+    missing: Missing = "category"
+    settings: tuple[str, ...] = ()  # those that somebody gave, by name
+    name: ClassVar[str] = "weighed evidence"
+
+    @classmethod
+    def of(cls, weigh: Any, **more: Any) -> Weighed:
+        """The recipe of ``weigh=``: True, or settings of ``bb.weigh`` by name."""
+        if weigh is not True and not isinstance(weigh, Mapping):
+            raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
+        settings = {} if weigh is True else dict(weigh)
+        for name in settings:
+            if name not in WEIGHING_SETTINGS:
+                raise errors.unknown_choice("a setting of weigh", name, WEIGHING_SETTINGS[:2])
+        return cls(**settings, **more, settings=tuple(settings))
+
+    def under(self, rows: R) -> R:
+        return rows.under({"missing": self.missing, "trees": "all"})
+
+    def learn(self, rows: MemoryRows) -> Model:
+        tally = rows.tally
+        prior = fitting_prior(self.class_prior, rows.classes, tally.classes)
+        model = estimate(tally, class_prior=prior)
+        if len(tally.classes) < 2 or float(tally.n_rows) < self.fewest:
+            return model
+        sample = None if rows.others is None else rows.n_labelled
+        how: dict[str, Any] = {"pairs": self.pairs, "correct": self.correct, "seed": self.seed}
+        return model.weighed(learn(tally, rows.labelled_table(tally.schema), sample=sample, **how))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings, as JSON can hold them."""
+        return {"weigh": {name: getattr(self, name) for name in self.settings} or True}
+
+
+@dataclass(frozen=True)
+class Calibrated(Recipe):
+    """Another recipe whose posteriors are calibrated by what it says of rows that were left out."""
+
+    recipe: Plain
+    method: Method
+
+    def __post_init__(self) -> None:
+        if self.method not in tuple(METHODS):
+            raise errors.unknown_choice("calibrate", self.method, METHODS)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"{self.recipe.name}, calibrated ({self.method})"
+
+    def under(self, rows: R) -> R:
+        return self.recipe.under(rows)
+
+    def learn(self, rows: MemoryRows) -> Model:
+        n_rows = rows.n_labelled
+        if n_rows < 2:
+            raise errors.empty_data(rows.name, "calibrating needs two rows at least, to leave some out")
+        (splits,) = rows.deal(min(CALIBRATION_FOLDS, n_rows), self.recipe.seed)
+        scores = LogScores.of(rows, splits, self.recipe, PendingWarnings())
+        return self.recipe.learn(rows).calibrated(scores.calibrate(self.method))
+
+    def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
+        """Calibrates what is said of each split by what is said of the others; of more than ten, some share a calibration."""
+        scores = LogScores.of(rows, splits, self.recipe, pending)
+        for split, calibration in self.calibrations(scores).items():
+            here = np.flatnonzero(scores.split == split)
+            calibrated = calibration.apply if want == "posterior" else calibration.log_apply
+            sink.put(scores.rows[here], scores.split[here], calibrated(scores.scores[here]))
+
+    def calibrations(self, scores: LogScores) -> dict[int, Calibration]:
+        """The calibration of each split, learned from others."""
+        part = scores.split % CALIBRATION_FOLDS
+        by_part = {k: scores.calibrate(self.method, np.flatnonzero(part != k)) for k in np.unique(part).tolist()}
+        return {split: by_part[split % CALIBRATION_FOLDS] for split in np.unique(scores.split).tolist()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings, as JSON can hold them."""
+        return self.recipe.to_dict()
+
+
+class LogScores:
+    """log P(class | row) of rows that were left out, a row for each that was tested; a sink."""
+
+    def __init__(self, rows: MemoryRows, splits: Round) -> None:
+        self.truth, self.weights = rows.labels, rows.weights
+        self.rows: Int = np.flatnonzero(splits.tested_by >= 0)
+        self.split = splits.tested_by[self.rows]
+        self._every: Real = np.empty((rows.n_rows, len(rows.classes)))
+
+    @classmethod
+    def of(cls, rows: MemoryRows, splits: Round, recipe: Recipe, pending: PendingWarnings) -> LogScores:
+        scores = cls(rows, splits)
+        recipe.leave_out(rows, splits, "log_posterior", scores, pending)
+        return scores
+
+    @property
+    def scores(self) -> Real:
+        return self._every if len(self.rows) == len(self._every) else self._every[self.rows]
+
+    def put(self, rows: Int | slice, splits: Any, scores: Real) -> None:
+        self._every[rows] = scores
+
+    def keep(self, split: int, model: Model) -> None:
+        pass
+
+    def calibrate(self, method: Method, some: Int | None = None) -> Calibration:
+        """A calibration by all of them, or some."""
+        at = self.rows if some is None else self.rows[some]
+        weights = None if self.weights is None else self.weights[at]
+        return calibrate(method, self._every[at], self.truth[at], weights)
+
+
+def recipe_of(model: Model) -> Recipe:
+    """The recipe that made a model, as far as the model tells."""
+    choice, weighing, prior = model.choice, model.weighing, model.class_prior
+    if prior is not None and not isinstance(prior, (str, int, float)):
+        prior = dict(zip(model.classes, model.class_shares.tolist(), strict=True))
+    if isinstance(weighing, Weighing):
+        settings: dict[str, Any] = {**weighing.settings, **({"fewest": 0} if model.tally.n_rows < FEWEST_ROWS else {})}
+        return Weighed(**settings, class_prior=prior, seed=choice.seed)
+    plain = Plain(choice.how, choice.alpha, prior, choice.seed)
+    return Calibrated(plain, model.calibration.method) if isinstance(model.calibration, Calibration) else plain
+
+
+def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
+    """The schema with these settings for all columns of text."""
+    if not settings:
+        return schema
+    changed = tuple(
+        feature._replace(family=replace(feature.family, **settings)) if feature.family.text_settings() else feature  # type: ignore[type-var]
+        for feature in schema.features
+    )
+    return replace(schema, features=changed)

@@ -1,0 +1,420 @@
+"""Tuning: settings compared by what they say of rows they have not seen. Rows are counted once, and encoded once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.calibration import METHODS, Calibration, Method
+from banbury.distributions.family import HOWS, Family, How, check_positive
+from banbury.labels import tune as tune_labels
+from banbury.naive_bayes import ClassPrior, Model, check_seed, is_auto
+from banbury.partitioned import elsewhere, refuse_elsewhere
+from banbury.quality.families import FamilyChoice, choose
+from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
+from banbury.quality.validation import Comparison, Keep, compare
+from banbury.rows.folds import Deal, Dealing
+from banbury.rows.labelled import LabelledRows, MemoryRows, chooses, has_sets, load_rows, peeked, several
+from banbury.schema import Features, Missing, Schema
+from banbury.table import Table
+from banbury.tally import Tally
+
+Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
+SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
+# α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
+AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
+SHOWN = 10
+FEWEST_ORDERED = 3  # numbers tried, for the best of them to have a side where none was tried
+INNER_FOLDS = 10
+
+
+def tune(
+    data: Any,
+    target: Any = None,
+    *,
+    alpha: float | Iterable[float] | Literal["auto"] = "auto",
+    how: How | Iterable[How] = "mean",
+    text: Mapping[str, Any] | None = None,
+    scoring: Scoring = "log_loss",
+    calibrate: Method | None = None,
+    folds: Any = 10,
+    groups: Any = None,
+    class_prior: ClassPrior = None,
+    features: Features | Literal["choose"] = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    missing: Missing | None = None,
+    weigh: Any = False,
+    seed: int = 0,
+    threads: int | None = None,
+    id: str | None = None,
+    deal: Deal = "stratified",
+    sample: int | None = None,
+    engine: Any = None,
+    partitions: int | None = None,
+    **reading: Any,
+) -> Tuning:
+    """The best of many settings, by exact cross-validation: all of them share one count.
+
+    ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10, and, of texts whose family and ``text`` are left
+    to it, each with five models: of plain counts and of damped ones. ``how``: one or several. ``text``: settings of ``bb.Text``
+    for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "log_odds"], "min_count": [1,
+    2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every column of numbers
+    the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees, kernels, or one
+    of the named densities, as far as its numbers allow them; and it tries the five models of texts, whatever ``alpha`` is.
+
+    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
+    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model. ``weigh``: the evidence is
+    weighed within the rows that each fold learns from; True, or settings of ``bb.weigh``, each one value or a list of them, as
+    in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
+    ``folds``, ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning
+    tells where the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by
+    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
+
+    >>> import banbury as bb
+    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
+    >>> found.best
+    {'alpha': 1.0, 'how': 'mean'}
+    >>> found.model.choice.alpha
+    1.0
+    """
+    check_seed(seed)
+    if "estimator" in reading:
+        wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
+        raise errors.bad_setting("estimator", reading["estimator"], wanted)
+    settings: dict[str, Any] = {"alpha": alpha, "how": how, "scoring": scoring, "calibrate": calibrate, "seed": seed}
+    counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    counting["missing"] = "skip" if missing is None else missing
+    if (work := elsewhere(data, engine, partitions)) is not None:
+        refuse_elsewhere(text=text, groups=groups, features=features if chooses(features) else None)
+        if work.has_sets(target, **counting, **reading):
+            refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
+            return tune_labels(work.held_sets(target, sample, **counting, **reading), folds=folds, **settings)  # type: ignore[return-value]
+    elif (data := peeked(data, schema, reading)) is not None and has_sets(data, target, reading):
+        for name, value in {"class_prior": class_prior, "groups": groups}.items():
+            errors.require(value is None, name, value, "left out where rows have sets of labels")
+        table = Table.of(data, target, **counting, **reading)
+        return tune_labels(table, folds=folds, text=text, weigh=weigh, **settings)  # type: ignore[return-value]
+    errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
+    if scoring not in SCORINGS:
+        raise errors.unknown_choice("scoring", scoring, SCORINGS)
+    grid = Tuned.of(
+        alpha, how, text, features, class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
+    )
+    if work is not None:
+        return _tune_elsewhere(work, target, Dealing.of(folds, int(seed), id), grid, sample, {**counting, **reading})
+    errors.require(sample is None, "sample", sample, "left out where rows are here")
+    if (dealing := Dealing.asked(folds, int(seed), id, deal)) is not None:
+        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
+        groups = id
+    tuning = grid.tune(load_rows(data, target, dealing, groups=groups, **counting, **reading), folds)
+    if not isinstance(data, MemoryRows):  # who asks from within tells it, or not
+        tuning.warn_of_edges()
+    return tuning
+
+
+def _tune_elsewhere(
+    work: Any, target: Any, dealing: Dealing, grid: Tuned, sample: int | None, counting: Mapping[str, Any]
+) -> Tuning:
+    """The best of many settings, of rows that live elsewhere: all of them share two passes, or a sample is compared here."""
+    if grid.weighings or grid.calibrate is not None:
+        wanted = "without False where rows live elsewhere: compare two calls"
+        errors.require(not (grid.weighings and grid.plain), "weigh", grid.weighings, wanted)
+        as_weighed = {"missing": "category", "trees": "all"} if grid.weighings else {}
+        return grid.tune(work.held(target, dealing, sample, **{**counting, **as_weighed}), None)
+    errors.require(sample is None, "sample", sample, "left out where all rows are validated")
+    recipes = [Plain(how, a, grid.class_prior, grid.seed) for how in grid.hows for a in grid.alphas]
+    tally, validations = work.validated(target, dealing, recipes, **counting)
+    comparison = Comparison(tuple((None, recipe) for recipe in recipes), tuple(validations), grid.scoring)
+    tuning = Tuning(comparison, recipes[comparison.best].estimate(tally, tally.classes))
+    tuning.warn_of_edges()
+    return tuning
+
+
+@dataclass(frozen=True)
+class Tuned(Recipe):
+    """The best of many settings over folds of the rows."""
+
+    alphas: tuple[float, ...]
+    hows: tuple[How, ...] = ("mean",)
+    text: Mapping[str, Any] | None = None
+    chooses_families: bool = False
+    proposes_texts: bool = False  # whether models of texts are tried where nobody declared one
+    class_prior: ClassPrior = None
+    seed: int = 0
+    calibrate: Method | None = None
+    plain: bool = True  # whether plain settings are tried at all
+    weighings: tuple[Weighed, ...] = ()
+    scoring: Scoring = "log_loss"
+    also: tuple[Recipe, ...] = ()  # recipes that are compared with all of these
+
+    @classmethod
+    def of(
+        cls,
+        alpha: Any,
+        how: Any,
+        text: Any,
+        features: Any,
+        class_prior: ClassPrior,
+        seed: int,
+        calibrate: Any,
+        weigh: Any = False,
+        missing: Missing | None = None,
+        scoring: Scoring = "log_loss",
+        has_schema: bool = False,
+    ) -> Tuned:
+        """What the settings of ``bb.tune`` ask for."""
+        if calibrate is not None and calibrate not in tuple(METHODS):
+            raise errors.unknown_choice("calibrate", calibrate, METHODS)
+        plain, settings = _weighings(weigh)
+        chosen = chooses(features)
+        if settings and not plain:
+            one = alpha if is_auto(alpha) or several(alpha) else float(alpha)
+            if not (is_auto(one) or one == 1.0) or chosen or how != "mean":
+                wanted = "left out where how or alpha are given, or families are to be chosen"
+                raise errors.bad_setting("weigh", weigh, wanted)
+            errors.require(
+                text is None, "text", text, "left out where evidence is weighed, which chooses how words count"
+            )
+            errors.require(calibrate is None, "calibrate", calibrate, "left out where evidence is weighed")
+        more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
+        weighings = tuple(Weighed.of(setting, **more) for setting in settings)
+        proposes = chosen or (not has_schema and is_auto(alpha))
+        rest = class_prior, int(seed), calibrate, plain, weighings, scoring
+        return cls(_alphas(alpha), _hows(how), text, chosen, proposes, *rest)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        done = "tuned" if self.calibrate is None else "tuned and calibrated"
+        return f"{Plain.name if self.plain else Weighed.name}, {done} within each fold"
+
+    def learn(self, rows: MemoryRows) -> Model:
+        return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
+
+    def tune(self, rows: MemoryRows, folds: Any, keep: Keep = "sums") -> Tuning:
+        """Compares all settings over the same folds."""
+        plain_rows, choice = rows, None
+        if self.chooses_families:
+            first = rows.deal(folds, self.seed)[0]
+            choice = choose(rows, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
+            plain_rows = replace(rows, schema=choice.schema)
+        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self._plain_recipes(plain_rows)]
+        tried += [(rows, recipe) for recipe in (*self.also, *self.weighings) if (rows, recipe) not in tried]
+        comparison = compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep)
+        return Tuning(comparison, comparison.learn(), choice)
+
+    def _plain_recipes(self, rows: MemoryRows) -> list[Recipe]:
+        """Every combination of settings; those that are the same model under two names once."""
+        if not self.plain:
+            return []
+        recipes: dict[Any, Plain] = {}
+        for text, how, alpha in product(_texts(self.text, rows, self.proposes_texts), self.hows, self.alphas):
+            families = tuple(feature.family for feature in with_text(rows.schema, text).features)
+            recipes.setdefault((families, how, alpha), Plain(how, alpha, self.class_prior, self.seed, text or None))
+        plain = list(recipes.values())
+        return plain if self.calibrate is None else [Calibrated(recipe, self.calibrate) for recipe in plain]  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
+
+    comparison: Comparison
+    model: Model  # of all rows under the best settings, calibrated if that was asked for
+    chosen: FamilyChoice | None = None
+
+    @property
+    def settings(self) -> tuple[dict[str, Any], ...]:
+        return tuple(recipe.to_dict() for recipe in self.comparison.recipes)  # type: ignore[attr-defined]
+
+    @property
+    def scores(self) -> Real:
+        """One for each setting."""
+        return self.comparison.scores
+
+    @property
+    def accuracies(self) -> Real:
+        """Means over folds."""
+        return np.array([validation.accuracy.value for validation in self.comparison.validations])
+
+    @property
+    def scoring(self) -> str:
+        return self.comparison.scoring
+
+    @property
+    def order(self) -> list[int]:
+        """The settings' numbers, best first."""
+        return self.comparison.order
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The best settings."""
+        return self.settings[self.order[0]]
+
+    @property
+    def tally(self) -> Tally:
+        """Of all rows, counted as the best settings say."""
+        return self.model.tally
+
+    @property
+    def features(self) -> dict[str, Family]:
+        """The family of every column, with its best settings, to be given as ``features=``."""
+        return {feature.name: feature.family for feature in self.tally.schema.features}
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """Of the best settings, where that was asked for."""
+        return self.model.calibration  # type: ignore[return-value]
+
+    @property
+    def edges(self) -> dict[str, tuple[Any, str]]:
+        """The settings of which three numbers or more were tried, and the best is the "least" or the "largest" of them."""
+        best, found = _flat(self.best), {}
+        score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
+        for name, value in best.items():
+            given: list[Any] = [each[name] for each in map(_flat, self.settings) if name in each]
+            numbers = sorted({n for n in given if isinstance(n, (int, float)) and not isinstance(n, bool)})
+            if len(numbers) < FEWEST_ORDERED or value not in (numbers[0], numbers[-1]):
+                continue
+            side, next_one = ("least", numbers[1]) if value == numbers[0] else ("largest", numbers[-2])
+            differs = score[repr(best)] != score[repr({**best, name: next_one})]
+            if differs and self._goes_beyond(name, value, side):
+                found[name] = value, side
+        return found
+
+    def _goes_beyond(self, name: str, value: float, side: str) -> bool:
+        """Whether there are smaller numbers than the least, or larger ones than the largest, that a setting can have."""
+        sign = -1 if side == "least" else 1
+        beyond = value + sign if isinstance(value, int) else value * (1.0 + sign * 1e-3)
+        try:
+            check_positive("alpha", beyond, zero=True) if name == "alpha" else with_text(
+                self.tally.schema, {name: beyond}
+            )
+        except errors.BanburyError:
+            return False
+        return beyond != value
+
+    def warn_of_edges(self) -> None:
+        """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
+        for name, (value, side) in self.edges.items():
+            if name == "alpha" and {each["alpha"] for each in self.settings if name in each} == set(AUTO):
+                continue
+            further = "smaller" if side == "least" else "larger"
+            text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
+            errors.warn(errors.BanburyWarning(f"{text}try some {further} ones too."))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings and scores, best first, as JSON can hold them."""
+        each = [
+            {**self.settings[i], self.scoring: float(self.scores[i]), "accuracy": float(self.accuracies[i])}
+            for i in self.order
+        ]
+        families = {} if self.chosen is None else {"families": self.chosen.names}
+        return {"scoring": self.scoring, "best": self.best, "settings": each, **families}
+
+    def __str__(self) -> str:
+        shown, texts = self.order[:SHOWN], []
+        for i in shown:
+            values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in _flat(self.settings[i]).items()}
+            texts.append(", ".join(f"{name}={value}" for name, value in values.items()))
+        width = max(len("settings"), *map(len, texts))
+        tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
+        calibrated = "" if self.calibration is None else f", each calibrated ({self.calibration.method})"
+        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows{calibrated}, best first:"
+        also = [] if self.scoring == "accuracy" else ["accuracy"]
+        lines = [head, "  " + "  ".join([f"{'settings':{width}}", self.scoring.replace("_", " "), *also])]
+        for i, text in zip(shown, texts, strict=True):
+            line = f"  {text:{width}}  {self.scores[i]:{max(8, len(self.scoring))}.4f}"
+            lines.append(line + (f"  {self.accuracies[i]:8.4f}" if also else ""))
+        hidden = len(self.settings) - len(shown)
+        lines += [f"  … and {hidden:,} more"] if hidden else []
+        if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
+            lines.append("  (all the same: none of the settings has an effect on these columns)")
+        return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
+
+    __repr__ = __str__
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, those of texts among them."""
+    return {**{name: value for name, value in settings.items() if name != "text"}, **settings.get("text", {})}
+
+
+# What is tried -------------------------------------------------------------------------------------------------------
+
+
+def _alphas(alpha: Any) -> tuple[float, ...]:
+    if isinstance(alpha, (str, bytes)):
+        errors.require(is_auto(alpha), "alpha", alpha, "a number, several of them, or 'auto'")
+        return AUTO
+    given = list(alpha) if several(alpha) else [alpha]
+    errors.require(given, "alpha", alpha, "one number at least, or 'auto'")
+    for number in given:
+        check_positive("alpha", number, zero=True)
+    return tuple(dict.fromkeys(float(number) for number in given))
+
+
+def _hows(how: Any) -> tuple[How, ...]:
+    given: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
+    for one in given:
+        if not isinstance(one, str) or one not in HOWS:
+            raise errors.unknown_choice("how", one, HOWS)
+    if not given:
+        raise errors.bad_setting("how", how, f"one at least of {errors.listed(HOWS)}")
+    return tuple(dict.fromkeys(given))
+
+
+def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
+    """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
+    if text is None:
+        texts = [feature for feature in rows.schema.features if feature.family.text_candidates()]
+        left = choosing and texts and not any(feature.declared for feature in texts)
+        return [dict(one) for one in texts[0].family.text_candidates()] if left else [{}]
+    wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
+    errors.require(isinstance(text, Mapping), "text", text, wanted)
+    known = next((given for f in rows.schema.features if (given := f.family.text_settings())), None)
+    if known is None:
+        raise errors.bad_setting("text", dict(text), "left out where no column is text")
+    for name in text:
+        if name not in known:
+            raise errors.unknown_choice("a setting of text", name, known)
+    each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
+    if [] in each:
+        raise errors.bad_setting(f"text[{list(text)[each.index([])]!r}]", [], "one value at least")
+    combinations = [dict(zip(text, values, strict=True)) for values in product(*each)]
+    for one in combinations:
+        with_text(rows.schema, one)  # raises what is wrong before anything is counted
+    return combinations
+
+
+def _plain(setting: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(setting, np.generic):
+        return setting.item()
+    return os.fspath(setting) if isinstance(setting, os.PathLike) else setting
+
+
+def _weighings(weigh: Any) -> tuple[bool, list[Any]]:
+    """Whether plain evidence is among what is to be tried, and the settings of weighing: of lists every combination."""
+    each = weigh if isinstance(weigh, (list, tuple)) else [weigh]
+    settings: list[Any] = []
+    for one in each:
+        if one is False:
+            continue
+        if one is True or (isinstance(one, Mapping) and not one):
+            settings.append(True)
+        elif isinstance(one, Mapping):
+            values = [value if isinstance(value, (list, tuple)) else [value] for value in one.values()]
+            settings += [dict(zip(one, combination, strict=True)) for combination in product(*values)]
+        else:
+            settings.append(one)  # the recipe says what is wrong with it
+    if not each or (not settings and any(one is not False for one in each)):
+        raise errors.bad_setting("weigh", weigh, "True, False, settings of bb.weigh, or several of these to compare")
+    return any(one is False for one in each), settings

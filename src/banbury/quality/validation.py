@@ -1,0 +1,274 @@
+"""validate: the only source of quality figures. Models score rows they have not seen, over the same folds for all recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.naive_bayes import Model
+from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
+from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
+from banbury.rows.folds import MOST_FOLDS, Round, n_folds, refuse_groups
+from banbury.rows.labelled import LabelledRows, MemoryRows
+from banbury.rows.scoring import PendingWarnings, leave_out, normalised
+from banbury.schema import Schema
+
+Validation = CrossValidation | SummedValidation
+Keep = Literal["posteriors", "sums"]
+FOLDS = 10
+FEW_FOLDS = 3  # where the weighed model is a candidate and there are many rows
+MANY_ROWS = 2_000
+MOST_MODELS = 100  # of folds that are read in passes: all are in memory at once
+
+
+def default_folds(n_rows: int, recipes: Sequence[Recipe]) -> int:
+    """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate."""
+    few = n_rows >= MANY_ROWS and any(isinstance(recipe, Weighed) for recipe in recipes)
+    return min(FEW_FOLDS if few else FOLDS, n_rows)
+
+
+def validate(
+    rows: LabelledRows,
+    folds: Any,
+    recipes: Sequence[Recipe],
+    *,
+    seed: int = 0,
+    keep: Keep = "posteriors",
+    models: list[Model] | None = None,
+) -> list[Validation]:
+    """How good each recipe is on rows that its models have not seen, all over the same folds.
+
+    Recipes that count the same share one count and one encoding of texts. ``keep``: the posteriors of all rows, or only the sums
+    that measures are made of; of rows that are read in passes always the sums. Models that were learned from the rows of each
+    split are added to ``models``, if given.
+    """
+    if isinstance(folds, str) and folds == "loo":
+        return [_leave_one_out(recipe.under(rows), recipe) for recipe in recipes]
+    splits = rows.deal(folds, seed)
+    n_splits = sum(len(each.splits) for each in splits)
+    if not isinstance(rows, MemoryRows):
+        errors.require(n_splits <= MOST_MODELS, "folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
+    results: dict[int, Validation] = {}
+    for members in _sharing_counts(rows, recipes, keep):
+        shared = [recipes[k] for k in members]
+        own = shared[0].under(rows)
+        sinks = [_sink(own, splits, n_splits, keep, models) for _ in shared]
+        pending = PendingWarnings()
+        for each in splits:
+            for sink in sinks:
+                sink.begin(each)
+            if all(isinstance(recipe, Plain) for recipe in shared):
+                leave_out(own, each, shared, "posterior", sinks, pending)  # type: ignore[arg-type]
+                continue
+            for recipe, sink in zip(shared, sinks, strict=True):
+                recipe.leave_out(own, each, "posterior", sink, pending)
+        if keep == "posteriors":  # of many settings some may well be odd
+            pending.warn(getattr(shared[0], "how", "mean"))
+        for k, sink in zip(members, sinks, strict=True):
+            results[k] = sink.result(_what(own, splits, recipes[k]))
+    return [results[k] for k in range(len(recipes))]
+
+
+def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
+    """What was judged, and how."""
+    passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
+    in_passes = "" if isinstance(rows, MemoryRows) else f" in {passes} passes"
+    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.name}"
+
+
+def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
+    """The numbers of recipes that are counted together, group by group."""
+    groups: dict[Any, list[int]] = {}
+    for k, recipe in enumerate(recipes):
+        shares = isinstance(recipe, (Plain, Calibrated)) and keep == "sums"
+        key = counted_as(recipe.under(rows).schema) if shares else ("alone", k)
+        groups.setdefault(key, []).append(k)
+    return list(groups.values())
+
+
+def counted_as(schema: Schema) -> tuple[Any, ...]:
+    """What recipes must share to be counted together: everything that changes the words of texts."""
+    return tuple(feature.family.counted() for feature in schema.features if feature.family.text_settings())
+
+
+def _leave_one_out(rows: LabelledRows, recipe: Recipe) -> Validation:
+    """By formula where every family has one, and row by row otherwise."""
+    if not isinstance(recipe, Plain) or not isinstance(rows, MemoryRows):
+        wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
+        raise errors.bad_setting("folds", "loo", wanted)
+    refuse_groups(rows.groups)
+    what = f"leave-one-out cross-validation of {recipe.name}"
+    if not can_leave_one_out(rows, recipe):
+        if not 2 <= rows.n_labelled <= MOST_FOLDS:
+            text = f"folds='loo' has no formula for these settings, and there are {rows.n_labelled:,} rows; row by row it can "
+            raise errors.BadSetting(
+                f"{text}be done for two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
+            )
+        alone = np.full(rows.n_rows, -1, dtype=np.int64)
+        alone[rows.labels >= 0] = np.arange(rows.n_labelled)
+        (validation,) = validate(replace(rows, fold=alone.astype(np.int32)), None, [recipe])
+        return replace(validation, what=what)
+    if np.count_nonzero(rows.counts) < 2:
+        raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
+    scored = leave_each_out(rows, recipe)
+    PendingWarnings(scored.impossible).warn(recipe.how)
+    notes = (f"of all rows, not of all but one: {', '.join(scored.kept)}",) if scored.kept else ()
+    numbers = np.arange(len(scored.tested), dtype=np.int32)
+    return _cross_validation(rows, scored.tested, numbers, normalised(scored.scores), what, notes)
+
+
+def _cross_validation(
+    rows: LabelledRows, tested: Int, folds: NDArray[np.int32], posteriors: Real, what: str, notes: tuple[str, ...] = ()
+) -> CrossValidation:
+    weights = None if rows.weights is None else rows.weights[tested]
+    if weights is not None and not weights.any():
+        raise errors.tested_nothing()
+    notes = (*notes, *_sample_note(rows))
+    return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
+
+
+def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
+    if rows.others is None:
+        return ()
+    return (f"tested on a sample; models learn from {errors.many(rows.others.n_rows, 'other row')} as well",)
+
+
+# Where scores go ------------------------------------------------------------------------------------------------------
+
+
+def _sink(rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: list[Model] | None) -> Any:
+    in_memory = keep == "posteriors" and isinstance(rows, MemoryRows)
+    return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits, models)
+
+
+class _Posteriors:
+    """The posteriors of all rows, round by round; a sink."""
+
+    def __init__(self, rows: LabelledRows, n_rounds: int, models: list[Model] | None) -> None:
+        self.rows, self.n_rounds, self.models = rows, n_rounds, models
+        self.rounds: list[tuple[Round, Real]] = []
+
+    def begin(self, splits: Round) -> None:
+        self.rounds.append((splits, np.empty((self.rows.n_rows, len(self.rows.classes)))))
+
+    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
+        self.rounds[-1][1][rows] = scores
+
+    def keep(self, split: int, model: Model) -> None:
+        if self.models is not None:
+            self.models.append(model)
+
+    def result(self, what: str) -> CrossValidation:
+        """In the order of rows; the splits of several rounds one after the other."""
+        parts: list[tuple[Int, NDArray[np.int32], Real]] = []
+        start = 0
+        for splits, posteriors in self.rounds:
+            tested_by = splits.tested_by
+            if self.n_rounds == 1 and int(tested_by.min(initial=0)) >= 0:
+                parts.append((np.arange(len(tested_by)), tested_by, posteriors))
+                break
+            alone = self.n_rounds == 1
+            tested = np.flatnonzero(tested_by >= 0) if alone else np.concatenate([s.test for s in splits.splits])
+            parts.append((tested, tested_by[tested] + np.int32(start), posteriors[tested]))
+            start += len(splits.splits)
+        tested, folds, posteriors = (np.concatenate(x) if len(x) > 1 else x[0] for x in zip(*parts, strict=True))
+        return _cross_validation(self.rows, tested, folds.astype(np.int32, copy=False), posteriors, what)
+
+
+class _Sums:
+    """The sums that measures are made of, over all rounds; a sink."""
+
+    def __init__(self, rows: LabelledRows, n_splits: int, models: list[Model] | None) -> None:
+        self.rows, self.n_splits, self.models = rows, n_splits, models
+        self.start = self.next = 0
+        self.outcomes: Outcomes | None = None
+        self._lock = Lock()
+
+    def begin(self, splits: Round) -> None:
+        self.start = self.next
+        self.next += len(splits.splits)
+
+    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
+        tested = splits >= 0
+        weights = None if self.rows.weights is None else self.rows.weights[rows][tested]
+        folds = splits[tested] + np.int32(self.start)
+        part = Outcomes.of(scores[tested], self.rows.labels[rows][tested], folds, self.n_splits, weights)
+        with self._lock:
+            self.outcomes = part if self.outcomes is None else self.outcomes + part
+
+    def keep(self, split: int, model: Model) -> None:
+        if self.models is not None:
+            self.models.append(model)
+
+    def result(self, what: str) -> SummedValidation:
+        if self.outcomes is None or not self.outcomes.weight > 0:
+            raise errors.tested_nothing()
+        weighted = self.rows.weights is not None
+        return SummedValidation(self.rows.classes, self.outcomes, weighted, what, _sample_note(self.rows))
+
+
+# The better of several ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Recipes with the rows they learn from, and how good each is over the same folds; the best comes first in ``order``."""
+
+    tried: tuple[tuple[Any, Recipe], ...]
+    validations: tuple[Validation, ...]
+    scoring: str = "log_loss"
+    seconds: tuple[float, ...] = ()  # that each validation took
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        return tuple(recipe for _, recipe in self.tried)
+
+    @property
+    def scores(self) -> Real:
+        """The measure by which recipes are compared, of each."""
+        return np.array([float(getattr(validation, self.scoring)) for validation in self.validations])
+
+    @property
+    def order(self) -> list[int]:
+        """The numbers of recipes, best first; of those that differ by rounding only, in the order they were given."""
+        sign = 1.0 if self.scoring in ("log_loss", "brier") else -1.0
+        return [int(k) for k in np.argsort(np.round(sign * self.scores, 12), kind="stable")]
+
+    @property
+    def best(self) -> int:
+        return self.order[0]
+
+    def learn(self, number: int | None = None) -> Model:
+        """The model of all rows, by the best recipe or another."""
+        rows, recipe = self.tried[self.best if number is None else number]
+        return recipe.learn(recipe.under(rows))
+
+
+def compare(
+    tried: Sequence[tuple[LabelledRows, Recipe]],
+    folds: Any,
+    *,
+    scoring: str = "log_loss",
+    seed: int = 0,
+    keep: Keep = "posteriors",
+) -> Comparison:
+    """Validates recipes over the same folds, each with its rows: the one place where plain and weighed are compared."""
+    validations, seconds = list[Validation](), list[float]()
+    for rows in {id(rows): rows for rows, _ in tried}.values():
+        recipes = [recipe for own, recipe in tried if own is rows]
+        shared: list[Recipe] = [recipe for recipe in recipes if not isinstance(recipe, Weighed)]
+        weighed: list[list[Recipe]] = [[recipe] for recipe in recipes if isinstance(recipe, Weighed)]
+        for together in [shared, *weighed]:
+            start = perf_counter()
+            validations += validate(rows, folds, together, seed=seed, keep=keep)
+            seconds += [perf_counter() - start] * len(together)
+    return Comparison(tuple(tried), tuple(validations), scoring, tuple(seconds))

@@ -1,0 +1,238 @@
+"""Scoring of rows that are left out: each by the model of what its split learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.distributions.text import warn_of_no_words
+from banbury.naive_bayes import ClassPrior, Model, score_each
+from banbury.readers import Batch, Remembering
+from banbury.rows.folds import Round, Split
+from banbury.rows.groups import Groups
+from banbury.rows.labelled import LabelledRows, MemoryRows
+from banbury.tally import Label, Tally
+from banbury.threads import each_done
+
+FEW = 32
+TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
+
+
+class Estimates(Protocol):
+    """What makes a model of a tally, whose classes are some of those given."""
+
+    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model: ...
+
+
+class Sink(Protocol):
+    """Where scores go: of rows by their numbers, with the split that tests each, −1 where none does."""
+
+    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None: ...
+
+
+@dataclass
+class PendingWarnings:
+    """What is to be told once, however many folds there are."""
+
+    impossible: int = 0  # rows that are impossible in every class
+    # Columns none of whose words is left, and how many there were.
+    wordless: dict[str, int] = field(default_factory=dict)
+
+    def note(self, model: Model) -> None:
+        for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
+            if n_words := group.lost_words(sums):
+                self.wordless[features[0].name] = n_words
+
+    def warn(self, how: str) -> None:
+        for column, n_words in self.wordless.items():
+            warn_of_no_words(column, n_words)
+        if self.impossible:
+            errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
+
+
+def leave_out(
+    rows: LabelledRows,
+    splits: Round,
+    recipes: Sequence[Estimates],
+    want: str,
+    sinks: Sequence[Sink],
+    pending: PendingWarnings,
+) -> None:
+    """Scores every row by a model of what its split learns from: one count for all recipes, one scoring for each."""
+    groups = rows.count_round(splits)
+    by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
+    if isinstance(rows, MemoryRows) and (groups.counted.has_words or not _every_class_is_learned(splits, groups)):
+        _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
+        return
+    for fold_models, sink in zip(by_recipe, sinks, strict=True):
+        models = [fold_models[number] for number in range(len(splits.splits))]
+        pending.impossible += _score_in_one_pass(rows, splits, models, want, sink)
+
+
+def _every_class_is_learned(splits: Round, groups: Groups) -> bool:
+    """Whether every split learns from rows of all classes."""
+    classes, group = groups.numbers.T
+    chosen = [split.learned for split in splits.splits if split.learned is not None]
+    learned_classes = [len(np.unique(classes[learned[group]])) for learned in chosen]
+    return len(chosen) == len(splits.splits) and set(learned_classes) <= {len(groups.classes)}
+
+
+def _score_in_one_pass(rows: LabelledRows, splits: Round, models: Sequence[Model], want: str, sink: Sink) -> int:
+    """Each batch by the models of all splits; returns how many rows are impossible in every class."""
+    impossible, tested_by = 0, splits.tested_by
+    for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+        at = slice(start, start + batch.n_rows)
+        out = np.empty((batch.n_rows, len(rows.classes)))
+        impossible += score_batch(rows, models, batch, tested_by[at], want, out)
+        sink.put(at, tested_by[at], out)
+    return impossible
+
+
+def _score_by_split(
+    rows: MemoryRows,
+    splits: Round,
+    groups: Groups,
+    by_recipe: Sequence[FoldModels],
+    want: str,
+    sinks: Sequence[Sink],
+    pending: PendingWarnings,
+) -> None:
+    """One split at a time, since a model of text is large: its tally is made once for all recipes."""
+    several = len(by_recipe) > 1
+    encoded = rows.encoded(groups.word_tables) if several else rows
+    workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
+
+    def score_split(number: int) -> int:
+        split, impossible = splits.splits[number], 0
+        tally = learned(rows, split, groups, number, keep=several)
+        source = rows if split.learned is None else encoded  # rows that are counted anew have other words
+        tested = list(source.take(split.test))
+        for fold_models, sink in zip(by_recipe, sinks, strict=True):
+            model = replace(fold_models.estimate(tally), threads=rows.threads // workers or 1)
+            scores, lost = score_batches(rows.classes, tested, len(split.test), model, want)
+            impossible += lost
+            sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
+        return impossible
+
+    pending.impossible += sum(each_done(score_split, len(splits.splits), workers))
+
+
+@dataclass(frozen=True, eq=False)
+class FoldModels:
+    """The models of a recipe for the splits of a round, each made when it is asked for."""
+
+    rows: LabelledRows
+    splits: Round
+    groups: Groups
+    recipe: Estimates
+    pending: PendingWarnings
+
+    def __getitem__(self, number: int) -> Model:
+        return self.estimate(learned(self.rows, self.splits.splits[number], self.groups, number))
+
+    def estimate(self, tally: Tally) -> Model:
+        model = self.recipe.estimate(tally, self.rows.classes)
+        self.pending.note(model)
+        return model
+
+
+def score_batch(
+    rows: LabelledRows, models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, out: Real
+) -> int:
+    """Puts what is said of a batch's rows, each by the model of its number; how many are impossible in every class."""
+    impossible = 0
+    if all(model.classes == rows.classes and not model.tally.has_words for model in models):
+        for first in range(0, batch.n_rows, TOGETHER):
+            part, at = Remembering(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
+            impossible += score_each(models, part, which[at], want, rows.threads, out[at])
+        return impossible
+    for number, model in enumerate(models):
+        tested = np.flatnonzero(which == number)
+        if len(tested):
+            taken = batch.take(tested)
+            taken.threads = rows.threads
+            found, lost = model._kernel(taken, model.parameters, want)
+            out[tested], impossible = of_all_classes(rows.classes, model, found, want), impossible + lost
+    return impossible
+
+
+def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known: Sequence[Label]) -> ClassPrior:
+    """The class prior, with given probabilities of all classes shared among those that are known."""
+    if len(known) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
+        return prior
+    try:
+        given = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
+        kept = {name: float(given[name]) for name in known}
+    except (KeyError, TypeError, ValueError):
+        return prior  # estimating says what is wrong with it
+    total = sum(kept.values())
+    if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
+        return prior
+    wanted = f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned"
+    errors.require(total > 0, "class_prior", prior, wanted)
+    return {name: p / total for name, p in kept.items()}
+
+
+def learned(rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:
+    """The tally of what a split learns from; ``keep``: several models will be made of it."""
+    if split.learned is not None:
+        return groups.learned(split.learned, number, keep, every=rows.any_idle)
+    assert split.rows is not None
+    return rows.count_only(split.rows, groups.counted.schema)
+
+
+def score_rows(rows: MemoryRows, test: Int, model: Model, want: str) -> tuple[Real, int]:
+    """Scores of some rows, in the order of all classes; and how many are impossible in every class."""
+    return score_batches(rows.classes, rows.take(test), len(test), model, want)
+
+
+def score_batches(
+    classes: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Model, want: str
+) -> tuple[Real, int]:
+    """The same of batches; where the model is calibrated, so are the scores."""
+    out, start, impossible = np.empty((n_rows, len(classes))), 0, 0
+    asked = want if model.calibration is None else "log_posterior"
+    for batch in batches:
+        scores, lost = model._kernel(batch, model.parameters, asked)
+        if model.calibration is not None:
+            scores = (model.calibration.apply if want == "posterior" else model.calibration.log_apply)(scores)
+        out[start : start + batch.n_rows] = of_all_classes(classes, model, scores, want)
+        start, impossible = start + batch.n_rows, impossible + lost
+    return out, impossible
+
+
+def of_all_classes(classes: Sequence[Label], model: Model, scores: Real, want: str) -> Real:
+    """Scores in the order of all classes: one that the model does not know is impossible."""
+    if model.classes == classes:
+        return scores
+    out = np.full((len(scores), len(classes)), 0.0 if want == "posterior" else -np.inf)
+    out[:, [classes.index(name) for name in model.classes]] = scores
+    return out
+
+
+def normalised(log_joint: Real) -> Real:
+    """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
+    top = _over_classes(np.maximum, log_joint)
+    impossible = np.isneginf(top)
+    if impossible.any():
+        log_joint = np.where(impossible[:, None], 0.0, log_joint)
+        top = np.where(impossible, 0.0, top)
+    shares = np.exp(log_joint - top[:, None])
+    shares /= _over_classes(np.add, shares)[:, None]
+    return shares
+
+
+def _over_classes(join: Any, numbers: Real) -> Real:
+    """A ufunc over the classes of each row; of few classes one after the other, which NumPy does faster."""
+    if numbers.shape[1] > FEW:
+        return np.asarray(join.reduce(numbers, axis=1))
+    result = numbers[:, 0].copy()
+    for c in range(1, numbers.shape[1]):
+        join(result, numbers[:, c], out=result)
+    return result

@@ -1,0 +1,284 @@
+"""Corrections of cells and of words, for classes and for labels: how they are learned, and how far they may go.
+
+A learner starts from the scores of its rows. It visits them one by one, and a row adds to its terms what it surprised by (dual
+coordinate ascent). C says how far corrections may go. It is chosen by the loss of rows held out, C after C, each begun from the
+corrections of the one before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Real
+from banbury.distributions.bags import Bags
+from banbury.progress import watched
+from banbury.weighing.rows import WeighedRows
+
+S = TypeVar("S")
+Reals32 = NDArray[np.float32]
+Orders = list[NDArray[np.uint32]]  # in which rows are visited, one for each pass
+
+ENOUGH = 1e-3  # a change of μ, on average, at which passes end
+COMMON = 0.3  # what all texts have in common counts so much in each
+NEVER = -100.0  # log-odds of what fills up a lane
+
+
+class CorrectionLearner(ABC):
+    """Rows that are learned from, and their corrections so far, which begin at none.
+
+    ``offsets`` are the scores that rows start from; ``table`` has the corrections as passes change them.
+    """
+
+    def __init__(self, offsets: Real, weights: Real, table: Any, seed: int) -> None:
+        self.offsets, self.weights, self.table, self.seed = offsets, weights, table, seed
+        self.strength = 0.0
+
+    def improve(self, strength: float, passes: int) -> None:
+        """Passes with this C, begun from the corrections of the one before, until one changes next to nothing."""
+        if self.strength:
+            self.table *= strength / self.strength
+        self.strength = strength
+        rng = np.random.default_rng(self.seed)
+        self.visit([rng.permutation(len(self.weights)).astype(np.uint32) for _ in range(passes)])
+
+    @abstractmethod
+    def visit(self, orders: Orders) -> None:
+        """Passes over the rows."""
+
+    @abstractmethod
+    def corrections(self) -> Any:
+        """Those of all terms, (terms, classes or labels)."""
+
+
+class CellLearner(CorrectionLearner):
+    """Rows of cells, of one class each.
+
+    ``alike`` is how much any two rows have in common, where terms are more than rows: passes go by rows then, and touch no cell.
+    """
+
+    def __init__(self, terms: _core.Terms, rows: WeighedRows, offsets: Real, alike: Real | None, seed: int) -> None:
+        n_cells, n_classes = 0 if alike is not None else terms.n_cells, offsets.shape[1]
+        super().__init__(offsets, rows.weights, np.zeros((n_cells, n_classes)), seed)
+        self.terms, self.rows, self.alike = terms, rows, alike
+        self.truth = np.eye(n_classes)[rows.labels]
+        self.mu = self.truth.copy()
+
+    def visit(self, orders: Orders) -> None:
+        visited = self.rows.labels, self.strength * self.weights, self.offsets, orders, ENOUGH
+        if self.alike is None:
+            self.terms.correct(self.rows.codes, visited, self.mu, self.table)
+        else:
+            _core.correct_alike(self.alike, visited, self.mu)
+
+    @property
+    def surprise(self) -> Real:
+        """C (y − μ) of each row."""
+        return np.asarray((self.strength * self.weights)[:, None] * (self.truth - self.mu))
+
+    def corrections(self) -> Real:
+        return np.asarray(self.table if self.alike is None else self.terms.spread(self.rows.codes, self.surprise))
+
+
+@dataclass(frozen=True)
+class WordValues:
+    """The words of texts: what each counts in its text, and how much its correction may vary, (words + 1, classes).
+
+    The last correction is what all texts have in common.
+    """
+
+    bags: Bags
+    values: Real
+    variances: Reals32
+
+    @classmethod
+    def of(cls, bags: Bags, values: Real, says: Reals32, telling: float) -> WordValues:
+        """Words that say more may vary more, by a share ``telling`` of how much they vary."""
+        squares, share = says**2, bags.squares(values)
+        mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
+        variances = np.ones((bags.n_words + 1, says.shape[1]), dtype=np.float32)
+        if mean > 0:
+            variances[:-1] = (1.0 - telling) + np.float32(telling / mean) * squares
+        return cls(bags, values, variances)
+
+
+class WordLearner(CorrectionLearner):
+    """Texts of one class each, whose words are corrected. ``truth`` is 1 of the classes that a text has, (texts, classes)."""
+
+    def __init__(
+        self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
+    ) -> None:
+        own = words.bags.scores(words.values**2, words.variances[:-1], threads) + COMMON**2
+        variances = self.lay_out(words.variances, 1.0)
+        self.both = np.stack([np.zeros_like(variances), variances], axis=-2)  # corrections, and how much each may vary
+        super().__init__(self.lay_out(offsets, NEVER), weights, self.both[..., 0, :], seed)
+        self.bags, self.values, self.threads = words.bags, words.values.astype(np.float32), threads
+        self.own = self.lay_out(own.astype(np.float32), 1.0)
+        self.mu = self.lay_out(truth.astype(np.float32), 0.0)
+
+    def visit(self, orders: Orders) -> None:
+        task = self.strength * self.weights, self.offsets, COMMON, self.own
+        for order in orders:
+            if self.visit_once(task, order) < ENOUGH:
+                break
+
+    def lay_out(self, table: Any, rest: float) -> Any:
+        """A table of classes, (n, classes), as passes take it."""
+        return table
+
+    def visit_once(self, task: _core.CorrectedTexts, order: NDArray[np.uint32]) -> float:
+        """One pass, and the mean change of μ."""
+        return self.bags.correct(self.values, task, order, self.mu, self.both)
+
+    def corrections(self) -> Reals32:
+        return np.ascontiguousarray(self.table)
+
+
+class LabelLearner(WordLearner):
+    """Texts with sets of labels, of which 8, 16 or 32 are visited at once, as a lane."""
+
+    def __init__(
+        self, words: WordValues, truth: NDArray[Any], offsets: Real, weights: Real, seed: int, threads: int
+    ) -> None:
+        self.n_labels = truth.shape[1]
+        super().__init__(words, truth, offsets, weights, seed, threads)
+
+    def lay_out(self, table: Any, rest: float) -> Any:
+        """As (lanes, n, labels of a lane); ``rest`` fills up the last lane."""
+        n, k = table.shape
+        width = 8 if k <= 8 else 16 if k <= 16 else 32
+        wide = np.full((n, -(-k // width) * width), rest, dtype=table.dtype)
+        wide[:, :k] = table
+        return np.ascontiguousarray(wide.reshape(n, -1, width).transpose(1, 0, 2))
+
+    def visit_once(self, task: _core.CorrectedTexts, order: NDArray[np.uint32]) -> float:
+        return self.bags.correct_labels(self.values, task, order, self.mu, self.both, self.threads)
+
+    def corrections(self) -> Reals32:
+        every = self.table.transpose(1, 0, 2).reshape(self.bags.n_words + 1, -1)
+        return np.ascontiguousarray(every[:, : self.n_labels])
+
+
+# The choice of C ------------------------------------------------------------------------------------------------------
+
+
+Scores = Callable[[float], Any]  # of rows held out with corrections of this C, asked for C after C
+Loss = Callable[[Any, Any, Real], float]  # of scores, from what is true of rows and what they weigh
+
+
+class Fold(Protocol):
+    """Rows to learn from, and rows held out: what is true of these, and what they weigh."""
+
+    @property
+    def truth(self) -> Any: ...
+    @property
+    def held_out(self) -> Real: ...
+    def corrected(self, setting: Any) -> Scores:
+        """The scores of rows held out, under a setting."""
+
+
+@dataclass(frozen=True)
+class TriedStrength:
+    """The scores of rows held out with corrections of one C, and their loss."""
+
+    strength: float
+    loss: float
+    scores: Any
+
+
+@dataclass(frozen=True)
+class StrengthSearch:
+    """The C that are tried in turn, by the loss of rows held out, until so many in a row lose no less than one before."""
+
+    strengths: Sequence[float]
+    loss: Loss
+    patience: int = 2
+
+    def follow(self, scores: Scores, truth: Any, weights: Real) -> list[TriedStrength]:
+        """A step for each C that is tried."""
+        steps = list[TriedStrength]()
+        best = np.inf
+        worse = 0
+        for strength in self.strengths:
+            corrected = scores(strength)
+            loss = self.loss(corrected, truth, weights)
+            steps.append(TriedStrength(strength, loss, corrected))
+            worse = 0 if loss < best else worse + 1
+            best = min(best, loss)
+            if worse == self.patience:
+                break
+        return steps
+
+    def together(self, folds: Sequence[Fold], paths: Sequence[list[TriedStrength]]) -> list[TriedStrength]:
+        """The steps that every fold has taken, as one each, with the scores of fold after fold."""
+        truth = np.concatenate([fold.truth for fold in folds])
+        weights = np.concatenate([fold.held_out for fold in folds])
+        joined = list[TriedStrength]()
+        for steps in zip(*paths, strict=False):
+            scores = [step.scores for step in steps]
+            joined.append(TriedStrength(steps[0].strength, self.loss(np.concatenate(scores), truth, weights), scores))
+        return joined
+
+
+def least_loss(steps: Sequence[TriedStrength]) -> TriedStrength:
+    """The first of the steps that lose least."""
+    return min(steps, key=lambda step: step.loss)
+
+
+def choose(
+    folds: Sequence[Fold],
+    settings: Sequence[S],
+    search: StrengthSearch,
+    n_kept: int,
+    threads: int,
+    settle: bool = False,
+) -> tuple[S, list[TriedStrength]]:
+    """The setting whose scores lose least on rows held out, under the best C of each; and every C that all folds tried with it.
+
+    All settings are tried on the first fold, and the ``n_kept`` that lose least there on all folds; with ``settle`` the first
+    fold decides on C, too.
+    """
+    first, *others = folds
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        raced = _follow_each(pool, search, [(setting, first) for setting in settings])
+        order = np.argsort([least_loss(path).loss for path in raced], kind="stable")
+        kept = sorted(order[:n_kept].tolist())
+        if settle:
+            raced = [[least_loss(path)] for path in raced]
+            search = StrengthSearch([raced[kept[0]][0].strength], search.loss)
+        rest = iter(_follow_each(pool, search, [(settings[k], fold) for k in kept for fold in others]))
+    tried = [(settings[k], search.together(folds, [raced[k], *islice(rest, len(others))])) for k in kept]
+    return min(tried, key=lambda pair: least_loss(pair[1]).loss)
+
+
+def _follow_each(
+    pool: ThreadPoolExecutor, search: StrengthSearch, jobs: list[tuple[Any, Fold]]
+) -> list[list[TriedStrength]]:
+    """The steps of each fold under its setting; a line on stderr says how far they are."""
+
+    def follow(job: tuple[Any, Fold]) -> list[TriedStrength]:
+        setting, fold = job
+        return search.follow(fold.corrected(setting), fold.truth, fold.held_out)
+
+    def report() -> Iterator[_Followed]:
+        for k, ((_, fold), path) in enumerate(zip(jobs, pool.map(follow, jobs), strict=True), 1):
+            yield _Followed(len(fold.held_out), k / len(jobs), path)
+
+    return [job.path for job in watched(report(), "weighing words")]
+
+
+@dataclass
+class _Followed:
+    """The steps of a fold under a setting, and how much of the work is done with them."""
+
+    n_rows: int
+    share: float | None
+    path: list[TriedStrength]
