@@ -955,7 +955,7 @@ def test_a_long_stream_that_asks_for_nothing_keeps_little_and_answers_as_one_fit
     clf.predict(texts[:1])
     for text, label in zip(texts[2:], labels[2:], strict=True):
         clf.partial_fit([text], [label])
-    assert len(clf._touched) <= 256
+    assert len(clf._learner._changes) <= 256
     whole = bb.NaiveBayesClassifier().fit(texts, labels)
     assert np.array_equal(clf.predict_proba(texts[:50]), whole.predict_proba(texts[:50]))
 

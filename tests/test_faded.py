@@ -14,7 +14,8 @@ import banbury as bb
 from banbury import cli
 from banbury.errors import RoundedTally
 from banbury.files import to_bytes
-from banbury.service.learner import Learner, ModelSettings
+from banbury.learner import Learner, ModelSettings
+from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.tally import Growing, Part
 from hostile import loaded
@@ -93,13 +94,12 @@ ESTIMATORS: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize(("clf", "X", "y"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_every_estimator_refuses_and_changes_nothing(clf: Any, X: Any, y: Any) -> None:
     clf.fit(X, y)
-    holder, name = (clf._state, "growing") if "_state" in vars(clf) else (clf, "_growing")
     faded = clf.tally_ * FADE
-    setattr(holder, name, Growing.of(faded, clf.tally_.classes))
+    clf._learner = Learner.of(faded, clf._learner.settings, clf.tally_.classes)
     answers = np.asarray(clf.predict_proba(X))
     with pytest.raises(RoundedTally, match=REFUSED):
         clf.forget(X[:1], y[:1])
-    assert getattr(holder, name).frozen() == faded
+    assert clf._learner._growing.frozen() == faded
     assert np.array_equal(clf.predict_proba(X), answers)
 
 
@@ -123,7 +123,7 @@ def test_the_service_refuses_a_faded_model_and_changes_nothing(tmp_path: Path) -
             ServedState.of(served, tmp_path / "state")
     with ServedState.of(faded) as state:  # without a folder it answers, and learns nothing
         assert state.learner.tally() == faded
-    learner = Learner(faded, ModelSettings())
+    learner = ServedLearner(faded, ModelSettings())
     with pytest.raises(RoundedTally, match=REFUSED):
         learner.forget(learner.part(WORDS[0], "spam"))
     assert learner.tally() == faded

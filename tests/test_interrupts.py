@@ -17,7 +17,8 @@ import pytest
 
 import banbury as bb
 from banbury import _core
-from banbury.service.learner import Learner, ModelSettings
+from banbury.learner import settings_of
+from banbury.service.learner import ServedLearner
 
 SOURCES = str(Path(bb.__file__).parent)
 STRIDE = 23  # of the lines that are tried: a prime number, so that all kinds of lines come in turn
@@ -143,25 +144,25 @@ def labelled() -> Any:
     return bb.MultiLabelClassifier(weigh=False, threshold=None, alpha=1.0)
 
 
-def learner() -> Learner:
+def learner() -> ServedLearner:
     tally = bb.count(FIRST, target=Y_FIRST)
-    made = Learner(tally, ModelSettings.of(bb.estimate(tally)))
+    made = ServedLearner(tally, settings_of(bb.estimate(tally)))
     made.answering()[0].posterior(MORE)
     return made
 
 
-def service_rows(learner: Learner, change: Callable[[Any], None]) -> None:
+def service_rows(learner: ServedLearner, change: Callable[[Any], None]) -> None:
     """One row after the other, each of which is a change of its own."""
     row = {name: column[0] for name, column in MORE.items()}
     change(learner.part(row, "x"))
 
 
-def look_at_learner(learner: Learner) -> Any:
+def look_at_learner(learner: ServedLearner) -> Any:
     tally = learner.tally()
     return tally.digest(), tally.n_rows, learner.answering()[0].posterior(MORE).tolist()
 
 
-def taught() -> Learner:
+def taught() -> ServedLearner:
     made = learner()
     service_rows(made, made.add)
     return made
@@ -248,7 +249,7 @@ def answer(case: Case, changing: bool) -> Any:
 def copier(case: Case) -> Callable[[], Any]:
     """Begins anew; an estimator is pickled for that, which is quicker than to fit it."""
     thing = case.begin()
-    if isinstance(thing, Learner):
+    if isinstance(thing, ServedLearner):
         return case.begin
     state = pickle.dumps(thing)
     return lambda: pickle.loads(state)

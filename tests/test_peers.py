@@ -455,10 +455,10 @@ def test_12_one_text_costs_its_words_whatever_the_vocabulary(settings):
 def test_12_the_parameters_of_other_words_stay_where_they_are():
     texts = [" ".join(f"word{i}" for i in range(c, 5000, 2)) for c in range(10)]
     clf = NaiveBayesClassifier().fit(texts, list(range(10)))
-    (before,), sums = clf._current().parameters, by_shape.words(clf._growing.seen)[0].table
+    (before,), sums = clf._learner.current.parameters, by_shape.words(clf._learner._growing.seen)[0].table
     for change in (clf.partial_fit, clf.forget):
         change(["word3 word4 word4"], [3])
-        (after,) = clf._current().parameters
+        (after,) = clf._learner.current.parameters
         assert after.scores.weights is before.scores.weights
         assert after.table is sums
     assert np.array_equal(

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 import banbury as bb
 import serving
 from banbury import errors
-from banbury.service.learner import ModelSettings
 from banbury.service.log import DiskFull
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
@@ -605,7 +604,7 @@ def test_settings_are_kept(tmp_path: Path) -> None:
         np.testing.assert_array_equal(said, state.learner.answering()[0].posterior(["cheap lunch"]))
         assert state.learner.settings.choice.alpha == 0.3
         assert state.learner.settings.calibration is not None
-        assert ModelSettings.of(state.learner.answering()[0]).class_prior == [0.4, 0.6]
+        assert state.learner.answering()[0].class_prior == [0.4, 0.6]
 
 
 # Rows that the model counted, and weights ----------------------------------------------------------------------------

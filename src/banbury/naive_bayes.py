@@ -25,7 +25,7 @@ from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import aligned, batches, class_number, opened
-from banbury.tally import Growing, Label, Tally, Touched, count, count_rows, together
+from banbury.tally import Growing, Label, Tally, count, count_rows
 from banbury.threads import taken
 from banbury.uncollected import uncollected
 
@@ -661,30 +661,6 @@ class Model:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
-
-
-class LiveModel:
-    """The model of sums that grow, as it stands. It is no value: an estimator owns it, and hands it out to nobody.
-
-    So the rows of a text's words change in place, and a text costs its tokens.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def follow(self, tally: Tally, changes: Sequence[Touched], class_prior: ClassPrior) -> None:
-        """Brings it up to date with a tally that grew or shrank since, in these keys, and a prior that may depend on it."""
-        model, choice = self.model, self.model.choice
-        if tally.classes != model.classes or choice.how == "gibbs":
-            self.model = replace(again(tally, choice, class_prior), threads=model.threads)
-            return
-        touched = together(changes)
-        parameters = tuple(
-            group if group.follow(sums, touched) else family.estimate(features, sums, choice, UNUSED)
-            for group, (family, features, sums) in zip(model.parameters, tally.groups, strict=True)
-        )
-        prior = class_log_prior(class_prior, tally)
-        self.model = replace(model, tally=tally, class_prior=class_prior, log_prior=prior, parameters=parameters)
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:

@@ -718,12 +718,6 @@ class Growing:
         index = _places(self._rest.classes, classes)
         return {g: words.placed(index, len(classes)) for g, words in self._words.items()}
 
-    def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
-        return self.frozen(), self.declared
-
-    def __setstate__(self, state: tuple[Tally, tuple[Label, ...]]) -> None:
-        self.__dict__ = Growing.of(*state).__dict__
-
 
 def _begin_words(schema: Schema, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
     """Those sums that grow in place, by group: empty, or beginning with these."""

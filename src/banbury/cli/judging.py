@@ -12,7 +12,7 @@ from banbury.distributions.column_tree import tree_of_columns
 from banbury.naive_bayes import Model
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, Tuning
-from banbury.quality.validation import Comparison, Validation, compare, default_folds, validate
+from banbury.quality.validation import RecipeComparison, Validation, compare, default_folds, validate
 from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
 from banbury.weighing import FEWEST_ROWS, MOST_ROWS
 
@@ -22,7 +22,7 @@ ONLY_PLAIN = {"gibbs", "predictive"}  # ways to estimate that weighed evidence d
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class KeptRecipe:
     """The recipe that is kept, with its rows and how good it is; and what is to be said of the choice."""
 
     rows: LabelledRows
@@ -51,7 +51,7 @@ def read_rows(args: Namespace, data: Any) -> LabelledRows:
     return (stream_rows if large else load_rows)(data, args.target, groups=groups, threads=args.threads, **counting)
 
 
-def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
+def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
     """Plain and weighed evidence over the same folds: the one that loses less, or the one that was asked for.
 
     Without comparing, weighed evidence is taken from 100 rows on.
@@ -59,7 +59,7 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
     rows = read_rows(args, data)
     if rows.n_labelled < 2:
         note = "one row only, so there is nothing to validate it on"
-        return Judged(rows, plain_recipe(args, data), None, (note,))
+        return KeptRecipe(rows, plain_recipe(args, data), None, (note,))
     grid, notes = grid_of(args, data, rows)
     if not compares:
         return _not_compared(args, rows, grid, notes)
@@ -70,7 +70,7 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
     if folds == "loo":
         plain = plain_recipe(args, data)
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
-        return Judged(rows, plain, validation, tuple(notes))
+        return KeptRecipe(rows, plain, validation, tuple(notes))
     few = len(grid.alphas) == 1 and not grid.chooses_families
     tuning = grid.tune(rows, folds, keep="posteriors" if few else "sums")
     comparison = tuning.comparison
@@ -86,7 +86,7 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> Judged:
         gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
         notes.append(f"{gained}: folds calibrate each other")
     notes += _compared(args, comparison, number)
-    return Judged(chosen_rows, recipe, validation, tuple(notes), tuning if number == comparison.best else None)
+    return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), tuning if number == comparison.best else None)
 
 
 def decide(args: Namespace, data: Any) -> tuple[MemoryRows, Recipe]:
@@ -123,18 +123,20 @@ def tune(args: Namespace, data: Any) -> Tuning:
     return tuning
 
 
-def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> Judged:
+def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """The recipe that is taken where nothing is compared."""
     if grid.weighings:
         if not isinstance(rows, MemoryRows):
             rows, words = _sample(rows, grid.weighings[0])
             notes = [*notes, words]
-        return Judged(rows, grid.weighings[0], None, (*notes, "weighed, and compared with nothing"))
+        return KeptRecipe(rows, grid.weighings[0], None, (*notes, "weighed, and compared with nothing"))
     if len(grid.alphas) == 1 and not grid.chooses_families:
         plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
-        return Judged(rows, plain if grid.calibrate is None else Calibrated(plain, grid.calibrate), None, tuple(notes))
+        return KeptRecipe(
+            rows, plain if grid.calibrate is None else Calibrated(plain, grid.calibrate), None, tuple(notes)
+        )
     assert isinstance(rows, MemoryRows)
-    return Judged(rows, grid, None, tuple(notes))
+    return KeptRecipe(rows, grid, None, tuple(notes))
 
 
 def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
@@ -143,7 +145,7 @@ def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
     return sample, f"weights are learned from a sample of {errors.many(sample.n_rows, 'row')}; models count all rows"
 
 
-def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> Judged:
+def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """Plain evidence over all rows, in passes; weighed evidence beside it over a sample, by models that count all rows."""
     one = len(grid.alphas) == 1 and not grid.chooses_families and grid.calibrate is None
     if not one:
@@ -154,15 +156,15 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     (validation,) = validate(rows, folds, [plain], seed=args.seed)
     notes = [*notes, *words]
     if not grid.weighings:
-        return Judged(rows, plain, validation, tuple(notes))
+        return KeptRecipe(rows, plain, validation, tuple(notes))
     sample, word = _sample(rows, grid.weighings[0])
     tried = [(rows.sample(MOST_ROWS), plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(tried, folds, seed=args.seed)
     number = _kept(args, comparison)
     notes += [word, *_compared(args, comparison, number)]
     if number == 0:
-        return Judged(rows, plain, validation, tuple(notes))
-    return Judged(sample, grid.weighings[0], comparison.validations[1], tuple(notes))
+        return KeptRecipe(rows, plain, validation, tuple(notes))
+    return KeptRecipe(sample, grid.weighings[0], comparison.validations[1], tuple(notes))
 
 
 # What is compared -----------------------------------------------------------------------------------------------------
@@ -234,14 +236,14 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
 # What is said of the choice -------------------------------------------------------------------------------------------
 
 
-def _kept(args: Namespace, comparison: Comparison) -> int:
+def _kept(args: Namespace, comparison: RecipeComparison) -> int:
     """The number of the recipe that is kept: the best, or the weighed one where that was asked for."""
     if not args.weigh:
         return comparison.best
     return next(k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed))
 
 
-def _compared(args: Namespace, comparison: Comparison, kept: int) -> list[str]:
+def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[str]:
     """A line each for plain and weighed evidence, and which is kept."""
     weighed = [k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed)]
     if not weighed or len(comparison.recipes) == len(weighed):
@@ -261,7 +263,7 @@ def _compared(args: Namespace, comparison: Comparison, kept: int) -> list[str]:
     return lines
 
 
-def _tuned(tuning: Tuning, comparison: Comparison) -> list[str]:
+def _tuned(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     """What was chosen among plain settings."""
     plain = [k for k in comparison.order if not isinstance(comparison.recipes[k], Weighed)]
     settings_of = tuning.settings[plain[0]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.dependence.information import check_n
-from banbury.dependence.pairs import LabelledRows, compared_columns, compared_words, count_pairs, listed, word_columns
+from banbury.dependence.pairs import CodedRows, compared_columns, compared_words, count_pairs, listed, word_columns
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
@@ -134,10 +134,10 @@ def _notes(
 # The first pass: values, bins and words
 
 
-def _counted(table: Table) -> tuple[Tally, list[LabelledRows], Schema]:
+def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     labels, begun = table.labels, list[tuple[Schema, Growing]]()
-    labelled: list[list[tuple[Sequence[Label], LabelledRows]]] = []
+    labelled: list[list[tuple[Sequence[Label], CodedRows]]] = []
 
     def anew() -> None:
         begun.clear()
@@ -155,7 +155,7 @@ def _counted(table: Table) -> tuple[Tally, list[LabelledRows], Schema]:
             if k == len(labelled):
                 labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
-            labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
+            labelled[k].append((part.rows.labels, CodedRows(part.rows.classes, weights)))
         begun[0] = schema, growing
     [(schema, growing)] = begun
     tally = growing.frozen()
@@ -191,15 +191,15 @@ def _compared(schema: Schema, batch: Batch) -> Schema:
     return replace(schema, features=(*columns, *blocks))
 
 
-def _joined(batches: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
+def _joined(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
     """Batches, each with its own numbers of classes, one after the other."""
     place = {name: c for c, name in enumerate(classes)}
     numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]
     weights = [a.weights for _, a in batches if a.weights is not None]
-    return LabelledRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
+    return CodedRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
 
 
-def _rows_per_weight(assigned: Sequence[LabelledRows]) -> float:
+def _rows_per_weight(assigned: Sequence[CodedRows]) -> float:
     """What a weight of 1 counts in a test: 1, or by Kish's number of rows where weights are fractional."""
     weights = [a.weights[a.classes >= 0] for a in assigned if a.weights is not None]
     if all(a.whole for a in assigned) or not weights:

@@ -39,7 +39,7 @@ MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
 
 
-class LabelledRows(NamedTuple):
+class CodedRows(NamedTuple):
     """The class of each row of the table, −1 for none, and its weight; with soft labels there is one for each class."""
 
     classes: NDArray[np.int32]
@@ -167,7 +167,7 @@ def count_pairs(
     source: Source,
     labels: Labels,
     tally: Tally,
-    assigned: Sequence[LabelledRows],
+    assigned: Sequence[CodedRows],
     columns: Sequence[Grouped],
     texts: Sequence[WordColumn],
     words: Sequence[Word],
@@ -188,7 +188,7 @@ def count_pairs(
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]
-                part = LabelledRows(every.classes[at], weights)
+                part = CodedRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
                     raise _changed(source)
                 if len(columns) > 1:
@@ -210,7 +210,7 @@ def _changed(source: Source) -> errors.BanburyError:
 
 
 def _add_words(
-    together: Real, words: Sequence[Word], texts: Sequence[WordColumn], batch: Batch, rows: LabelledRows, threads: int
+    together: Real, words: Sequence[Word], texts: Sequence[WordColumn], batch: Batch, rows: CodedRows, threads: int
 ) -> None:
     """Counts the texts that have two words, or a word and another text beside it."""
     from scipy.sparse import csr_array  # few need it

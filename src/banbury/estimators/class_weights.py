@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import check_positive
-from banbury.naive_bayes import class_log_prior, log_sum
+from banbury.learner import ModelSettings
+from banbury.naive_bayes import ClassPrior, class_log_prior, log_sum, shares_by_class
 from banbury.tally import Tally
 
 BALANCED = "balanced"
@@ -36,13 +38,27 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
             raise errors.unknown_class(name, known)
 
 
-def weighted_prior(class_weight: Any, class_prior: Any, tally: Tally) -> Any:
-    """The class prior of a tally whose classes weigh so much: the prior times the weights; of balanced ones "uniform"."""
-    if not isinstance(class_weight, Mapping):
-        return class_prior if class_weight is None else "uniform"
-    scores = class_log_prior(class_prior, tally) + np.log(_weights(class_weight, tally.classes))
-    shares = np.exp(scores - log_sum(scores[None])[0])
-    return dict(zip(tally.classes, shares.tolist(), strict=True))
+@dataclass(frozen=True, eq=False)
+class ClassifierSettings(ModelSettings):
+    """Settings whose class prior may name classes without rows, and is multiplied by the weights of the classes."""
+
+    class_weight: Any = None
+    declared: frozenset[Any] = frozenset()  # classes that were named in advance
+
+    def prior(self, tally: Tally) -> ClassPrior:
+        """The class prior times the weights of the classes; of balanced ones "uniform"."""
+        prior: Any = self.class_prior
+        if isinstance(prior, Mapping):  # what was said of classes without rows is shared among the others
+            unseen = [name for name in self.declared if name in prior and name not in tally.classes]
+            shares = shares_by_class(prior, (*tally.classes, *unseen))
+            total = sum(shares[name] for name in tally.classes)
+            errors.require(total > 0, "class_prior", prior, "one that leaves some class possible that has rows")
+            prior = {name: shares[name] / total for name in tally.classes} if unseen else prior
+        if not isinstance(self.class_weight, Mapping):
+            return prior if self.class_weight is None else "uniform"
+        scores = class_log_prior(prior, tally) + np.log(_weights(self.class_weight, tally.classes))
+        shares = np.exp(scores - log_sum(scores[None])[0])
+        return dict(zip(tally.classes, shares.tolist(), strict=True))
 
 
 def _weights(class_weight: Mapping[Any, Any], classes: Iterable[Any]) -> Real:

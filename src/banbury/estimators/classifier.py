@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration
-from banbury.estimators.class_weights import BALANCED, check_class_weight, weighted_prior
-from banbury.estimators.guard import in_one_step, noted
+from banbury.estimators.class_weights import BALANCED, ClassifierSettings, check_class_weight
+from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import (
-    TakesTables,
+    LearnsRows,
     as_array,
     labels_of,
     part_of,
@@ -25,25 +25,25 @@ from banbury.estimators.rows import (
     to_validate,
 )
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, shares_by_class, tell_other_columns
+from banbury.learner import Learner
+from banbury.naive_bayes import Model, checked_choice, tell_other_columns
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.table import Table, aligned, class_number
-from banbury.tally import Growing, Part, Tally, Touched, count
+from banbury.tally import Growing, Part, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:
     from banbury.quality import Tuning
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
-METHODS = ("temperature", "platt", "isotonic")
 CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
 COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "calibrate", "seed", "threads")
 
 
-class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
     A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
@@ -77,15 +77,8 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _tally: Tally | None  # what was handed out of it
-    _live: LiveModel | None  # of what was counted; not handed out, since its words go on growing
-    _frozen: Model | None  # the model that was handed out
-    _touched: list[Touched]  # words that changed since the model was made
-    _declared: frozenset[Any]  # classes named in advance
-    _dtype: np.dtype[Any] | None  # of the labels
-    alpha_: float
     tuning_: Tuning | None
-    calibration_: Calibration | None
+    _dtype: np.dtype[Any] | None  # of the labels
 
     def __init__(
         self,
@@ -110,54 +103,49 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         Of a frame of Dask or Spark, which is counted where it is, ``y`` and ``sample_weight`` are names of columns.
         """
         self._check_class_weight()
-        if elsewhere(X) is not None:
-            self._fit_elsewhere(X, y, sample_weight)
-            return
-        batch, labels = self._checked(X, y)
+        self.tuning_ = None
+        here = elsewhere(X) is None
+        rows, labels = self._checked(X, y) if here else (X, y)
         if self._chosen or self.calibrate is not None:
-            growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
+            learner = self._learn_by_choosing(rows, labels, sample_weight)
+        elif here:
+            learner = self._learn_first(rows, labels, sample_weight)
         else:
-            growing = self._first(batch, labels, sample_weight)
-            alpha, tuning, calibration = float(self.alpha), None, None
-        check_class_weight(self.class_weight, growing.classes)
-        model = self._estimated(growing.seen, alpha).calibrated(calibration)
-        self._keep(growing, labels.dtype, frozenset())
-        self._note_columns(growing.schema)
-        self.alpha_, self.tuning_, self.calibration_ = alpha, tuning, calibration
-        self._live = LiveModel(model)
+            settings = self._settings(self.alpha)
+            tally = count(rows, labels, weights=sample_weight, features=self._families, **self._counting)
+            tell_unlabelled(tally.skipped)
+            learner = Learner.of(tally, settings)
+        self._begin(learner, labels.dtype if here else dtype_of(learner.classes))
 
-    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
-        from banbury.quality import tune
+    @property
+    def _families(self) -> Any:
+        """What columns are counted as."""
+        return self.features
 
-        checked_choice(self.how, 1.0 if "alpha" in self._chosen else self.alpha, self.seed)
-        counting = {"features": self.features, "weights": sample_weight, "missing": self.missing}
-        alpha, tuning, calibration = self.alpha, None, None
-        if self._chosen or self.calibrate is not None:
-            settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-            settings |= {"alpha": self.alpha, "calibrate": self.calibrate, "threads": self.threads}
-            tuning = tune(X, y, folds=FOLDS, **counting, **settings)
-            alpha, tally, calibration = tuning.best["alpha"], tuning.tally, tuning.calibration
-        else:
-            tally = count(X, y, **counting, threads=self.threads)
-        tell_unlabelled(tally.skipped)
-        check_class_weight(self.class_weight, tally.classes)
-        model = self._estimated(tally, float(alpha)).calibrated(calibration)
-        self._keep_tally(tally)
-        self.alpha_, self.tuning_, self.calibration_ = float(alpha), tuning, calibration
-        self._live = LiveModel(model)
+    @property
+    def _counting(self) -> dict[str, Any]:
+        return {"missing": self.missing, "threads": self.threads}
 
-    def _keep_tally(self, tally: Tally) -> None:
-        """What was counted where rows are, as if it had been counted here."""
-        dtype = np.asarray(tally.classes).dtype
-        self._keep(Growing.of(tally), dtype if dtype.kind in "biuf" else np.dtype(object), frozenset())
-        self._note_columns(tally.schema)
+    def _settings(self, alpha: Any, calibration: Calibration | None = None, weighing: Any = None) -> ClassifierSettings:
+        """How models are derived, as the parameters say now."""
+        choice = checked_choice(self.how, alpha, self.seed)
+        learned = {"calibration": calibration, "weighing": weighing}
+        return ClassifierSettings(
+            choice, self.class_prior, **learned, threads=self.threads, class_weight=self.class_weight
+        )
+
+    def _begin(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
+        """Goes on with all that ``fit`` learned; raises where no model can be derived from it."""
+        check_class_weight(self.class_weight, learner.classes)
+        _ = learner.current
+        self._keep(learner, dtype)
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
-        The first call settles the schema; from then on any batches in any order give the tally of all rows at once. One text
-        costs its words, however many were counted before.
+        The first call settles the schema, and how models are derived; from then on any batches in any order give the tally of
+        all rows at once. One text costs its words, however many were counted before.
         """
         for name in self._chosen:
             text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
@@ -169,33 +157,32 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
         batch, labels = self._checked(X, y)
         if not self.__sklearn_is_fitted__():
-            growing = self._first(batch, labels, sample_weight, more_to_come=True)
-            self._keep(growing, labels.dtype, declared)
-            self._note_columns(growing.schema)
-            self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
+            learner = self._learn_first(batch, labels, sample_weight, more_to_come=True)
+            self._keep(learner.under(replace(learner.settings, declared=declared)), labels.dtype)
+            self.tuning_ = None
             if self.calibrate is not None:
                 errors.warn(errors.not_calibrated("partial_fit"))
             return
         part = self._more(batch, labels, sample_weight)
-        dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
-        known = self._growing.classes
-        more = not set(known).issuperset(part.tally.classes)
-        if more or dtype != self._dtype or declared != self._declared:
+        dtype, known = _common(self._dtype, labels.dtype), self._learner.classes
+        before = self._learner.settings.declared
+        declared = declared | before
+        if dtype != self._dtype or declared != before or not set(known).issuperset(part.tally.classes):
             self.classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
-        self._dtype, self._declared = dtype, declared
-        self._grow(self._growing + part)
-        self._drop_calibration("partial_fit")
+        self._dtype = dtype
+        self._take_over(self._learner.learn, part, declared, "partial_fit")
 
     def _learn_texts(self, texts: Any, labels: Any) -> bool:
         """Counts a list of texts, all that a row has, of classes that are known; False if it is something else."""
-        if not (type(texts) is type(labels) is list and self.__sklearn_is_fitted__() and self.calibration_ is None):
+        if not (type(texts) is type(labels) is list and texts and self.__sklearn_is_fitted__()):
             return False
-        if not texts or (self._dtype is not None and self._dtype.kind not in "UT"):
+        learner = self._learner
+        if learner.settings.calibration is not None or (self._dtype is not None and self._dtype.kind not in "UT"):
             return False
-        growing = self._growing.add_texts(texts, labels, n_threads(self.threads))
-        if growing is not None:
-            self._grow(growing)
-        return growing is not None
+        taught = learner.learn_texts(texts, labels, n_threads(self.threads))
+        if taught is not None:
+            self._learner = taught
+        return taught is not None
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -204,15 +191,22 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
         than no times.
         """
-        self._check_fitted()
+        declared = self._check_fitted().settings.declared
         batch, labels = self._checked(X, y)
-        self._grow(self._growing - self._more(batch, labels, sample_weight))
-        self.classes_ = sorted_classes(self._declared.union(self._growing.classes), self._dtype)
-        self._drop_calibration("forget")
+        part = self._more(batch, labels, sample_weight)
+        self._take_over(self._learner.forget, part, declared, "forget")
+        self.classes_ = sorted_classes(declared.union(self._learner.classes), self._dtype)
+
+    def _take_over(self, change: Callable[..., Learner], part: Part, declared: frozenset[Any], why: str) -> None:
+        """Learns or forgets rows. A calibration that was learned from other rows does not hold any more."""
+        before = self._learner.settings
+        self._learner = change(part, replace(before, declared=declared, calibration=None))
+        if before.calibration is not None:
+            errors.warn(errors.not_calibrated(why))
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
-        settings = {name: getattr(self, name) for name in COUNTED_BY}
+        settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
         return to_validate(X), settings | self._prior_to_validate()
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -220,7 +214,7 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         with self._lock:
             if elsewhere(X) is not None:
                 return self.model_.predict(X)
-            model = self._current()
+            model = self._check_fitted().current
             if (scores := model._texts_scored(X, model._wanted)) is None:
                 scores = model._scored(self._known_columns(X), model._wanted, {})
             same = len(self.classes_) == len(model.classes)
@@ -247,7 +241,8 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         ``held_out``: of a row that was learned, with the class ``label``, as if it had not been. See ``Model.explain``.
         """
         with self._lock:
-            model = self.model_ if held_out else self._current()  # whose words do not grow, it can be subtracted from
+            learner = self._check_fitted()  # rows are left out of a frozen tally only
+            model: Model = learner.model if held_out else learner.current
             if label is not None and self._listed(label) not in model.classes:
                 text = (
                     f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True."
@@ -260,7 +255,7 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
         with self._lock:
-            model = self._current()
+            model: Model = self._check_fitted().current
             if len(self.classes_) == len(model.classes) or classes is None or isinstance(classes, (str, bytes)):
                 return model.informative(n, classes)
             names = [self._listed(name) for name in classes]
@@ -273,46 +268,11 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         return classes[class_number(name, classes)]
 
     @property
-    def tally_(self) -> Tally:
-        """The sums of all rows as they stand."""
-        with self._lock:
-            self._check_fitted()
-            if self._tally is None:
-                self._tally = self._growing.frozen()
-            return self._tally
+    def calibration_(self) -> Calibration | None:
+        """What makes probabilities honest; None where nothing does."""
+        return self._check_fitted().settings.calibration  # type: ignore[no-any-return]
 
-    @property
-    def model_(self) -> Model:
-        """The model of the tally as it stands."""
-        with self._lock:
-            if not self._check_fitted().grows_in_place:
-                return self._current()
-            if self._frozen is None:
-                self._frozen = self._estimated(self.tally_, self.alpha_).calibrated(self.calibration_)
-            return self._frozen
-
-    def __getstate__(self) -> Any:
-        """Without the models, which are made again when first asked for."""
-        state = super().__getstate__()
-        made: dict[str, Any] = {"_tally": None, "_live": None, "_frozen": None, "_touched": []}
-        return state | made if "_growing" in state else state
-
-    def __copy__(self) -> NaiveBayesClassifier:
-        """A copy learns apart; what was counted is copied when one of the two goes on."""
-        other = type(self).__new__(type(self))
-        other.__dict__ |= self.__getstate__()
-        if self.__sklearn_is_fitted__():
-            other._growing = Growing.of(self.tally_)
-        return other
-
-    # Keeping what was learned
-
-    def _drop_calibration(self, why: str) -> None:
-        """What was learned of other rows does not hold for these."""
-        if self.calibration_ is not None:
-            errors.warn(errors.not_calibrated(why))
-            self.calibration_ = None
-            self._live = None if self._live is None else LiveModel(self._live.model.calibrated(None))
+    # Within
 
     @property
     def _chosen(self) -> list[str]:
@@ -320,54 +280,53 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         settings = {name: getattr(self, name) for name in CHOSEN}
         return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
 
-    def _learned_by_choosing(
-        self, batch: Batch, labels: NDArray[Any], sample_weight: Any
-    ) -> tuple[Growing, float, Tuning | None, Calibration | None]:
-        """The sums of all rows, and what was chosen by leaving some of them out: α, the tuning, the calibration."""
-        from banbury.quality.recipes import Calibrated, Plain
+    def _learn_by_choosing(self, rows: Any, labels: Any, sample_weight: Any) -> Learner:
+        """What all rows teach, and what is chosen by leaving some of them out: α, families, a calibration."""
+        from banbury.quality import tune
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
-        if self.calibrate is not None and self.calibrate not in METHODS:
-            raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
-        chosen, alpha = self._chosen, self.alpha
-        checked_choice(self.how, 1.0 if "alpha" in chosen else alpha, self.seed)
-        counting: dict[str, Any] = {"missing": self.missing, "threads": self.threads}
-        features = "auto" if "features" in chosen else self.features
-        weights = sample_weights(sample_weight, batch.n_rows)
-        rows = load_rows(batch, labels, features=features, weights=weights, **counting)
-        n_rows = int(np.count_nonzero(rows.labels >= 0))
-        if n_rows < 2:
-            raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
-        tell_unlabelled(rows.skipped)
-        folds = min(FOLDS, n_rows)
-        if chosen:
+        chosen = self._chosen
+        alpha: Any = "auto" if "alpha" in chosen else self._settings(self.alpha).choice.alpha
+        if isinstance(rows, Batch):
+            features = "auto" if "features" in chosen else self.features
+            weights = sample_weights(sample_weight, rows.n_rows)
+            data = load_rows(rows, labels, features=features, weights=weights, **self._counting)
+            n_rows = int(np.count_nonzero(data.labels >= 0))
+            if n_rows < 2:
+                raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+            tell_unlabelled(data.skipped)
             families = "choose" if "features" in chosen else "auto"
             grid = Tuned.of(alpha, self.how, None, families, self.class_prior, self.seed, self.calibrate)
-            tuning = grid.tune(rows, folds)
-            return Growing.of(tuning.tally), tuning.best["alpha"], tuning, tuning.calibration
-        plain = Plain(self.how, float(alpha), self.class_prior, int(self.seed))  # type: ignore[arg-type]
-        model = Calibrated(plain, self.calibrate).learn(rows)  # type: ignore[arg-type]
-        return Growing.of(model.tally), float(alpha), None, model.calibration  # type: ignore[return-value]
+            tuning = grid.tune(data, min(FOLDS, n_rows))
+        else:
+            choosing = {"alpha": alpha, "how": self.how, "class_prior": self.class_prior, "seed": self.seed}
+            choosing |= {"features": self.features, "calibrate": self.calibrate, "weights": sample_weight}
+            tuning = tune(rows, labels, folds=FOLDS, **choosing, **self._counting)
+            tell_unlabelled(tuning.tally.skipped)
+        self.tuning_ = tuning if chosen else None
+        return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
-    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
-        """The sums of the first rows, which settle the schema."""
-        checked_choice(self.how, self.alpha, self.seed)
+    def _learn_first(
+        self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False
+    ) -> Learner:
+        """What the first rows teach, which settle the schema."""
+        settings = self._settings(self.alpha)
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
         part = _counted(batch, schema, labels, sample_weight)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
-        return Growing(schema) + part
+        return Learner(Growing(schema), settings).learn(part)
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+        table = Table.of(batch, labelled=False, features=self._families, missing=self.missing)  # type: ignore[arg-type]
         return table.settled(batch, more_to_come)
 
     def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
         """Rows under the schema that stands, apart."""
         self._check_columns(batch)
-        schema = self._growing.schema
+        schema = self._learner.schema
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             known = set(schema.columns)
             if extra := [name for name in batch.names if name not in known]:
@@ -375,40 +334,10 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         batch.threads = n_threads(self.threads)
         return _counted(aligned(batch, schema), schema, labels, sample_weight)
 
-    def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
-        self.classes_ = sorted_classes(declared.union(growing.classes), dtype)  # it may fail, so it comes first
-        self._growing, self._dtype, self._declared = growing, dtype, declared
-        self._tally = self._live = self._frozen = None
-        self._touched = []
-
-    def _grow(self, growing: Growing) -> None:
-        """Takes over changed sums; classes that came or went may have given the words other ids, so the model is made anew."""
-        if growing.classes == self._growing.classes:
-            self._touched = noted(self._touched, growing.touched)
-        else:
-            self._live, self._touched = None, []
-        self._growing = growing
-        self._tally = self._frozen = None
-
-    def _current(self) -> Model:
-        """The model of what was counted, brought up to date; its words go on growing."""
-        growing = self._check_fitted()
-        growing.keep()
-        if self._live is not None and not self._touched:
-            return self._live.model
-        live, self._live = self._live, None  # if it is interrupted now, it is made anew
-        seen = growing.seen
-        if live is None:
-            live = LiveModel(self._estimated(seen, self.alpha_).calibrated(self.calibration_))
-        else:
-            live.follow(seen, self._touched, self._prior(seen))
-        self.__dict__.update(_live=live, _touched=[])
-        return live.model
-
-    def _estimated(self, tally: Tally, alpha: float) -> Model:
-        prior = self._prior(tally)
-        model = estimate(tally, how=self.how, alpha=alpha, class_prior=prior, seed=self.seed)  # type: ignore[arg-type]
-        return model if self.threads is None else replace(model, threads=self.threads)
+    def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
+        self.classes_ = sorted_classes(learner.settings.declared.union(learner.classes), dtype)
+        self._learner, self._dtype = learner, dtype
+        self._note_columns(learner.schema)
 
     # Weights of classes
 
@@ -423,18 +352,6 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
             wanted = "None with class_weight='balanced', which is a uniform class prior"
             raise errors.bad_setting("class_prior", self.class_prior, wanted)
 
-    def _prior(self, tally: Tally) -> Any:
-        prior = self.class_prior
-        if isinstance(prior, Mapping):  # what was said of classes without rows is shared among the others
-            unseen = [
-                name for name in self.__dict__.get("_declared", ()) if name in prior and name not in tally.classes
-            ]
-            shares = shares_by_class(prior, (*tally.classes, *unseen))
-            total = sum(shares[name] for name in tally.classes)
-            errors.require(total > 0, "class_prior", prior, "one that leaves some class possible that has rows")
-            prior = {name: shares[name] / total for name in tally.classes} if unseen else prior
-        return weighted_prior(self.class_weight, prior, tally)
-
     def _prior_to_validate(self) -> dict[str, Any]:
         """The class prior within every fold, which weights by name would have depend on the fold."""
         if self.class_weight is None:
@@ -447,7 +364,7 @@ class NaiveBayesClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
     def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
         """What the model says, with a column for each class that was declared and has no rows yet."""
         with self._lock:
-            model = self._current()
+            model = self._check_fitted().current
             scores, known = asked(model, self._known_columns(X)), set(model.classes)
             if len(self.classes_) == len(known):
                 return scores
@@ -463,6 +380,12 @@ def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -
         raise errors.no_target(batch.n_rows, None)
     tell_unlabelled(part.tally.skipped)
     return part
+
+
+def dtype_of(classes: tuple[Any, ...]) -> np.dtype[Any]:
+    """The type of labels that were counted where they are."""
+    dtype = np.asarray(classes).dtype
+    return dtype if dtype.kind in "biuf" else np.dtype(object)
 
 
 def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:

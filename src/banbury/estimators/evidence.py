@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,20 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
-from banbury.estimators.classifier import NaiveBayesClassifier
+from banbury.estimators.classifier import NaiveBayesClassifier, dtype_of
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import sample_weights, tell_unlabelled, to_validate
-from banbury.naive_bayes import LiveModel, Model, check_seed
+from banbury.estimators.rows import WeighsEvidence, sample_weights, tell_unlabelled, to_validate
+from banbury.learner import Learner
+from banbury.naive_bayes import Model, check_seed
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.table import Held, Table
-from banbury.tally import Growing, Tally
-from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, Weighing, learn, learn_sample
+from banbury.tally import Tally
+from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, learn, learn_sample
 
 
-class EvidenceClassifier(NaiveBayesClassifier):
+class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     """Naive Bayes with its evidence weighed: what each column is worth, pairs that say more than both, corrections of cells.
 
     The rows are counted as ``NaiveBayesClassifier`` counts them, numbers as quantile trees, and missing values are values. Then
@@ -47,7 +49,6 @@ class EvidenceClassifier(NaiveBayesClassifier):
     """
 
     how, alpha, class_prior, missing, calibrate = "mean", 1.0, None, "category", None
-    weighing_: Weighing | None
 
     def __init__(
         self,
@@ -74,40 +75,36 @@ class EvidenceClassifier(NaiveBayesClassifier):
         """
         self._check_weighing()
         self._check_class_weight()
+        self.tuning_ = None
         if (work := elsewhere(X)) is not None:
-            self._weigh_elsewhere(work, y, sample_weight, groups)
-            return
-        batch, labels = self._checked(X, y)
-        growing = self._first(batch, labels, sample_weight)
-        check_class_weight(self.class_weight, growing.classes)
-        weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
-        model = self._with_weights(growing.seen, weighing)
-        self._keep(growing, labels.dtype, frozenset())
-        self._note_columns(growing.schema)
-        self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
-        self._live = LiveModel(model)
+            learner = self._weigh_elsewhere(work, y, sample_weight, groups)
+            dtype = dtype_of(learner.classes)
+        else:
+            batch, labels = self._checked(X, y)
+            learner = self._learn_first(batch, labels, sample_weight)
+            check_class_weight(self.class_weight, learner.classes)
+            weighing = self._weighed(learner.tally, batch, labels, sample_weight, groups)
+            learner = learner.under(self._settings(1.0, weighing=weighing))
+            dtype = labels.dtype
+        self._begin(learner, dtype)
 
-    def _weigh_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        given = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
-        own = {"weights": sample_weight, "threads": self.threads}
-        tally = work.count(y, id=groups, **given, **own)
+    def _weigh_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> Learner:
+        counting = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
+        reading = {"weights": sample_weight, "threads": self.threads}
+        tally = work.count(y, id=groups, **counting, **reading)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
         weighing = None
         if self._weighs(tally):
-            sample = work.sampled(tally, y, MOST_ROWS if self.sample is None else self.sample, groups=groups, **own)
+            n_rows = MOST_ROWS if self.sample is None else self.sample
+            sample = work.sampled(tally, y, n_rows, groups=groups, **reading)
             weighing = learn_sample(tally, sample, self.threads, **self._how)
-        model = self._with_weights(tally, weighing)
-        self._keep_tally(tally)
-        self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
-        self._live = LiveModel(model)
+        return Learner.of(tally, self._settings(1.0, weighing=weighing))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
         """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
         self._check_weighing()
-        if not self.__sklearn_is_fitted__():
-            self.weighing_ = None
         super().partial_fit(X, y, classes, sample_weight)
 
     @in_one_step
@@ -117,26 +114,20 @@ class EvidenceClassifier(NaiveBayesClassifier):
         ``refit``: rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
         """
         super().forget(X, y, sample_weight)
-        self.weighing_ = None if self.weighing_ is None else self.weighing_.kept(self._growing.seen)
+        if self.weighing_ is not None:
+            self._learner = self._learner.under(self._learner.settings.kept(self._learner.tally))
         if refit is not None:
             self.refit(*refit)
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """Learns the weights again from rows that were counted, and leaves the tally as it is."""
-        self._check_fitted()
+        learner = self._check_fitted()
         batch, labels = self._checked(X, y)
         self._check_columns(batch)
-        weighing = self._weighed(self._growing.seen, batch, labels, sample_weight, groups)
-        model = self._with_weights(self._growing.seen, weighing)
-        self.weighing_, self._live, self._frozen, self._touched = weighing, LiveModel(model), None, []
-
-    @property
-    def weights_stale_(self) -> bool:
-        """Whether rows were learned or forgotten since the weights were learned."""
-        with self._lock:
-            self._check_fitted()
-            return self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
+        weighing = self._weighed(learner.tally, batch, labels, sample_weight, groups)
+        self._learner = learner.under(replace(learner.settings, weighing=weighing))
+        _ = self._learner.model
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""
@@ -177,15 +168,3 @@ class EvidenceClassifier(NaiveBayesClassifier):
     @property
     def _how(self) -> dict[str, Any]:
         return {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
-
-    def _with_weights(self, tally: Tally, weighing: Weighing | None) -> Model:
-        model = super()._estimated(tally, 1.0)
-        known = weighing is not None and set(tally.classes).issubset(weighing.classes)
-        return model.weighed(weighing) if known else model
-
-    def _estimated(self, tally: Tally, alpha: float) -> Model:
-        return self._with_weights(tally, self.weighing_)
-
-    def _grow(self, growing: Growing) -> None:
-        super()._grow(growing)
-        self._live, self._touched = None, []

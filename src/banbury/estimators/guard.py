@@ -1,25 +1,17 @@
-"""What estimators share that learn row by row: the lock, changes in one step, and what changed since the model was made."""
+"""What estimators share that learn row by row: the lock, changes in one step, and copies that learn apart."""
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from banbury.tally import Growing, Touched, together
+from banbury.learner import Learner
 
 MAKING = threading.Lock()
 DRAFT = "_is_draft"  # an attribute that only drafts have
-MOST_NOTED = 256  # batches whose columns and words are noted one by one, until the model is asked for
-
-
-def noted(before: list[Touched], touched: Touched) -> list[Touched]:
-    """The columns and words that changed, with those of a further batch; of many batches as one: a stream may never ask."""
-    every = [*before, touched]
-    return every if len(every) <= MOST_NOTED else [together(every)]
-
-
 P = ParamSpec("P")
 E = TypeVar("E", bound="Guarded")
 
@@ -28,8 +20,8 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
     """A method that changes an estimator completely, or, where it raises or is interrupted, not at all.
 
     It works on a draft, a shallow copy, whose attributes the estimator takes over in a single assignment. So it must replace
-    what an attribute holds, and never change that in place. Sums that grow are the exception: ``Growing`` undoes what was not
-    kept. Methods that it calls work on the same draft.
+    what an attribute holds, and never change that in place; a ``Learner`` undoes a change that was not kept. Methods that it
+    calls work on the same draft.
     """
 
     @wraps(method)
@@ -46,8 +38,8 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
                 del draft.__dict__[DRAFT]
                 self.__dict__ = draft.__dict__
             finally:
-                if (growing := self._growth()) is not None:
-                    growing.keep()
+                if (learner := self.__dict__.get("_learner")) is not None:
+                    learner.keep()
         return self
 
     return change
@@ -56,9 +48,7 @@ def in_one_step(method: Callable[Concatenate[E, P], object]) -> Callable[Concate
 class Guarded:
     """One thread at a time: what is being learned is not half learned for another. A copy has a lock of its own."""
 
-    def _growth(self) -> Growing | None:
-        """The sums as they stand, if there are any yet."""
-        return self.__dict__.get("_growing")
+    _learner: Learner  # what was learned; absent before fitting, and where nothing is learned row by row
 
     @property
     def _lock(self) -> threading.RLock:
@@ -72,3 +62,12 @@ class Guarded:
         state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
         state.pop("_guard", None)
         return state
+
+    def __copy__(self) -> Self:
+        """A copy learns apart."""
+        with self._lock:
+            other = type(self).__new__(type(self))
+            other.__dict__.update(self.__getstate__())
+            if "_learner" in other.__dict__:
+                other._learner = copy.copy(self._learner)
+        return other

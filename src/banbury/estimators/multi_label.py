@@ -14,13 +14,14 @@ from scipy.sparse import csr_matrix
 from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.guard import in_one_step
-from banbury.estimators.rows import TakesTables, labels_of, part_of, sample_weights, to_validate
+from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
 from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
-from banbury.labels import HeldRows, LabelModel, LabelWeighing, Thresholds, fitted
+from banbury.labels import HeldRows, LabelModel, Thresholds, fitted
 from banbury.labels.model import known_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
+from banbury.learner import LabelSettings, Learner, settings_of
 from banbury.naive_bayes import check_seed, checked_choice, is_auto
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
@@ -31,7 +32,7 @@ from banbury.table import Held, Labels, Table, aligned
 from banbury.tally import Growing, Tally
 
 
-class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any number of labels for each row: one tally, and a yes or no model for every label.
 
     ``y`` has for each row a list or set of labels, or flags, (rows, labels), dense or sparse; ``predict`` answers in kind. A row
@@ -60,13 +61,8 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
 
     classes_: NDArray[Any]
     n_features_in_: int
-    thresholds_: Thresholds
-    weighing_: LabelWeighing | None
-    alpha_: float
-    _model: LabelModel | None
     _kind: str  # how labels were given: "sets", "flags", "sparse" or "one"
     _columns: tuple[Any, ...]  # of flags
-    _telling: int | None  # words of each label that count; None: all
 
     def __init__(
         self,
@@ -102,10 +98,9 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         tally = rows.count()
         if len(tally.classes) < 2:
             raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
-        model = self._learned(rows, tally)
-        self._growing = Growing.of(tally)
+        settings = self._learn_settings(rows, tally)
         self._kind, self._columns = kind, columns
-        self._note(model)
+        self._keep(Learner.of(tally, settings))
         self._note_columns(tally.schema)
 
     @in_one_step
@@ -117,50 +112,43 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         self._check_settings()
         batch, sets, kind, columns = self._checked_sets(X, y)
         if not self.__sklearn_is_fitted__():
-            self.alpha_ = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0).alpha
+            choice = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
             table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
             schema = replace(table.settled(batch, True), labels=LabelTarget())
-            self._growing = Growing(schema) + part_of(batch, schema, sets, sample_weight)
+            learner = Learner(Growing(schema), LabelSettings(choice, Thresholds.half(()), threads=self.threads))
             self._kind, self._columns = kind, columns
-            self.thresholds_, self.weighing_, self._telling = Thresholds.half(()), None, None
             self._note_columns(schema)
         else:
+            learner = self._learner
             self._check_columns(batch)
             self._check_kind(sets, columns)
-            schema = self._growing.schema
-            self._growing = self._growing + part_of(aligned(batch, schema), schema, sets, sample_weight)
-        self._model = None
-        self.classes_ = self._labels(self._growing.classes)
+            batch = aligned(batch, learner.schema)
+        self._keep(learner.learn(part_of(batch, learner.schema, sets, sample_weight)))
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
-        self._check_fitted()
+        learner = self._check_fitted()
         batch, sets, _, _ = self._checked_sets(X, y)
         self._check_columns(batch)
-        schema = self._growing.schema
-        self._growing = self._growing - part_of(aligned(batch, schema), schema, sets, sample_weight)
-        self._model = None
-        if self.weighing_ is not None:
-            self.weighing_ = self.weighing_.kept(self._growing.seen)
-        self.thresholds_ = self.thresholds_.of([name for name in self._growing.classes if name != EVERY])
-        self.classes_ = self._labels(self._growing.classes)
+        learner = learner.forget(part_of(aligned(batch, learner.schema), learner.schema, sets, sample_weight))
+        self._keep(learner.under(learner.settings.kept(learner.tally)))
 
     @in_one_step
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
-        self._check_fitted()
+        learner = self._check_fitted()
         batch, sets, _, _ = self._checked_sets(X, y)
         self._check_columns(batch)
-        rows = self._held(batch, sets, sample_weight, self._growing.schema)
-        self._note(self._learned(rows, self.tally_))
+        rows = self._held(batch, sets, sample_weight, learner.schema)
+        self._learner = learner.under(self._learn_settings(rows, learner.tally))
 
     # Answers
 
     def predict(self, X: Any, top: int | None = None) -> Any:
         """The labels of each row, as ``y`` had them: tuples, the most probable first, or flags. ``top``: so many, as tuples."""
         with self._lock:
-            model, batch = self._current(), self._known_columns(X)
+            model, batch = self._check_fitted().current, self._known_columns(X)
             if top is not None:
                 return model.predict(batch, top=top)
             posterior = model.posterior(batch)
@@ -177,7 +165,7 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         Where ``y`` had one label for each row, and no sets, probabilities of a row are divided by their sum.
         """
         with self._lock:
-            model, batch = self._current(), self._known_columns(X)
+            model, batch = self._check_fitted().current, self._known_columns(X)
             posterior = np.asarray(self._wide(model, model.posterior(batch)), dtype=np.float64)
             if self._kind != "one":
                 return posterior
@@ -204,7 +192,8 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
     def explain(self, row: Any, label: Any) -> Explanation:
         """Why a row has a label, or has it not: the weight of evidence of every column and word, in decibans."""
         with self._lock:
-            model, label = self._current(), self._listed(label)
+            model: LabelModel = self._check_fitted().current
+            label = self._listed(label)
             if label in model.labels:
                 return model.explain(row, label)
             remarks = ("no row counted has this label, so the prior alone rules it out",)
@@ -214,27 +203,14 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
     def informative(self, label: Any, n: int = 10) -> Informative:
         """The ``n`` values that best tell rows with a label from those without."""
         with self._lock:
-            model, label = self._current(), self._listed(label)
+            model: LabelModel = self._check_fitted().current
+            label = self._listed(label)
             return model.informative(label, n) if label in model.labels else Informative({label: ()})
 
     @property
-    def tally_(self) -> Tally:
-        """The sums of all rows as they stand."""
-        with self._lock:
-            return self._check_fitted().frozen()
-
-    @property
-    def model_(self) -> LabelModel:
-        """The model of the tally as it stands."""
-        with self._lock:
-            return self._made(self.tally_)
-
-    @property
-    def weights_stale_(self) -> bool:
-        """Whether rows were learned or forgotten since they were weighed."""
-        with self._lock:
-            self._check_fitted()
-            return self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
+    def thresholds_(self) -> Thresholds:
+        """How probable each label must be."""
+        return self._check_fitted().settings.thresholds  # type: ignore[no-any-return]
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` learns as this classifier does."""
@@ -245,10 +221,6 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
             schema = Table.of(batch, labelled=False, features=self.features).settled(batch)
             weighable = any(f.family.has_cells() or f.counter.reads(f) == "text" for f in schema.features)
         return batch, settings | self._wanted(len(y), weighable)
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__()
-        return state | {"_model": None} if "_growing" in state else state
 
     # Within
 
@@ -296,10 +268,12 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         weights = sample_weights(sample_weight, batch.n_rows)
         return HeldRows.of(Table.of(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings))
 
-    def _learned(self, rows: HeldRows, tally: Tally) -> LabelModel:
+    def _learn_settings(self, rows: HeldRows, tally: Tally) -> Any:
+        """Weighs and chooses thresholds within these rows."""
         # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
         wanted: Any = self._wanted(int(rows.known.sum()), can_weigh(tally, rows.n_rows))
-        return fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)[0]  # type: ignore[arg-type]
+        model, *_ = fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)  # type: ignore[arg-type]
+        return settings_of(model, self.threads)
 
     def _wanted(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""
@@ -310,29 +284,15 @@ class MultiLabelClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type
         weigh = enough and weighable if is_auto(self.weigh) else bool(self.weigh)
         return {"weigh": weigh, "threshold": threshold, "calibrate": self.calibrate, "alpha": alpha}
 
-    def _note(self, model: LabelModel) -> None:
-        self.thresholds_, self.weighing_, self.alpha_ = model.thresholds, model.weighing, model.choice.alpha
-        self._telling, self._model = model.telling, model
-        self.classes_ = self._labels(self._growing.classes)
-
-    def _labels(self, classes: tuple[Any, ...]) -> NDArray[Any]:
-        names = self._columns or in_order(name for name in classes if name != EVERY)
+    def _keep(self, learner: Learner) -> None:
+        names = self._columns or in_order(name for name in learner.classes if name != EVERY)
         array = np.array(names)
-        return array if array.tolist() == list(names) else np.array(names, dtype=object)
+        self.classes_ = array if array.tolist() == list(names) else np.array(names, dtype=object)
+        self._learner = learner
 
     def _listed(self, label: Any) -> Any:
         """A label as ``classes_`` lists it, which some rows may have or, where ``y`` had flags, none."""
         return known_label(label, self.classes_.tolist())
-
-    def _made(self, tally: Tally) -> LabelModel:
-        model = LabelModel.of(tally, how=self.how, alpha=self.alpha_, telling=self._telling, threads=self.threads)  # type: ignore[arg-type]
-        return model.weighed(self.weighing_).with_thresholds(self.thresholds_)
-
-    def _current(self) -> LabelModel:
-        self._check_fitted()
-        if self._model is None:
-            self._model = self._made(self._growing.frozen())
-        return self._model
 
     def _wide(self, model: LabelModel, each: NDArray[Any]) -> NDArray[Any]:
         """With a column for each label, those without rows too."""

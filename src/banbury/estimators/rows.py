@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,29 +11,22 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.estimators.guard import Guarded
 from banbury.label_sets import are_sets
+from banbury.learner import Learner
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import joined_texts
 from banbury.schema import Schema
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
 from banbury.table import Labels
-from banbury.tally import Growing, Part, parts
+from banbury.tally import Part, Tally, parts
+
+M = TypeVar("M")  # the model that an estimator makes
 
 
 class TakesTables(Guarded):
     """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
 
     n_features_in_: int
-    _growing: Growing  # what it has counted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_growing" in self.__dict__
-
-    def _check_fitted(self) -> Growing:
-        if not self.__sklearn_is_fitted__():
-            text = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments"
-            raise NotFittedError(f"{text} before using this estimator.")
-        return self._growing
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -79,6 +72,51 @@ class TakesTables(Guarded):
         self.__dict__.pop("feature_names_in_", None)
         if schema.named:
             self.feature_names_in_ = np.array(schema.columns, dtype=object)
+
+
+class LearnsRows(TakesTables, Generic[M]):
+    """An estimator that learns and forgets rows: what all of these say of what they have learned."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learner" in self.__dict__
+
+    def _check_fitted(self) -> Learner:
+        if not self.__sklearn_is_fitted__():
+            text = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments"
+            raise NotFittedError(f"{text} before using this estimator.")
+        return self._learner
+
+    @property
+    def tally_(self) -> Tally:
+        """The sums of all rows as they stand."""
+        with self._lock:
+            return self._check_fitted().tally
+
+    @property
+    def model_(self) -> M:
+        """The model of the tally as it stands."""
+        with self._lock:
+            return self._check_fitted().model  # type: ignore[no-any-return]
+
+    @property
+    def alpha_(self) -> float:
+        """The pseudo-count that models are derived with."""
+        return self._check_fitted().settings.choice.alpha  # type: ignore[no-any-return]
+
+
+class WeighsEvidence(LearnsRows[M]):
+    """An estimator whose evidence may be weighed."""
+
+    @property
+    def weighing_(self) -> Any:
+        """What the evidence is worth; None where nothing was weighed."""
+        return self._check_fitted().settings.weighing
+
+    @property
+    def weights_stale_(self) -> bool:
+        """Whether rows were learned or forgotten since the evidence was weighed."""
+        with self._lock:
+            return self._check_fitted().weights_stale
 
 
 def one_batch(X: Any) -> Batch:

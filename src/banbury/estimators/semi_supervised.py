@@ -31,7 +31,7 @@ FOLDS = 5  # parts of the rows, each of which is held out once
 NO_ROW = 0.5  # rows: a component that has less has none
 
 
-class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
+class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
     """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
 
     how: Any
@@ -110,7 +110,7 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
             errors.warn(warning)
 
 
-class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
+class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[misc]
     """Naive Bayes that learns from rows without a label too, by expectation maximisation (Nigam et al. 2000).
 
     A row has no label where ``y`` is None or NaN, or equal to ``unlabelled`` (−1, say, as in scikit-learn). The model of the
@@ -203,7 +203,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         return self._fitted().log_posterior(self._rows(X))
 
 
-class Mixture(AsDensity, _Learner):
+class Mixture(AsDensity, _Maximiser):
     """A mixture of as many components as are asked for, each with a family for every column: clusters and densities.
 
     It is naive Bayes whose classes nobody has named, learned by expectation maximisation; and a density, which is asked for

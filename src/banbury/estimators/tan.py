@@ -9,13 +9,11 @@ import numpy as np
 from banbury.distributions.column_tree import tree_of_columns
 from banbury.distributions.family import Family
 from banbury.estimators.classifier import NaiveBayesClassifier
-from banbury.estimators.rows import one_batch, sample_weights, tell_unlabelled
-from banbury.naive_bayes import LiveModel, checked_choice
+from banbury.estimators.rows import one_batch, sample_weights
+from banbury.learner import Learner
+from banbury.naive_bayes import checked_choice
 from banbury.networks import BeliefNetwork
 from banbury.readers import Batch
-from banbury.schema import Schema
-from banbury.table import Table
-from banbury.tally import Growing, count
 
 
 class TANClassifier(NaiveBayesClassifier):
@@ -69,34 +67,17 @@ class TANClassifier(NaiveBayesClassifier):
         return []
 
     @property
-    def _tree(self) -> Family:
+    def _families(self) -> Family:
         return tree_of_columns(level=self.level, root=self.root, bins=self.bins, columns=self.features)
 
-    def _first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Growing:
+    def _learn_first(self, batch: Batch, labels: Any, sample_weight: Any, more_to_come: bool = False) -> Learner:
         """Rows that weigh nothing do not settle where numbers are cut."""
         if sample_weight is not None:
             weights = np.asarray(sample_weights(sample_weight, batch.n_rows))
             some = np.flatnonzero(weights)
             if 0 < len(some) < batch.n_rows:
                 batch, labels, sample_weight = batch.take(some), labels[some], weights[some]
-        return super()._first(batch, labels, sample_weight, more_to_come)
-
-    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        table = Table.of(batch, labelled=False, features=self._tree, missing=self.missing)  # type: ignore[arg-type]
-        return table.settled(batch, more_to_come)
-
-    def _fit_elsewhere(self, X: Any, y: Any, sample_weight: Any) -> None:
-        settings = {"weights": sample_weight, "missing": self.missing, "threads": self.threads}
-        tally = count(X, y, features=self._tree, **settings)
-        tell_unlabelled(tally.skipped)
-        model = self._estimated(tally, float(self.alpha))
-        self._keep_tally(tally)
-        self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
-        self._live = LiveModel(model)
-
-    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        rows, settings = super().validation(X, y)
-        return rows, settings | {"features": self._tree}
+        return super()._learn_first(batch, labels, sample_weight, more_to_come)
 
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):

@@ -19,7 +19,7 @@ from banbury.naive_bayes import ClassPrior, Model, check_seed, is_auto
 from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
-from banbury.quality.validation import Comparison, Keep, compare
+from banbury.quality.validation import Keep, RecipeComparison, compare
 from banbury.rows.folds import Deal, Dealing
 from banbury.rows.labelled import LabelledRows, MemoryRows, chooses, has_sets, load_rows, peeked, several
 from banbury.schema import Features, Missing, Schema
@@ -130,7 +130,7 @@ def _tune_elsewhere(
     errors.require(sample is None, "sample", sample, "left out where all rows are validated")
     recipes = [Plain(how, a, grid.class_prior, grid.seed) for how in grid.hows for a in grid.alphas]
     tally, validations = work.validated(target, dealing, recipes, **counting)
-    comparison = Comparison(tuple((None, recipe) for recipe in recipes), tuple(validations), grid.scoring)
+    comparison = RecipeComparison(tuple((None, recipe) for recipe in recipes), tuple(validations), grid.scoring)
     tuning = Tuning(comparison, recipes[comparison.best].estimate(tally, tally.classes))
     tuning.warn_of_edges()
     return tuning
@@ -232,7 +232,7 @@ class Tuned(Recipe):
 class Tuning:
     """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
 
-    comparison: Comparison
+    comparison: RecipeComparison
     model: Model  # of all rows under the best settings, calibrated if that was asked for
     chosen: FamilyChoice | None = None
 

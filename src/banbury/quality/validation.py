@@ -220,7 +220,7 @@ class _Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class RecipeComparison:
     """Recipes with the rows they learn from, and how good each is over the same folds; the best comes first in ``order``."""
 
     tried: tuple[tuple[Any, Recipe], ...]
@@ -260,7 +260,7 @@ def compare(
     scoring: str = "log_loss",
     seed: int = 0,
     keep: Keep = "posteriors",
-) -> Comparison:
+) -> RecipeComparison:
     """Validates recipes over the same folds, each with its rows: the one place where plain and weighed are compared."""
     validations, seconds = list[Validation](), list[float]()
     for rows in {id(rows): rows for rows, _ in tried}.values():
@@ -271,4 +271,4 @@ def compare(
             start = perf_counter()
             validations += validate(rows, folds, together, seed=seed, keep=keep)
             seconds += [perf_counter() - start] * len(together)
-    return Comparison(tuple(tried), tuple(validations), scoring, tuple(seconds))
+    return RecipeComparison(tuple(tried), tuple(validations), scoring, tuple(seconds))

@@ -188,7 +188,7 @@ def measure(
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedRows:
     """Answers to rows, and the models that gave them: the model itself, or those of folds."""
 
     recipe: Recipe
@@ -197,7 +197,7 @@ class Judged:
     model_of: Callable[[int], Model]  # by the place of an answer
 
 
-def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> Judged:
+def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: int) -> JudgedRows:
     """The rows that a model has counted, each answered by a model of other folds that learns as it did."""
     recipe = recipe_of(model)
     n_folds = default_folds(rows.n_labelled, [recipe]) if folds is None else min(folds, rows.n_labelled)
@@ -213,10 +213,10 @@ def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: in
     assert isinstance(validation, CrossValidation)
     folds_of = validation.folds
     by_fold = _LastFoldModel(rows_of_folds, splits, recipe, models, calibrations)
-    return Judged(recipe, validation, before, lambda place: by_fold[int(folds_of[place])])  # type: ignore[arg-type]
+    return JudgedRows(recipe, validation, before, lambda place: by_fold[int(folds_of[place])])  # type: ignore[arg-type]
 
 
-def _evaluated(model: Model, rows: MemoryRows) -> Judged:
+def _evaluated(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
     classes, notes = met(model.classes, set(rows.classes))
     truth = renumbered([(rows.classes, rows.labels)], classes)
@@ -230,7 +230,7 @@ def _evaluated(model: Model, rows: MemoryRows) -> Judged:
         return Evaluation(classes, tested, truth[tested], np.hstack([posteriors, unknown]), weights, what, notes)
 
     before = None if model.calibration is None else evaluation(model.calibrated(None))
-    return Judged(recipe_of(model), evaluation(model), before, lambda place: model)
+    return JudgedRows(recipe_of(model), evaluation(model), before, lambda place: model)
 
 
 def _tried(data: Any, target: Any, recipe: Recipe, seed: int, counting: dict[str, Any]) -> Alternatives | None:
@@ -260,14 +260,14 @@ def _why_no_curve(rows: MemoryRows) -> str:
 # The worst mistakes ---------------------------------------------------------------------------------------------------
 
 
-def _mistakes(rows: MemoryRows, judged: Judged, most: int) -> list[Mistake]:
+def _mistakes(rows: MemoryRows, judged: JudgedRows, most: int) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
     worst = _worst(rows, judged, most)
     explained = {place: _explained(rows, judged, place) for place in sorted(worst, key=lambda at: _fold(judged, at))}
     return [explained[place] for place in worst]
 
 
-def _fold(judged: Judged, place: int) -> int:
+def _fold(judged: JudgedRows, place: int) -> int:
     """The fold of an answer; 0 where the model itself gave it."""
     validation = judged.validation
     return int(validation.folds[place]) if isinstance(validation, CrossValidation) else 0
@@ -302,7 +302,7 @@ class _LastFoldModel:
         return self._last[1]
 
 
-def _worst(rows: MemoryRows, judged: Judged, most: int) -> list[int]:
+def _worst(rows: MemoryRows, judged: JudgedRows, most: int) -> list[int]:
     """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
     validation = judged.validation
     wrong = np.flatnonzero(validation.best != validation.truth)
@@ -326,7 +326,7 @@ def _worst(rows: MemoryRows, judged: Judged, most: int) -> list[int]:
     return places[np.argsort(logs, kind="stable")[:most]].tolist()  # type: ignore[no-any-return]
 
 
-def _explained(rows: MemoryRows, judged: Judged, place: int) -> Mistake:
+def _explained(rows: MemoryRows, judged: JudgedRows, place: int) -> Mistake:
     validation = judged.validation
     row, fold, classes = int(validation.rows[place]), _fold(judged, place), validation.classes
     truth, best = int(validation.truth[place]), int(validation.best[place])

@@ -12,12 +12,12 @@ from banbury.arrays import Real
 from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
-from banbury.service.learner import Learner
+from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.sums import rows_of
 
 
-def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelModel, Real, int]:
+def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Model | LabelModel, Real, int]:
     """P(class | row) or P(label | row), the model that says so, and the change as of which it does."""
     if not rows:
         raise errors.EmptyData("there is no row to answer. Give one at least.")
@@ -29,7 +29,7 @@ def posteriors(learner: Learner, rows: Sequence[Any]) -> tuple[Model | LabelMode
     return model, model.posterior(batch), as_of
 
 
-def predicted(learner: Learner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
+def predicted(learner: ServedLearner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
     """The class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
     model, each, as_of = posteriors(learner, rows)
     told = _labels(model, each, asked) if isinstance(model, LabelModel) else _classes(model, each, asked)
@@ -71,7 +71,7 @@ def _left_out(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
             raise errors.bad_setting(name, asked[name], f"left out here: it is asked of {of}")
 
 
-def explained(learner: Learner, row: Any, asked: dict[str, Any]) -> dict[str, Any]:
+def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """Why a row gets its class, or a label. ``asked``: against, of classes; label, of labels."""
     batch = learner.rows.batch([row])
     with learner.lock:

@@ -14,7 +14,7 @@ from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.service.learner import Learner
+from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _can_be_drawn(schema: Schema) -> bool:
     return True
 
 
-def _fields(learner: Learner) -> Iterator[dict[str, Any]]:
+def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     tally, kinds = learner.tally(), learner.schema.kinds()
     columns = [(feature, column) for feature in learner.schema.features for column in feature.inputs][:MOST_FIELDS]
     model = estimate(tally._each_row_once) if tally.classes else None
@@ -76,7 +76,7 @@ def _ends(values: Any) -> dict[str, float | None]:
     return {"low": float(f"{low:.2g}"), "high": float(f"{high:.2g}")}
 
 
-def nomogram(learner: Learner, row: Any, against: Any, label: Any) -> dict[str, Any]:
+def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict[str, Any]:
     """For how many decibans each value speaks for the class of a row against another; of labels, for one against its absence."""
     batch = learner.rows.batch([row])
     model = learner.apart()

@@ -11,7 +11,7 @@ from typing import Any
 from banbury import __version__, errors
 from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
-from banbury.service.learner import Learner
+from banbury.service.learner import ServedLearner
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 pre{overflow:auto;padding:.7rem;border:1px solid #8886;border-radius:4px}h2{font-size:1.1rem;margin-top:2rem}
@@ -19,7 +19,7 @@ code{font-family:ui-monospace,monospace}:root{color-scheme:light dark}"""
 SCOPES = {None: "anybody may ask", "read": "needs the scope read", "learn": "needs the scope learn"}
 
 
-def example_row(learner: Learner) -> Any:
+def example_row(learner: ServedLearner) -> Any:
     """A row that the model might see, made up from what it counted."""
     try:
         model, _ = learner.answering()
@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
+def examples(learner: ServedLearner) -> dict[tuple[str, str], dict[str, Any]]:
     """What to send, by method and path: a body, an id or a query."""
     row = example_row(learner)
     classes = [each for each in learner.classes if each != EVERY]
@@ -68,7 +68,7 @@ def examples(learner: Learner) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-def described(endpoints: Sequence[Any], learner: Learner, name: str) -> dict[str, Any]:
+def described(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> dict[str, Any]:
     """The service in the words of OpenAPI 3.1."""
     given, paths = examples(learner), dict[str, dict[str, Any]]()
     for endpoint in endpoints:
@@ -98,7 +98,7 @@ def _parameter(name: str, place: str, example: Any) -> dict[str, Any]:
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": kind}, "example": example}
 
 
-def page(endpoints: Sequence[Any], learner: Learner, name: str, url: str) -> str:
+def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) -> str:
     """The same for reading: no script, and nothing from elsewhere."""
     given, parts = examples(learner), list[str]()
     for endpoint in endpoints:

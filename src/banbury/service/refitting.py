@@ -11,7 +11,7 @@ from typing import Any
 from banbury import errors
 from banbury.label_sets import LabelSets
 from banbury.labels import HeldRows, fitted
-from banbury.service.learner import ModelSettings
+from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.service.log import Kept
 from banbury.service.state import NotKept, ServedState
 from banbury.table import Held, Table
@@ -51,7 +51,7 @@ class Refitting:
         if self._thread is not None:
             self._thread.join()
 
-    def _learn(self, settings: ModelSettings, tally: Tally, rows: list[Kept], change: int) -> None:
+    def _learn(self, settings: Settings, tally: Tally, rows: list[Kept], change: int) -> None:
         try:
             learned = refitted(self.state, settings, tally, rows)
             self.state.weigh(learned, change)
@@ -74,7 +74,7 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     return tally, rows, change
 
 
-def refitted(state: ServedState, settings: ModelSettings, tally: Tally, rows: Sequence[Kept]) -> ModelSettings:
+def refitted(state: ServedState, settings: Settings, tally: Tally, rows: Sequence[Kept]) -> Settings:
     """The settings with weights that these rows teach, which a tally counted."""
     batch = state.learner.rows.batch([json.loads(kept.row) for kept in rows])
     labels: Any = [json.loads(kept.label or "") for kept in rows]
@@ -83,6 +83,7 @@ def refitted(state: ServedState, settings: ModelSettings, tally: Tally, rows: Se
     table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
     if several:
         own, held = settings.choice.how, HeldRows.of(table)
-        return ModelSettings.of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
+        return settings_of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
+    assert isinstance(settings, ModelSettings)
     how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **how), calibration=None)

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from banbury import errors
 from banbury.files import load, save
 from banbury.labels import LabelModel
+from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.naive_bayes import Model, checked_choice
-from banbury.service.learner import Learner, ModelSettings
+from banbury.service.learner import ServedLearner
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key, plain
 from banbury.tally import Part, Tally
@@ -124,7 +125,9 @@ class ServedState:
     ('deleted', True)
     """
 
-    def __init__(self, learner: Learner, folder: Path | None = None, log: Log | None = None, lock: Any = None) -> None:
+    def __init__(
+        self, learner: ServedLearner, folder: Path | None = None, log: Log | None = None, lock: Any = None
+    ) -> None:
         self.learner, self.folder, self._log, self._lock_file = learner, folder, log, lock
         about = {} if log is None else log.about
         learner.weighed_at = about.get("weighed_at")
@@ -165,7 +168,7 @@ class ServedState:
             if served is None:
                 raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
             thing = _loaded(served)
-            return cls(Learner(_tally(thing), ModelSettings.of(thing, threads)))
+            return cls(ServedLearner(_tally(thing), settings_of(thing, threads)))
         place = Path(folder)
         lock = _locked(place, begins=served is not None)
         log = None
@@ -309,7 +312,7 @@ class ServedState:
         self._in_turn(self._snapshot)
         return self.snapshot_at
 
-    def weigh(self, settings: ModelSettings, change: int) -> None:
+    def weigh(self, settings: Settings, change: int) -> None:
         """From now on evidence is weighed so, as it was learned as of a change; a snapshot keeps it."""
 
         def used() -> None:
@@ -527,10 +530,10 @@ class ServedState:
         with self.learner.lock:
             tally = self.learner.tally()
             if self._renew:
-                self.learner.settings = self.learner.settings.kept(tally)
+                self.learner.use(self.learner.settings.kept(tally))
         return self._saved(tally, self.learner.settings, self.learner.change)
 
-    def _saved(self, tally: Tally, settings: ModelSettings, change: int) -> Path:
+    def _saved(self, tally: Tally, settings: Settings, change: int) -> Path:
         """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
         assert self.folder is not None
         path, kept = self.folder / f"snapshot-{change}.banbury", tally
@@ -636,12 +639,12 @@ def _begun(
     served: Served | Path,
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
-) -> Learner:
+) -> ServedLearner:
     base = _loaded(served)
-    tally, settings = _tally(base), ModelSettings.of(base, threads)
+    tally, settings = _tally(base), settings_of(base, threads)
     if tally.rounded:
         raise errors.forget_before_fading("the model to be served")
-    learner, choice = Learner(tally, settings), settings.choice
+    learner, choice = ServedLearner(tally, settings), settings.choice
     about: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed}
     _remove_snapshots(place)
     with log.transaction():
@@ -650,9 +653,9 @@ def _begun(
         if learned is None:
             _keep_base(served, place)
             return learner
-        again = Learner(tally - tally, ModelSettings())
+        again = ServedLearner(tally - tally, ModelSettings())
         for number, (row, label) in enumerate(learned(tally), 1):
-            again.count(row, label)
+            again.add(again.part(row, label))
             id = f"{number:07}"
             learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
         if again.tally() != tally:
@@ -684,7 +687,7 @@ def _loaded(served: Served | Path) -> Served:
     return thing  # type: ignore[no-any-return]
 
 
-def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> Learner:
+def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
     """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
     about, last = log.about, log.last
     if served is not None and not _is_base(served, place, about):
@@ -695,14 +698,14 @@ def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int
         _remove_snapshots(place)
         base = load(place / BASE)
         tally = _recounted(_tally(base), log.rows(labelled=True))
-        return Learner(tally, ModelSettings.of(base, threads), last)  # type: ignore[arg-type]
+        return ServedLearner(tally, settings_of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(place, but=max(fit))
     kept: Any = load(place / f"snapshot-{max(fit)}.banbury")
-    settings = ModelSettings.of(kept, threads)
+    settings = settings_of(kept, threads)
     if isinstance(kept, Tally):
         chosen = about["settings"]
         settings = replace(settings, choice=checked_choice(chosen["how"], chosen["alpha"], chosen["seed"]))
-    learner = Learner(_tally(kept), settings, max(fit))
+    learner = ServedLearner(_tally(kept), settings, max(fit))
     for change in log.changes(max(fit)):
         for number, label, act in (
             (change.content_before, change.label_before, learner.forget),
@@ -733,10 +736,10 @@ def _identity(path: Path) -> str:
 
 def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
     """The sums of the base and of all these rows."""
-    learner = Learner(base, ModelSettings())
+    learner = ServedLearner(base, ModelSettings())
     for kept in rows:
         assert kept.label is not None
-        learner.count(json.loads(kept.row), json.loads(kept.label))
+        learner.add(learner.part(json.loads(kept.row), json.loads(kept.label)))
     return learner.tally()
 
 

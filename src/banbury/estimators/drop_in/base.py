@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +18,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Family, How
-from banbury.estimators.guard import Guarded, in_one_step, noted
+from banbury.distributions.family import Family
+from banbury.estimators.guard import Guarded, in_one_step
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import LiveModel, Model, estimate
+from banbury.learner import Learner, ModelSettings
+from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, Codes, Sparse, n_threads, read
 from banbury.readers.batches import Matrix, positions
 from banbury.readers.tables import has_twins
 from banbury.schema import Schema, block
 from banbury.sums import some
-from banbury.tally import Growing, Part, Tally, Touched, count_rows
+from banbury.tally import Growing, Tally, Touched, count_rows
 from banbury.threads import taken
 
 LabelArray = NDArray[Any]
@@ -41,77 +40,46 @@ MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, eq=False)
+class Settings(ModelSettings):
     """The parameters as they stood when rows were last learned."""
 
-    family: Family | tuple[Family, ...]  # of all columns, or of each
-    how: How
-    log_prior: Real | None  # of the classes; None: by their rows
+    family: Any = None  # of all columns, or a tuple with one for each
+    log_prior: Real | None = None  # of the classes; None: by their rows
+    counted: Any = None  # the family, or families, that the sums were counted under; None: the same
 
     def families(self, n_features: int) -> tuple[Family, ...]:
         return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
 
-
-@dataclass
-class State:
-    """What was learned: the sums, the model that was made of them, and what was read off both."""
-
-    growing: Growing
-    settings: Settings
-    counted_under: Settings  # the settings that the schema was made with
-    float_dtype: Any
-    home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
-    live: LiveModel | None = None
-    touched: list[Touched] = field(default_factory=list)
-    read: dict[str, Any] = field(default_factory=dict)
-
-    def grown(self, growing: Growing, settings: Settings) -> State:
-        """With changed sums; under other classes or settings the model is made anew."""
-        live, touched = self.live, noted(self.touched, growing.touched)
-        if growing.classes != self.growing.classes or settings.family != self.settings.family:
-            live, touched = None, []
-        return replace(self, growing=growing, settings=settings, live=live, touched=touched, read={})
-
-    def refuse_other_sums(self, settings: Settings) -> None:
-        """Raises where parameters were changed to some that need other sums than those there are."""
-        then, now = self.counted_under.family, settings.family
-        first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
+    def after(self, before: Settings) -> Settings:
+        """The same for sums that were counted under earlier settings; raises where they need other sums."""
+        counted = before.family if before.counted is None else before.counted
+        first, second = (family[0] if isinstance(family, tuple) else family for family in (counted, self.family))
         if type(first) is not type(second):
             text = "missing was changed since the first rows were learned, and needs other sums. "
             raise ValueError(text + "Call fit with all rows.")
+        return self if self.family == counted else replace(self, counted=counted)
 
-    def current(self) -> Model:
-        """The model of what was counted, brought up to date."""
-        self.growing.keep()
-        if self.live is not None and not self.touched:
-            return self.live.model
-        live, self.live = self.live, None  # if it is interrupted now, it is made anew
-        seen = self.under_settings(self.growing.seen)
-        if live is None:
-            live = LiveModel(estimate(seen, how=self.settings.how))
-        else:
-            live.follow(seen, self.touched, live.model.class_prior)
-        if self.settings.log_prior is not None:
-            live.model = replace(live.model, log_prior=self.settings.log_prior)
-        self.__dict__.update(live=live, touched=[])
-        return live.model
-
-    def under_settings(self, tally: Tally) -> Tally:
-        """The sums, to be estimated as the settings say."""
-        schema = tally.schema
-        if self.settings is self.counted_under or self.settings.family == self.counted_under.family:
+    def tally(self, tally: Tally) -> Tally:
+        """The sums, to be estimated under these settings."""
+        if self.counted is None:
             return tally
-        pairs = zip(schema.features, self.settings.families(len(schema.features)), strict=True)
+        schema = tally.schema
+        pairs = zip(schema.features, self.families(len(schema.features)), strict=True)
         features = tuple(feature._replace(family=family) for feature, family in pairs)
         return replace(tally, schema=replace(schema, features=features))
 
-    def __getstate__(self) -> dict[str, Any]:
-        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
-        return {name: getattr(self, name) for name in kept}
+    def model(self, tally: Tally) -> Model:
+        return self._with_prior(super().model(self.tally(tally)))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def follow(self, model: Model, tally: Tally, touched: Touched) -> Model:
+        return self._with_prior(super().follow(model, self.tally(tally), touched))
+
+    def _with_prior(self, model: Model) -> Model:
+        return model if self.log_prior is None else replace(model, log_prior=self.log_prior)
+
+    def derives_like(self, other: Settings) -> bool:
+        return bool(self.family == other.family)
 
 
 def read_off(make: Callable[[Any, Model], T]) -> T:
@@ -122,10 +90,10 @@ def read_off(make: Callable[[Any, Model], T]) -> T:
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
-            state, model = self._state, self._state.current()
-            if name not in state.read:
-                state.read[name] = make(self, model)
-            return state.read[name]
+            model, notes = self._learner.current, self._learner.notes
+            if name not in notes:
+                notes[name] = make(self, model)
+            return notes[name]
 
     return cast(T, property(read, doc=make.__doc__))
 
@@ -136,8 +104,8 @@ class DropIn(Guarded):
     classes_: LabelArray
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _state: State
     missing: str
+    _float_dtype: Any = np.float64  # of what is read off the model
 
     @classmethod
     @cache
@@ -172,28 +140,17 @@ class DropIn(Guarded):
         weights = self._weights(sample_weight, batch)
         weightless = [] if weights is None else np.bincount(codes.codes, weights, len(classes)) == 0
         named = classes if self._has_class_prior else classes[weightless]
-        state = self._begun(X, batch, codes, len(classes), named, weights)
-        state.current()
-        self.classes_, self._state = classes, state
+        self._begin(X, batch, codes, len(classes), named, weights)
+        _ = self._learner.current
+        self.classes_ = classes
 
-    def _growth(self) -> Growing | None:
-        return self._state.growing if self.__sklearn_is_fitted__() else None
-
-    def _begun(self, X: Any, batch: Batch, codes: Codes, n_classes: int, named: LabelArray, weights: Any) -> State:
-        """What is learned from the first rows; classes that were named stay, with rows or without."""
+    def _begin(self, X: Any, batch: Batch, codes: Codes, n_classes: int, named: LabelArray, weights: Any) -> None:
+        """Learns from the first rows; classes that were named stay, with rows or without."""
         settings = self._settings(n_classes)
-        growing = Growing(self._schema(batch, settings), tuple(named.tolist()))
-        growing = self._changed(growing, operator.add, X, batch, codes, weights)
-        return State(growing, settings, settings, self._float_dtype(batch))
-
-    def __copy__(self) -> Self:
-        """A copy learns apart."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__getstate__())
-        if self.__sklearn_is_fitted__():
-            with self._lock:
-                other._state = copy.deepcopy(self._state)
-        return other
+        schema = self._schema(batch, settings)
+        self._float_dtype = self._float_dtype_of(batch)
+        learner = Learner(Growing(schema, tuple(named.tolist())), settings)
+        self._learner = self._change(learner.learn, schema, X, batch, codes, weights)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     @in_one_step
@@ -209,16 +166,12 @@ class DropIn(Guarded):
         self._refuse_unknown(own, known)
         weights = self._weights(sample_weight, batch)
         if first:
-            self._state = self._begun(X, batch, codes, len(known), known, weights)
+            self._begin(X, batch, codes, len(known), known, weights)
             self.classes_ = known
             return
-        settings = self._settings(len(known))
-        self._state.refuse_other_sums(settings)
-        growing = self._state.growing
-        if classes is not None:
-            growing = growing.declare(tuple(known.tolist()))
-        growing = self._changed(growing, operator.add, X, batch, codes, weights)
-        self._state = self._state.grown(growing, settings)
+        learner = self._learner if classes is None else self._learner.declare(known.tolist())
+        settings = self._settings(len(known)).after(learner.settings)
+        self._learner = self._change(learner.learn, learner.schema, X, batch, codes, weights, settings)
 
     @in_one_step
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -227,18 +180,19 @@ class DropIn(Guarded):
         Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
         named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
         """
-        state = self._fitted()
+        learner = self._fitted()
         batch = self._rows(X, y, reset=False)
         codes, own = self._labels(y, batch.n_rows)
         self._refuse_unknown(own, self.classes_)
         weights = self._weights(sample_weight, batch)
-        growing = self._changed(state.growing, operator.sub, X, batch, codes, weights)
-        settings, still = state.settings, set(growing.classes)
+        learner = self._change(learner.forget, learner.schema, X, batch, codes, weights)
+        settings, still = learner.settings, set(learner.classes)
         if len(still) < len(self.classes_):
             self.classes_ = self.classes_[[name in still for name in self.classes_.tolist()]]
             if settings.log_prior is not None:
-                settings = replace(settings, log_prior=self._settings(len(still)).log_prior)
-        self._state = state.grown(growing, settings)
+                log_prior = self._settings(len(still)).log_prior
+                learner = learner.under(replace(settings, log_prior=log_prior))
+        self._learner = learner
 
     @property
     def _has_class_prior(self) -> bool:
@@ -257,23 +211,24 @@ class DropIn(Guarded):
         prior = None if settings.log_prior is None else shares_of(settings.log_prior)
         one = isinstance(settings.family, Family)
         features = settings.family if one else dict(zip(batch.names, settings.families(0), strict=True))
-        return batch, {"features": features, "how": settings.how, "class_prior": prior}
+        return batch, {"features": features, "how": settings.choice.how, "class_prior": prior}
 
-    def _changed(
+    def _change(
         self,
-        growing: Growing,
-        change: Callable[[Growing, Part], Any],
+        change: Callable[..., Learner],
+        schema: Schema,
         X: Any,
         batch: Batch,
         labels: Codes,
         weights: Any,
-    ) -> Growing:
-        """Sums with rows added, or taken away; numbers that cannot be counted raise in scikit-learn's words."""
+        settings: Settings | None = None,
+    ) -> Learner:
+        """Learns or forgets rows; numbers that cannot be counted raise in scikit-learn's words."""
         batch.threads = n_threads(None)
         try:
-            part = count_rows(batch, growing.schema, labels, weights, batch.threads)
+            part = count_rows(batch, schema, labels, weights, batch.threads)
             self._check_counted(part.tally, X)
-            return change(growing, part)  # type: ignore[no-any-return]
+            return change(part, settings)
         except errors.BadValue:
             self._refuse(X)
             raise
@@ -281,7 +236,7 @@ class DropIn(Guarded):
     def _check_counted(self, tally: Tally, X: Any) -> None:
         """Raises where the sums show that a number was missing and passed over."""
 
-    def _float_dtype(self, batch: Batch) -> Any:
+    def _float_dtype_of(self, batch: Batch) -> Any:
         return np.float64
 
     # Checking what comes in
@@ -411,11 +366,11 @@ class DropIn(Guarded):
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
         with self._lock:
-            state = self._fitted()
+            learner = self._fitted()
             batch = self._rows(X, UNLABELLED, reset=False)
-            return self._score(state, state.current(), batch, X, want)
+            return self._score(learner.current, batch, X, want)
 
-    def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
+    def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         try:
             parts = [part for group in model.parameters for part in group.parts(batch)]
             scores, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))
@@ -429,21 +384,21 @@ class DropIn(Guarded):
     # What was learned
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_state" in self.__dict__
+        return "_learner" in self.__dict__
 
-    def _fitted(self) -> State:
+    def _fitted(self) -> Learner:
         check_is_fitted(self)
-        return self._state
+        return self._learner
 
     @read_off
     def tally_(self, model: Model) -> Tally:
         """The sums of all rows as they stand."""
-        return self._state.under_settings(self._state.growing.frozen())
+        return self._learner.settings.tally(self._learner.tally)  # type: ignore[no-any-return]
 
     @read_off
     def model_(self, model: Model) -> Model:
         """The same as a ``bb.Model``: to explain, save, merge, compare."""
-        return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
+        return estimate(self.tally_, how=model.choice.how, class_prior=shares_of(model.log_prior))
 
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column, in decibans.
@@ -464,7 +419,7 @@ class DropIn(Guarded):
 
     def _sent(self, array: Real) -> Any:
         """Numbers, in the type of the rows and where they live."""
-        return array.astype(self._state.float_dtype, copy=False)
+        return array.astype(self._float_dtype, copy=False)
 
 
 def shares_of(log_prior: Real) -> list[float]:

@@ -14,7 +14,7 @@ from banbury.distributions import Bernoulli, Occurrences
 from banbury.distributions.bernoulli import BernoulliParameters
 from banbury.distributions.dirichlet import log
 from banbury.distributions.event_models import log_shares, pseudo_count
-from banbury.distributions.family import Family
+from banbury.distributions.family import Choice, Family
 from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.distributions.vocabulary import pairs_of
 from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
@@ -47,7 +47,7 @@ class Discrete(DropIn):
             prior = np.full(n_classes, -np.log(n_classes))
         alpha = self._alpha()
         # Without pseudo-counts a zero stays zero.
-        return Settings(self._family(alpha), "mle" if alpha == 0 else "mean", prior)
+        return Settings(Choice("mle" if alpha == 0 else "mean"), family=self._family(alpha), log_prior=prior)
 
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
         """How columns are counted, and how that is turned into probabilities."""
@@ -238,7 +238,8 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     def _under_threshold(self, batch: Batch) -> Batch:
         """The rows as the threshold they are counted under has them, where binarize was changed since."""
-        counted = getattr(self._state.counted_under.family, "threshold", None)
+        settings = self._learner.settings
+        counted = getattr(settings.counted or settings.family, "threshold", None)
         now = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
         if counted is None or now is None or now < 0 or counted == now:
             return batch

@@ -14,7 +14,7 @@ from banbury.arrays import Real
 from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
-from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, State, read_off
+from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, read_off
 from banbury.estimators.guard import in_one_step
 from banbury.naive_bayes import Model
 from banbury.readers import Batch
@@ -37,6 +37,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.GaussianNB._parameter_constraints, **MISSING}
     _sparse = False
+    _home: tuple[Any, Any] | None = None  # the namespace and device of the first rows, where they were no NumPy array
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9, missing: str = "error") -> None:
         super().__init__(priors=priors, var_smoothing=var_smoothing)
@@ -49,7 +50,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         """Learns from rows, and forgets all that was learned before."""
         home = _home(X)
         super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
-        self._state.home = home
+        self._home = home
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -59,7 +60,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             X, y, sample_weight = _brought(X, y, sample_weight)
         super().partial_fit(X, y, classes, sample_weight)
         if first:
-            self._state.home = home
+            self._home = home
 
     def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
@@ -70,7 +71,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         return labels if labels.dtype.kind in "OUST" else home[0].asarray(labels, device=home[1])
 
     def _sent(self, array: Real) -> Any:
-        sent, home = super()._sent(array), self._state.home
+        sent, home = super()._sent(array), self._home
         return sent if home is None else home[0].asarray(sent, device=home[1])
 
     def _settings(self, n_classes: int) -> Settings:
@@ -84,13 +85,13 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             if (shares < 0).any():
                 raise ValueError("Priors must be non-negative.")
             prior = log(shares)
-        return Settings(Gaussian(smoothing=float(self.var_smoothing)), "mean", prior)
+        return Settings(family=Gaussian(smoothing=float(self.var_smoothing)), log_prior=prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
         assert isinstance(settings.family, Gaussian)
         return of_one_family(batch, settings.family)
 
-    def _float_dtype(self, batch: Batch) -> Any:
+    def _float_dtype_of(self, batch: Batch) -> Any:
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
 
     def _check_counted(self, tally: Tally, X: Any) -> None:
@@ -105,14 +106,14 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             return super()._scored(X, want)
         return home[0].asarray(super()._scored(_brought(X)[0], want), device=home[1])  # type: ignore[no-any-return]
 
-    def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
+    def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
                 fine = np.isfinite(batch.numbers(batch.names)[0].sum())
             if not fine:
                 self._refuse(X)
-        scores = super()._score(state, model, batch, X, want)
-        both = np.result_type(state.float_dtype, self._float_dtype(batch))
+        scores = super()._score(model, batch, X, want)
+        both = np.result_type(self._float_dtype, self._float_dtype_of(batch))
         return scores if want == "class" else scores.astype(both, copy=False)
 
     @read_off
@@ -125,7 +126,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         """What is added to every variance."""
         ((family, features, sums),) = model.tally.groups
         assert isinstance(family, Gaussian)
-        return self._state.float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
+        return self._float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
 
     @read_off
     def theta_(self, model: Model) -> NDArray[Any]:
