@@ -84,11 +84,11 @@ def suspicious(
     """
     settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
     settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
-    if weigh is not False:
-        settings["alpha"] = 1.0  # which weighed evidence does not use
     if is_estimator(data):
         data, target, own = settings_of(data, target, y)
         settings |= {name: value for name, value in own.items() if name in settings}
+    if settings["weigh"] is not False:
+        settings["alpha"] = 1.0  # which weighed evidence does not use
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
     rows = load_rows(data, target, groups=groups, **counting, **reading)

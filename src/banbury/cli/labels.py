@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -65,20 +66,31 @@ def _refuse(args: Namespace, *names: str) -> None:
 def fit(args: Namespace, data: Any) -> None:
     """Counts, chooses thresholds on rows held out, weighs where that is better, and keeps the model."""
     _refuse(args, "tan", "class-prior", "bins")
+    model, validation, notes = _judge(args, data)
+    if args.output is not None:
+        save(model, args.output)
+    facts = {"model": args.output, **about.summary(model)}
+    facts |= {} if validation is None else {"validation": validation.to_dict()}
+    lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
+    lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
+    output.result(args, {**facts, "notes": notes}, "\n".join(lines))
+
+
+def _judge(args: Namespace, data: Any) -> tuple[LabelModel, LabelEvaluation | None, list[str]]:
+    """The model that is kept, how good it is on rows held out, and what is to be said of the choice."""
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
     table = partial(Table.of, data, args.target, threads=args.threads, **counting, **_delimiter(args))
     rows = HeldRows.of(table())
-    tally = rows.count()
+    tally, notes = rows.count(), list[str]()
     enough = int(rows.known.sum()) >= FEWEST_ROWS
-    alpha = "auto" if enough and args.alpha == "1" else estimating.get("alpha", 1.0)
+    alpha = "auto" if enough and not settings.alpha_given(args) else estimating.get("alpha", 1.0)
     chosen = {"how": args.how, "seed": args.seed, "threads": args.threads, "threshold": "f1" if enough else None}
     chosen["calibrate"] = args.calibrate
     model, found = fitted(rows, tally, alpha=alpha, **chosen)
-    if found is None and not enough and args.cross_validate and int(rows.known.sum()) > 1:
+    if found is None and not enough and getattr(args, "cross_validate", True) and int(rows.known.sum()) > 1:
         validation: LabelEvaluation | None = validate_labels(table(), min(10, rows.n_rows), threshold=None)
     else:
         validation = None if found is None else validated(found, chosen["threshold"], args.calibrate)
-    notes = list[str]()
     if not args.plain and (args.weigh or (enough and can_weigh(tally, rows.n_rows))):
         other, weighed = fitted(rows, tally, weigh=True, **chosen)
         assert weighed is not None
@@ -89,13 +101,7 @@ def fit(args: Namespace, data: Any) -> None:
         notes.append(about.kept("weighed" if model is other else "plain", args.weigh))
     if not enough:
         notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
-    if args.output is not None:
-        save(model, args.output)
-    facts = {"model": args.output, **about.summary(model)}
-    facts |= {} if validation is None else {"validation": validation.to_dict()}
-    lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
-    lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
-    output.result(args, {**facts, "notes": notes}, "\n".join(lines))
+    return model, validation, notes
 
 
 def _compared(name: str, found: LabelEvaluation | None) -> str:
@@ -105,12 +111,19 @@ def _compared(name: str, found: LabelEvaluation | None) -> str:
 
 
 def cross_validate(args: Namespace, data: Any) -> None:
-    """How good labels are on rows that were not counted."""
+    """How good the labels of the model that `fit` keeps are on rows that were not counted; or over as many folds as are asked."""
     _refuse(args, "class-prior", "groups")
-    folds = settings.folds(args.folds, " where rows have sets of labels")
-    chosen = {**settings.counting(args, data), **settings.estimating(args, data), **_delimiter(args)}
-    del chosen["class_prior"]
-    found = quality.cross_validate(data, args.target, folds=folds, weigh=args.weigh, threads=args.threads, **chosen)
+    if args.folds is None:
+        _, found, notes = _judge(args, data)
+        if found is None:
+            raise errors.empty_data(None, "one row only, so there is nothing to validate it on")
+        found = replace(found, notes=(*found.notes, *notes))
+    else:
+        folds = settings.folds(str(args.folds), " where rows have sets of labels")
+        chosen = {**settings.counting(args, data), **settings.estimating(args, data), **_delimiter(args)}
+        del chosen["class_prior"]
+        weigh = {"folds": folds, "weigh": args.weigh, "threads": args.threads}
+        found = quality.cross_validate(data, args.target, **weigh, **chosen)
     output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
 

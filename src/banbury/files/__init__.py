@@ -10,7 +10,7 @@ from banbury import __version__, errors
 from banbury.distributions.family import check_positive
 from banbury.files import arrays, contents
 from banbury.files.checking import Arrays
-from banbury.naive_bayes import Model
+from banbury.naive_bayes import Model, model_of
 from banbury.tally import Tally
 from banbury.uncollected import uncollected
 
@@ -28,7 +28,7 @@ def save(
 ) -> None:
     """Writes a tally, a model as its tally and settings, or a belief network as its sums or given tables.
 
-    So what is loaded can count on, forget, and be estimated anew. Of estimators save ``model_``, ``tally_`` or ``network_``.
+    So what is loaded can count on, forget, and be estimated anew. Of a fitted estimator its model is written.
     The file is complete or not there: it is written beside its place and then moved. ``min_count``, for sharing: words that
     occur fewer times in all, of every column of text, are left out of the file; a model that is loaded from it has the
     vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/format.md`` describes the file.
@@ -40,6 +40,7 @@ def save(
     >>> bb.estimate(bb.load(file)).linear().words
     ['good', 'lunch']
     """
+    thing = model_of(thing)
     check_positive("min_count", min_count, zero=True)
     try:
         target = Path(path)

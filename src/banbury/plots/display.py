@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from banbury import errors
+from banbury.naive_bayes import model_of
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, the darkest first; yellow is too light for a line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888")
@@ -41,6 +42,14 @@ class Display:
 
     ax_: Any = None
     figure_: Any = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *rows: Any, **settings: Any) -> Self:
+        """The picture of a fitted estimator: that of its model, with what ``from_model`` takes beside it."""
+        drawn: Any = getattr(cls, "from_model", None)
+        if drawn is None:
+            raise errors.bad_setting("from_estimator", cls.__name__, "asked of a picture of a model")
+        return drawn(model_of(estimator), *rows, **settings)  # type: ignore[no-any-return]
 
     def plot(self, ax: Any = None) -> Self:
         """Draws it, on ``ax`` if given."""

@@ -133,7 +133,7 @@ def learn_sizes(
     majority = float(np.mean([each[0].majority for each in validations]))
     scores, at = _measures(validations), np.array(ends, dtype=np.int64)
     side = None if peer is None else CurveScores(peer.name, *_measures(others))
-    return LearningCurve(recipe.name, *scores, at, n_rows, n_test, n_classes, majority, side)
+    return LearningCurve(recipe.called(rows.schema), *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------

@@ -41,6 +41,10 @@ class Recipe:
         """The rows as this recipe counts them."""
         return rows
 
+    def called(self, schema: Schema) -> str:
+        """What a reader calls it, of rows under a schema."""
+        return self.name
+
     def learn(self, rows: MemoryRows) -> Model:
         """The model of the rows."""
         raise NotImplementedError
@@ -65,6 +69,10 @@ class Plain(Recipe):
     seed: int = 0
     text: Mapping[str, Any] | None = None
     name: ClassVar[str] = "plain naive Bayes"
+
+    def called(self, schema: Schema) -> str:
+        is_tree = any(feature.family.column_families() is not None for feature in schema.features)
+        return "a tree of columns (TAN)" if is_tree else self.name
 
     def check(self) -> None:
         """Raises where a setting is not one."""
@@ -149,7 +157,11 @@ class Calibrated(Recipe):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"{self.recipe.name}, calibrated ({self.method})"
+        return self.called(None)
+
+    def called(self, schema: Schema | None) -> str:
+        plain = self.recipe.name if schema is None else self.recipe.called(schema)
+        return f"{plain}, calibrated ({self.method})"
 
     def under(self, rows: R) -> R:
         return self.recipe.under(rows)

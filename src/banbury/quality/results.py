@@ -22,6 +22,7 @@ from banbury.partitioned import elsewhere
 from banbury.readers.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
 from banbury.sums import total, weighed
+from banbury.table import Labels
 from banbury.tally import Label
 
 BINS = 15  # of the expected calibration error
@@ -381,10 +382,10 @@ def _shown(label: Label) -> str:
 
 
 def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
-    """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
+    """The measures of ``bb.cross_validate``, of a model or a fitted estimator, on other rows.
 
-    ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
-    left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
+    ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
+    Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
     model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and the target may be sets of
     labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and the figures are the same;
     those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
@@ -402,28 +403,31 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
         if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
             return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
-    wanted = "a Model, as bb.estimate makes it, a BeliefNetwork, or an estimator"
+    wanted = "a Model, as bb.estimate makes it, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
     target = as_name(target)
-    if target is not None and not isinstance(target, str):
-        raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
     if (work := elsewhere(data, reading.pop("engine", None), reading.pop("partitions", None))) is not None:
         return work.evaluate(model, target, **reading)
     source = model._read(data, reading)
     target = next((name for name in (target, model.target, source.target) if name is not None), None)
-    errors.require(target is not None, "target", target, "the name of the column that has the true classes")
+    errors.require(target is not None, "target", target, "the column that has the true classes, or one class per row")
+    labels = Labels.of(target, None, None, 1)
     parts: list[tuple[Any, Any]] = []
     posteriors = []
     for batch, found in model.stream(source):
-        numbers, names = dense_numbers(batch.codes(target, model.target_kind), batch.threads or 1)
+        codes, _ = labels.of_batch(batch, model.target_kind)
+        if len(codes.codes) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
+        numbers, names = dense_numbers(codes, batch.threads or 1)
         parts.append((names, numbers))
         posteriors.append(found[numbers >= 0])
     n_rows = sum(len(numbers) for _, numbers in parts)
+    labels.check_length(n_rows)
     if not n_rows:
         raise errors.empty_data(source.name)
     seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
     if not seen:
-        raise errors.no_target(n_rows, target)
+        raise errors.no_target(n_rows, labels.name)
     classes, notes = met(model.classes, seen)
     truth = renumbered(parts, classes)
     rows = np.flatnonzero(truth >= 0)

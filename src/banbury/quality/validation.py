@@ -82,7 +82,7 @@ def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
     """What was judged, and how."""
     passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
     in_passes = "" if isinstance(rows, MemoryRows) else f" in {passes} passes"
-    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.name}"
+    return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.called(rows.schema)}"
 
 
 def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -> list[list[int]]:
@@ -106,7 +106,7 @@ def _leave_one_out(rows: LabelledRows, recipe: Recipe) -> Validation:
         wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
         raise errors.bad_setting("folds", "loo", wanted)
     refuse_groups(rows.groups)
-    what = f"leave-one-out cross-validation of {recipe.name}"
+    what = f"leave-one-out cross-validation of {recipe.called(rows.schema)}"
     if not can_leave_one_out(rows, recipe):
         if not 2 <= rows.n_labelled <= MOST_FOLDS:
             text = f"folds='loo' has no formula for these settings, and there are {rows.n_labelled:,} rows; row by row it can "

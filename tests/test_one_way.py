@@ -1,0 +1,231 @@
+"""Every command judges the model that fit keeps; options refine it; estimators may come first."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import banbury as bb
+from banbury import cli
+from banbury.quality.recipes import Plain, Weighed
+from banbury.quality.validation import default_folds
+from banbury.rows.labelled import load_rows, stream_rows
+
+N = 400
+FIGURES = ("accuracy", "log_loss")
+
+
+def passengers(n: int = N, seed: int = 0) -> dict[str, Any]:
+    """Like a list of passengers: numbers, categories, gaps, an almost unique ticket, and who survived."""
+    rng = np.random.default_rng(seed)
+    pclass, sex = rng.integers(1, 4, n), rng.choice(["male", "female"], n, p=[0.65, 0.35])
+    age = np.where(rng.random(n) < 0.2, np.nan, rng.normal(30, 12, n).clip(1, 80).round(1))
+    fare = np.exp(rng.normal(4.5 - pclass, 0.5)).round(2)
+    cabin = np.where(rng.random(n) < 0.3 * (4 - pclass), rng.choice(list("ABC"), n), None)
+    odds = 1.5 * (sex == "female") * (4 - pclass) - 1.6 + 0.8 * (np.nan_to_num(age, nan=30) < 14)
+    survived = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+    ticket = [f"{rng.choice(['A/5', 'PC', 'STON'])} {rng.integers(1000, 4000)}" for _ in range(n)]
+    columns = {"Pclass": pclass, "Sex": sex, "Age": age, "Fare": fare, "Ticket": ticket, "Cabin": cabin}
+    return {**columns, "Survived": survived}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(passengers()).to_csv("train.csv", index=False)
+    pd.DataFrame(passengers(seed=1)).to_csv("test.csv", index=False)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> Any:
+    assert cli.main([*words, "--json"]) == code, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out) if code == 0 else capsys.readouterr().err
+
+
+def figures(facts: Any) -> list[float]:
+    return [facts[name] for name in FIGURES]
+
+
+@pytest.mark.usefixtures("here")
+def test_every_command_prints_the_figures_of_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    fitted = run(capsys, "fit", "train.csv", "--target", "Survived", "-o", "m.banbury")
+    model = bb.load("m.banbury")
+    assert model.weighing is not None
+    assert figures(run(capsys, "cross-validate", "train.csv", "--target", "Survived")) == figures(fitted)
+    assert figures(run(capsys, "report", "m.banbury", "train.csv", "--no-alternatives")) == figures(fitted)
+    tuned = run(capsys, "tune", "train.csv", "--target", "Survived", "-o", "t.banbury")
+    best = tuned["settings"][0]
+    assert best["weigh"] is True and [best["accuracy"], best["log_loss"]] == figures(fitted)
+    assert bb.load("t.banbury").weighing is not None
+    curve = run(capsys, "learning-curve", "train.csv", "--target", "Survived", "--sizes", "150,1.0")
+    assert curve["name"] == "weighed evidence" and curve["repeats"] == 1
+    assert "by weighed evidence" in run(capsys, "suspicious", "train.csv", "--target", "Survived")["told_by"]
+    there = run(capsys, "evaluate", "m.banbury", "test.csv")
+    assert figures(run(capsys, "report", "m.banbury", "test.csv", "-o", "r.html")) == figures(there)
+    assert "This model, as it is, answered 400 rows" in Path("r.html").read_text()
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "options, unused",
+    [
+        (["--features", "Pclass=categorical"], None),
+        (["--features", "Ticket=none"], None),
+        (["--missing", "skip"], None),
+        (["--alpha", "2"], "--alpha"),
+        (["--alpha", "auto"], "--alpha"),
+        (["--how", "map"], "--how map"),
+        (["--calibrate", "platt"], "--calibrate"),
+        (["--class-prior", "uniform"], None),
+    ],
+)
+def test_options_refine_and_do_not_lose_the_weighed_model(
+    options: list[str], unused: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = run(capsys, "fit", "train.csv", "--target", "Survived", *options, "-o", "m.banbury")
+    assert bb.load("m.banbury").weighing is not None
+    plain, weighed = (
+        next(note for note in facts["notes"] if note.startswith(f"{name:8}  ")) for name in ("plain", "weighed")
+    )
+    assert "log loss" in plain and "the same folds" in weighed
+    told = [note for note in facts["notes"] if note.startswith("weighed evidence does not use")]
+    assert told == ([] if unused is None else [f"weighed evidence does not use {unused}"])
+    assert figures(run(capsys, "cross-validate", "train.csv", "--target", "Survived", *options)) == figures(facts)
+
+
+@pytest.mark.usefixtures("here")
+def test_only_plain_means_plain_and_what_implies_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, said in [
+        (["--plain"], None),
+        (["--how", "gibbs"], "--how gibbs"),
+        (["--how", "predictive"], "--how"),
+        (["--tan"], "--tan"),
+    ]:
+        facts = run(capsys, "fit", "train.csv", "--target", "Survived", *options, "-o", "m.banbury")
+        assert bb.load("m.banbury").weighing is None
+        told = [note for note in facts["notes"] if note.startswith("not weighed: ")]
+        assert (said is None and not told) or said in told[0]
+    for options in (["--weigh", "--plain"], ["--weigh", "--tan"], ["--weigh", "--how", "gibbs"]):
+        assert "--weigh must be" in run(capsys, "fit", "train.csv", "--target", "Survived", *options, code=2)
+
+
+@pytest.mark.usefixtures("here")
+def test_without_cross_validation_it_weighs_and_says_that_nothing_was_compared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    facts = run(capsys, "fit", "train.csv", "--target", "Survived", "--no-cross-validate", "-o", "m.banbury")
+    assert bb.load("m.banbury").weighing is not None and facts["notes"] == ["weighed, and compared with nothing"]
+    pd.DataFrame(passengers(60)).to_csv("few.csv", index=False)
+    few = run(capsys, "fit", "few.csv", "--target", "Survived", "--no-cross-validate", "-o", "m.banbury")
+    assert bb.load("m.banbury").weighing is None and few["notes"] == ["not weighed: that takes 100 rows at least"]
+
+
+@pytest.mark.usefixtures("here")
+def test_larger_input_is_counted_whole_and_weighed_on_a_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = run(capsys, "fit", "train.csv", "--target", "Survived", "--hold", "0", "-o", "m.banbury")
+    model = bb.load("m.banbury")
+    assert model.weighing is not None and model.n_rows == N
+    assert any(note.startswith("weights are learned from a sample of 400 rows") for note in facts["notes"])
+    held = run(capsys, "fit", "train.csv", "--target", "Survived")
+    plain = [[note for note in each["notes"] if note.startswith("plain ")] for each in (facts, held)]
+    assert len(plain[0]) == 1 and plain[0][0][:14] == plain[1][0][:14]
+    streamed = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--hold", "0", "--plain")
+    here = run(capsys, "cross-validate", "train.csv", "--target", "Survived", "--plain")
+    assert figures(streamed) == figures(here)
+
+
+def test_a_sample_of_streamed_rows_counts_all_others() -> None:
+    data = passengers()
+    rows = stream_rows(data, "Survived")
+    for counting in ({}, {"missing": "category", "trees": "all"}):
+        own = rows.under(counting)
+        sample = own.sample(50)
+        assert sample.n_rows < N and sample.tally == own.tally == bb.count(data, target="Survived", schema=own.schema)
+    plain, weighed = rows.sample(50), rows.under({"missing": "category", "trees": "all"}).sample(50)
+    assert plain.labels.tolist() == weighed.labels.tolist()
+
+
+def test_rows_under_another_schema_are_those_that_were_read_so() -> None:
+    data = passengers()
+    for counting in (
+        {"missing": "category", "trees": "all"},
+        {"features": {"Fare": "gaussian"}},
+        {"missing": "category"},
+    ):
+        again = load_rows(data, "Survived", **counting)
+        assert load_rows(data, "Survived").under(counting).schema == again.schema
+        assert load_rows(data, "Survived").under(counting).tally == again.tally
+
+
+def test_the_number_of_folds_is_one_decision() -> None:
+    assert default_folds(1_999, [Plain(), Weighed()]) == 10 and default_folds(2_000, [Plain(), Weighed()]) == 3
+    assert default_folds(5_000, [Plain()]) == 10 and default_folds(4, [Plain()]) == 4
+
+
+@pytest.mark.usefixtures("here")
+def test_a_target_that_was_measured_is_counted_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+    table = passengers(600)
+    table["Fare"] = (np.arange(600) * 7 % 172).astype(int)
+    pd.DataFrame(table).to_csv("fares.csv", index=False)
+    facts = run(capsys, "fit", "fares.csv", "--target", "Fare", "-o", "m.banbury")
+    assert bb.load("m.banbury").weighing is None and len(facts["classes"]) == 172
+    assert any("not weighed, which would take long: --weigh does it" in note for note in facts["notes"])
+
+
+# Estimators first -----------------------------------------------------------------------------------------------------
+
+
+def split() -> tuple[pd.DataFrame, Any]:
+    frame = pd.DataFrame(passengers())
+    return frame.drop(columns="Survived"), frame["Survived"]
+
+
+@pytest.mark.parametrize("make", [bb.NaiveBayesClassifier, bb.EvidenceClassifier, bb.TANClassifier])
+def test_an_estimator_may_come_first(make: Any, tmp_path: Path) -> None:
+    X, y = split()
+    clf = make().fit(X, y)
+    rows = X.drop(columns="Ticket")
+    fitted = make().fit(rows, y)
+    judged = bb.cross_validate(clf, X, y, folds=3)
+    assert re.match("3-fold cross-validation of .*: 400 rows", str(judged))
+    evaluated = bb.evaluate(fitted, rows, y)
+    assert evaluated.accuracy.value == pytest.approx(fitted.score(rows, y))
+    assert "the very rows" in evaluated.notes[0]
+    bb.save(fitted, tmp_path / "m.banbury")
+    np.testing.assert_allclose(bb.load(tmp_path / "m.banbury").posterior(rows), fitted.predict_proba(rows), rtol=1e-9)
+    assert len(bb.suspicious(fitted, rows, y, n=3).rows) == 3
+    assert bb.learning_curve(fitted, rows, y, sizes=[200], repeats=1).sizes.tolist() == [200]
+    assert len(bb.next_to_label(fitted, rows, n=3).rows) == 3
+    assert bb.report(fitted, rows, y, alternatives=False).findings.own_rows
+    assert bb.plots.EvidenceDisplay.from_estimator(fitted, rows.iloc[:1]).figure_ is not None
+    assert bb.plots.CalibrationDisplay.from_estimator(fitted, rows, y).figure_ is not None
+
+
+def test_what_comes_first_and_is_no_estimator_of_ours_is_refused() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = split()
+    for verb in (bb.cross_validate, bb.suspicious, bb.learning_curve):
+        with pytest.raises(bb.BanburyError, match="one of Banbury's, such as"):
+            verb(LogisticRegression(), X, y)
+    with pytest.raises(bb.BanburyError, match="y must be left out unless an estimator comes first"):
+        bb.cross_validate(X, y, y)
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        bb.save(bb.NaiveBayesClassifier(), "nothing.banbury")
+    with pytest.raises(bb.BanburyError, match=r"labels.*399|399.*labels|400"):
+        bb.evaluate(bb.NaiveBayesClassifier().fit(X, y), X, y[:399])
+
+
+def test_csv_of_tuned_settings_has_a_column_for_each_setting(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tune", "train.csv", "--target", "Survived", "--alpha", "1", "--csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == 2 and {row["log_loss"] for row in rows}
