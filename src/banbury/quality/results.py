@@ -385,10 +385,10 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     """The measures of ``bb.cross_validate``, of a model or a fitted estimator, on other rows.
 
     ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
-    Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these are the very rows that the
-    model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and the target may be sets of
-    labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and the figures are the same;
-    those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
+    Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
+    are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and
+    the target may be sets of labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and
+    the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()

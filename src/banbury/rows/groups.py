@@ -49,6 +49,8 @@ class Groups:
         kept = np.flatnonzero(chosen[groups])
         used, index = np.unique(classes[kept], return_inverse=True)
         names = tuple(self.classes[c] for c in used.tolist())
+        if len(used) == len(kept):  # one group of each class, so that there is nothing to add up
+            return tally.of_classes(kept.tolist(), names)
         return tally.of_classes(kept.tolist(), tuple(range(len(kept)))).merged(index.reshape(-1), names)
 
     @cached_property

@@ -70,8 +70,9 @@ def leave_out(
     if isinstance(rows, MemoryRows) and (groups.counted.has_words or not _every_class_is_learned(splits, groups)):
         _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
         return
+    workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
     for fold_models, sink in zip(by_recipe, sinks, strict=True):
-        models = [fold_models[number] for number in range(len(splits.splits))]
+        models = each_done(fold_models.__getitem__, len(splits.splits), workers)
         pending.impossible += _score_in_one_pass(rows, splits, models, want, sink)
 
 

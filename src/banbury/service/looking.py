@@ -128,7 +128,7 @@ class Looking:
         told: dict[str, Any] = {"informative": _informative(model), "weights": worth}
         rows, found = self.measured()
         if isinstance(model, LabelModel):
-            told["measured"] = self._of_labels(rows)
+            told["measured"] = self._of_labels(rows, model)
         else:
             told["measured"] = None if found is None else _figures(found) | _right(found)
         why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
@@ -145,12 +145,13 @@ class Looking:
         listed = [{**told_of(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
-    def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
+    def _of_labels(self, rows: list[Kept], model: LabelModel) -> dict[str, Any] | None:
         if len(rows) < FEWEST:
             return None
         table = Table.of(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
-        settings: dict[str, Any] = {"how": "mean", "alpha": 1.0, "weigh": False, "threshold": "f1", "seed": 0}
-        found = validate_labels(table, min(10, len(rows)), **settings)
+        weighed = model.weighing is not None
+        settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "weigh": weighed}
+        found = validate_labels(table, min(3 if weighed else 10, len(rows)), **settings)
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
