@@ -1080,7 +1080,7 @@ def test_a_tree_says_what_depends_on_what_and_how_good_it_is(here, capsys):
     assert main(["fit", "ill.csv", "--target", "ill", "--tan", "--table"]) == 0
     text = capsys.readouterr().out
     assert "column    values   given" in text and "shivers        2   ill, fever" in text
-    assert "by exact 10-fold cross-validation" in text and "majority" in text
+    assert "by 10-fold cross-validation of a tree of columns (TAN)" in text and "majority" in text
     assert "one        one value only" in text and "1 more without a class" in text
     found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "--no-cross-validate")
     assert "accuracy" not in found and found["rows"] == 399
@@ -1120,7 +1120,10 @@ def test_a_tree_is_evaluated_merged_subtracted_and_estimated_as_in_python(here, 
     [
         (["--tan", "--calibrate", "plat"], "Did you mean 'platt'"),
         (["--tan", "--features", "choose"], "--features must be left out with --tan"),
-        (["--tan", "--weigh"], "--weigh must be one of the two"),
+        (
+            ["--tan", "--weigh"],
+            "--weigh must be given without --tan, which implies --plain",
+        ),
         (["--tan", "--text", "ngrams=2"], "--text must be left out"),
         (["--tan", "--bins", "many"], "--bins must be a whole number from 2 up"),
         (["--bins", "4"], "--bins must be given with --tan"),

@@ -22,8 +22,7 @@ import banbury as bb
 from banbury import cli, errors, partitioned, progress
 from banbury.engines import counting, parcels, processes
 from banbury.files import FORMAT, from_bytes, to_bytes
-from banbury.rows.folds import Dealing, rounds
-from banbury.rows.groups import Groups
+from banbury.rows.folds import Dealing
 from engine_rows import DieOnce, parts, rows, written
 
 SETTINGS = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip", "threads": None}
@@ -365,8 +364,6 @@ def test_cross_validation_agrees_with_that_of_one_process(pool: Any, settings: d
         same(found, whole)
         assert found.fold_accuracies.tolist() == whole.fold_accuracies.tolist()
         assert str(found).splitlines()[0] == str(whole).splitlines()[0]
-    features = {"features": settings["features"]} if "features" in settings else {"features": {"user": None}}
-    assert found.tally == bb.count(table, "label", weights=settings.get("weights"), **features)
 
 
 def test_rows_are_dealt_by_what_they_hold(pool: Any) -> None:
@@ -536,9 +533,9 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
     found = bb.cross_validate(parts(table, 5), "label", folds=3, calibrate="temperature", sample=60, engine=pool)
     assert len(found.rows) == 60
     everything = bb.count(table, "label")
-    here = Groups.of(replace(held, others=None), held.dealt, 3)
-    split = rounds(held.dealt, held.labels, 0, None, others=True)[0].splits[1]
-    learned = Groups.of(held, held.dealt, 4).only(split.learned)
+    here = replace(held, others=None).count(held.fold, 3)
+    (splits,) = held.deal(None, 0)
+    learned = held.count_round(splits).only(splits.splits[1].learned)
     assert learned == everything - here.only(np.arange(3) == 1)
 
 

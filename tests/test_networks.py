@@ -1407,7 +1407,9 @@ def test_the_shell_calibrates_a_tree(tmp_path, monkeypatch, capsys):
     words = ["fit", "rows.csv", "--target", "y", "--tan", "--calibrate", "temperature", "-o", "tree.banbury"]
     assert main(words) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert "before calibration" in facts["notes"][0] and facts["calibration"].startswith("temperature")
+    assert any("before calibration" in note for note in facts["notes"]) and facts["calibration"].startswith(
+        "temperature"
+    )
     tree = bb.load("tree.banbury")
     assert tree.calibration is not None and tree.tally == bb.count("rows.csv", "y", features=bb.ColumnTree())
     assert main(["predict", "tree.banbury", "rows.csv", "--json"]) == 0

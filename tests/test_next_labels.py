@@ -122,7 +122,7 @@ def test_a_small_pool_is_asked_about_whole_in_the_forms_there_are() -> None:
         ({"pool": pd.DataFrame(columns=["colour", "shape", "size", "note"])}, "no rows|empty"),
         ({"pool": {"other": ["a", "b"]}}, "no column 'colour'"),
         ({"model": "spam"}, "the model must be a Model"),
-        ({"model": bb.NaiveBayesClassifier()}, "that of an estimator is its model_"),
+        ({"model": {"x": [1]}}, "a Model, as bb.estimate makes it, or an estimator"),
         ({"labelled": {"other": ["a"]}}, "no column 'colour'"),
     ],
 )

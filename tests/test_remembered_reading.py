@@ -110,15 +110,16 @@ def test_no_command_has_to_be_told_again(case, capsys):
 
 
 @pytest.mark.parametrize("case", ["header", "names", "tab", "skipped lines", "missing values"])
-def test_a_network_remembers_too(case, capsys):
+def test_a_tree_and_its_network_remember_too(case, capsys):
     contents, data, how = SAID[case]
     files(contents)
     said(f"fit {data} {how} --tan --no-cross-validate -o m.banbury", capsys)
     for verb in ("predict", "explain", "evaluate"):
         assert said(f"{verb} m.banbury t.csv --json", capsys) == said(f"{verb} m.banbury t.csv {how} --json", capsys)
     assert "read with" in said("show m.banbury --table", capsys)
-    network: Any = bb.load("m.banbury")
-    assert network.has_counted("t.csv") and (network + network.count_more("t.csv")).reading == network.reading != {}
+    tree: Any = bb.load("m.banbury")
+    network = bb.BeliefNetwork.from_model(tree)
+    assert tree.has_counted("t.csv") and (network + network.count_more("t.csv")).reading == network.reading != {}
 
 
 def test_labels_remember_too(capsys):

@@ -238,7 +238,9 @@ def test_settings_that_are_none_are_refused_by_name() -> None:
         bb.cross_validate(DATA, LABELS, weigh={"pears": False})
     with pytest.raises(errors.BadSetting, match="weigh must be True, False, or settings"):
         bb.learning_curve(DATA, LABELS, weigh="yes")  # type: ignore[arg-type]
-    with pytest.raises(errors.BadSetting, match="folds must be a number of folds where evidence is weighed"):
+    with pytest.raises(
+        errors.BadSetting, match="folds must be a number of folds, where settings are chosen, calibrated or weighed"
+    ):
         bb.cross_validate(DATA, LABELS, weigh=True, folds="loo")
     with pytest.raises(errors.BadSetting, match="estimator must be left out"):
         bb.tune(DATA, LABELS, estimator=bb.EvidenceClassifier())

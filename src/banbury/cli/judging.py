@@ -12,7 +12,7 @@ from banbury.distributions.column_tree import tree_of_columns
 from banbury.naive_bayes import Model
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned, Tuning
-from banbury.quality.validation import RecipeComparison, Validation, compare, default_folds, validate
+from banbury.quality.validation import FOLDS, RecipeComparison, Validation, compare, default_folds, validate
 from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
 from banbury.weighing import FEWEST_ROWS, MOST_ROWS
 
@@ -66,7 +66,7 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
     if not isinstance(rows, MemoryRows):
         return _judge_large(args, rows, grid, notes)
     folds, words = folds_of(args, rows, list(grid.weighings))
-    notes += words
+    notes = [*words, *notes]
     if folds == "loo":
         plain = plain_recipe(args, data)
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
@@ -154,7 +154,7 @@ def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[s
     plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
     folds, words = folds_of(args, rows, [plain, *grid.weighings])
     (validation,) = validate(rows, folds, [plain], seed=args.seed)
-    notes = [*notes, *words]
+    notes = [*words, *notes]
     if not grid.weighings:
         return KeptRecipe(rows, plain, validation, tuple(notes))
     sample, word = _sample(rows, grid.weighings[0])
@@ -199,8 +199,8 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
     options += ["--folds loo"] * (getattr(args, "folds", None) == "loo")
     if options:
         option = options[0]
-        errors.require(not args.weigh, "--weigh", option, "given without it: that is for plain naive Bayes alone")
-        return False, [f"not weighed: {option} is for plain naive Bayes alone"]
+        errors.require(not args.weigh, "--weigh", option, f"given without {option}, which implies --plain")
+        return False, [f"not weighed: {option} implies --plain"]
     if not args.weigh and (len(rows.classes) < 2 or not rows.schema.features):
         return False, []
     if not args.weigh and rows.n_labelled < FEWEST_ROWS:
@@ -227,9 +227,9 @@ def folds_of(args: Namespace, rows: LabelledRows, recipes: list[Recipe]) -> tupl
         from sklearn.model_selection import GroupKFold
 
         return GroupKFold(default_folds(rows.n_labelled, recipes) if asked is None else int(asked)), []
-    if asked is None:
-        return default_folds(rows.n_labelled, recipes), []
     n_rows = rows.n_labelled
+    if asked is None:
+        asked = default_folds(max(n_rows, FOLDS), recipes)
     return (asked, []) if asked <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
 
 
