@@ -1090,7 +1090,7 @@ def test_a_tree_says_what_depends_on_what_and_how_good_it_is(here, capsys):
     found = said(capsys, "fit", "one.csv", "--target", "y", "--tan")
     assert found["notes"] == ["one row only, so there is nothing to validate it on"]
     found = said(capsys, "fit", "weather.csv", "--target", "play", "--tan", "--folds", "100")
-    assert found["folds"] == 14 and found["notes"][-1] == "14 folds: one for each row"
+    assert found["folds"] == 14 and "14 folds: one for each row" in found["notes"]
 
 
 def test_a_tree_is_evaluated_merged_subtracted_and_estimated_as_in_python(here, capsys):
