@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,6 +66,15 @@ class Tree:
 
     def _alone(self) -> _core.Trees:
         return trees_together([self])
+
+    def _parents(self) -> list[Int]:
+        """Of each level's nodes the node of the level above."""
+        parents = [np.zeros(int(self.levels[0].max(initial=-1)) + 1, dtype=np.int64)]
+        for wide, fine in pairwise(self.levels):
+            parent = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int64)
+            parent[fine] = wide
+            parents.append(parent)
+        return parents
 
     def up_to(self, n: int) -> int:
         """The finest level of no more nodes than these; the widest if all have more."""

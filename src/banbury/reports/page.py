@@ -47,7 +47,7 @@ def page(findings: Findings, title: str) -> str:
     sections = [
         *([("next", "What to do next", _next(findings))] if findings.alternatives or findings.next_steps else []),
         ("model", "The model", _model(findings)),
-        ("figures", "Cross-validation", _figures(findings)),
+        ("figures", "Cross-validation" if findings.own_rows else "How good it is", _figures(findings)),
         ("confusion", "Confusion", _confusion(findings)),
         ("calibration", "Calibration", _calibration(findings)),
         ("learning", "Learning curve", _learning(findings)),
@@ -146,10 +146,10 @@ def _summary(findings: Findings) -> str:
     target = findings.model.schema.target
     about = f" for {_named(target)}" if target else ""
     what = "Naive Bayes" if findings.model.weighing is None else "Weighed evidence"
+    judged = "each judged by a model that had not seen it" if findings.own_rows else "as this model answers them"
     lead = (
         f"{what}{about}: {many(len(result.classes), 'class')} told apart by "
-        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, each judged by "
-        f"{'a model' if findings.own_rows else 'this model,'} that had not seen it, "
+        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, {judged}, "
         f"<b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
     )
@@ -477,7 +477,11 @@ def _mistakes(findings: Findings) -> str:
     which, each = "The only one.", "It is"
     if findings.n_mistakes > 1:
         which, each = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability.", "Each is"
-    by = f"explained by {'the model of its fold' if findings.own_rows else 'this model'}, which has not seen the row"
+    by = (
+        "explained by the model of its fold, which has not seen the row"
+        if findings.own_rows
+        else "explained by this model"
+    )
     note = f"{which} {each} {by}: blue speaks for the answer, orange for the true class."
     return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 
