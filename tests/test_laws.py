@@ -78,8 +78,10 @@ class Case:
             mixed((2, self.cells), (1, FAR), (1, NOTHING)) if self.far and far else mixed((1, self.cells), (1, NOTHING))
         )
 
-    def features(self, names: Sequence[str]) -> dict[Any, Family]:
-        """Each column by itself, or all in one block."""
+    def features(self, names: Sequence[str]) -> Any:
+        """Each column by itself, or all in one block; a family that says what its columns are is given as it is."""
+        if self.family.column_families() not in (None, "auto"):
+            return self.family
         return {tuple(names): self.family} if self.block or self.family.block else dict.fromkeys(names, self.family)
 
 
@@ -153,6 +155,13 @@ CASES = {
     "block of kernels, leave-one-out": Case(
         bb.KernelDensity(bandwidth="leave-one-out"), QUARTERS, ANYWHERE, far=True, block=True
     ),
+    "column tree": Case(bb.ColumnTree(), WORDS, NEW_WORDS),
+    "column tree, whole": Case(bb.ColumnTree(level=None), WORDS, NEW_WORDS),
+    "column tree, missing": Case(
+        bb.ColumnTree(level=None, columns=bb.Categorical(0.5, missing="category")), WORDS, NEW_WORDS
+    ),
+    "column tree, mdl": Case(bb.ColumnTree(level=None), QUARTERS, ANYWHERE, far=True),
+    "column tree, bins": Case(bb.ColumnTree(level=None, bins=3), SMALL, SMALLER),
     "occurrences": Case(bb.Occurrences(), TIMES, TIMES),
     "occurrences, parts": Case(bb.Occurrences(alpha=0.5), PARTS, PARTS),
     "occurrences, bernoulli": Case(bb.Occurrences("bernoulli", 0.5), PARTS, PARTS),
@@ -394,6 +403,13 @@ def test_a_weight_of_zero_is_no_row_no_key_and_no_class(case: Case, data: st.Dat
     assert bits(tally * 0) == bits(tally - tally)
 
 
+def pairs_with_column(keys_and_cells: tuple[Any, Any], k: int) -> dict[Any, list[Fraction]]:
+    """The exact rows of each two values of which one is in column k, and is not missing."""
+    keys, cells = keys_and_cells
+    of_column = [at for at, pair in enumerate(keys) if any(j == k and value is not None for j, value in pair)]
+    return {keys[at]: exact(cells.take(np.array([at]), 0)) for at in of_column}
+
+
 @every_family
 @law
 @given(data=st.data())
@@ -414,6 +430,9 @@ def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.Dat
         assert by_shape.counts(more).same(
             by_shape.counts(alone)
         )  # a row that lacks one value of a block is in none of its cells
+    elif case.family.name == "column_tree":
+        of_column = [pairs_with_column(by_shape.counts(tally).feature(0), 0) for tally in (more, alone)]
+        assert of_column[0] == of_column[1]
     elif case.family.block:
         found, before = (pairs_of(by_shape.words(tally)[0].table, tally.classes) for tally in (more, alone))
         for (word, label), cell in found.items():
@@ -496,6 +515,10 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
         there = replace(there, features=(b._replace(scales=widest),))
     if [(f.kind, f.kinds) for f in here.features] != [(f.kind, f.kinds) for f in there.features]:
         return  # a column without a value has words for categories
+    if case.family.name == "column_tree" and here.features[0].counted() != there.features[0].counted():
+        with pytest.raises(bb.BanburyError, match="different things"):  # rows between two cuts cannot be cut elsewhere
+            table.count(here).to(there)
+        return
     moved, fresh = table.count(here).to(there), table.count(there)
     assert moved.schema == there
     if not moved.rounded:
@@ -1084,6 +1107,9 @@ def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
         keys = by_shape.counts(tally).keys[0]
         if case.block:
             keys = [key for (key,) in keys]
+        if case.family.name == "column_tree":
+            (variable,) = model.parameters[0].trees[0].variables
+            keys = variable.values if variable.cuts is None else (min(variable.cuts) - 1, *variable.cuts)
         if case.family.name == "bernoulli":
             keys = (
                 {0.5: (0.0, 1.0), None: (False, True)}[case.family.threshold] if case.family.yes is None else ("a", "b")
