@@ -101,7 +101,10 @@ class Tree:
 
     @cached_property
     def values(self) -> list[list[Any]]:
-        return [sorted(set(group.values()), key=lambda x: (x is None, 0 if x is None else x)) if group else [] for group in self.groups]
+        return [
+            sorted(set(group.values()), key=lambda x: (x is None, 0 if x is None else x)) if group else []
+            for group in self.groups
+        ]
 
     @cached_property
     def cells(self) -> dict[tuple[Pair, Any], Fraction]:
@@ -167,7 +170,7 @@ class Tree:
             if family.level is not None:
                 bits = self.beyond_chance(*pair, len(pairs))
             if family.level is None or bits > 0:
-                weighed[pair] = bits
+                weighed[pair] = round(bits, 9)  # so that ties are ties
         trees = [{k} for k in range(len(self.nodes))]
         edges = []
         for a, b in sorted(weighed, key=lambda pair: (-weighed[pair], pair)):

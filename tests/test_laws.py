@@ -78,9 +78,14 @@ class Case:
             mixed((2, self.cells), (1, FAR), (1, NOTHING)) if self.far and far else mixed((1, self.cells), (1, NOTHING))
         )
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns are worth trying: a tree of two has one edge at most."""
+        return (1, 2, 3) if self.family.name == "column_tree" else (1, 2)
+
     def features(self, names: Sequence[str]) -> Any:
         """Each column by itself, or all in one block; a family that says what its columns are is given as it is."""
-        if self.family.column_families() not in (None, "auto"):
+        if getattr(self.family, "columns", "auto") != "auto":
             return self.family
         return {tuple(names): self.family} if self.block or self.family.block else dict.fromkeys(names, self.family)
 
@@ -239,8 +244,8 @@ def tables(
     far: bool = True,
     width: int | None = None,
 ) -> st.SearchStrategy[Table]:
-    """Tables of one column or two (or ``width``), with weights of these kinds."""
-    widths = (1, 2) if width is None else (width,)
+    """Tables of one column or two, of a tree also three (or ``width``), with weights of these kinds."""
+    widths = case.widths if width is None else (width,)
     return st.one_of([_tables(case, min_size, max_size, kind, far, size) for kind in weights for size in widths])
 
 
@@ -260,7 +265,7 @@ def several(case: Case, n: int) -> st.SearchStrategy[list[bb.Tally]]:
         schema = drawn[0].schema(case)
         return [table.count(schema) for table in drawn]
 
-    same_width = (st.tuples(*[tables(case, max_size=5, width=width)] * n) for width in (1, 2))
+    same_width = (st.tuples(*[tables(case, max_size=5, width=width)] * n) for width in case.widths)
     return st.one_of([*same_width]).map(counted)
 
 
@@ -533,6 +538,12 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
         assert a.n.same(b.n)
         np.testing.assert_allclose(a.mean, b.mean, rtol=1e-15, atol=1e-15)
         np.testing.assert_allclose(getattr(a, spread), getattr(b, spread), rtol=1e-12, atol=1e-15)
+
+
+def test_a_tree_that_says_what_its_columns_are_takes_all_of_them() -> None:
+    table = {"a": ["p", "q"], "b": ["r", "s"], "y": ["no", "yes"]}
+    with pytest.raises(bb.BanburyError, match="columns must be left out where the columns are named as a block"):
+        bb.count(table, "y", features={("a", "b"): bb.ColumnTree(columns="categorical")})
 
 
 # Against the naive twin ----------------------------------------------------------------------------------------------
