@@ -17,6 +17,7 @@ from typing import Any
 
 import by_shape
 import naive_blocks
+import naive_column_trees
 import naive_matrix
 import naive_text
 import naive_trees
@@ -61,6 +62,8 @@ class Tally:
     def values(self, feature: Any) -> list[Any]:
         """The values declared, else those seen in any class."""
         seen = {key for key, _ in self.keys[feature.name]} | set(feature.family.declared() or ())
+        if feature.family.name == "column_tree":
+            return naive_column_trees.in_order(seen)
         return sorted(seen - {None}) + [None] * (None in seen)
 
 
@@ -86,6 +89,9 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
         return
     if by_shape.shape(feature.family) == "products":
         naive_blocks.add_products(tally.sums[feature.name], feature, value, label, w)
+    elif feature.family.name == "column_tree":
+        for key in naive_column_trees.keys_of(feature, value):
+            tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
     elif feature.columns and by_shape.shape(feature.family) in ("keys", "bins"):
         if (key := naive_blocks.key_of(feature, value)) is not None:
             tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
@@ -155,7 +161,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
     """log P(value | class) for every class; a missing value says nothing."""
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return dict.fromkeys(tally.classes(), 0.0)
-    if feature.columns and by_shape.shape(feature.family) in ("keys", "bins", "products"):
+    if feature.columns and feature.family.name != "column_tree" and by_shape.shape(feature.family) != "words":
         return {c: naive_blocks.score(tally, feature, value, c, how, alpha) for c in tally.classes()}
     score = {
         "bernoulli": _keyed,
@@ -169,6 +175,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "quantile_tree": _quantile_tree,
         "text": _text,
         "occurrences": _occurrences,
+        "column_tree": naive_column_trees.score,
     }[feature.family.name]
     return {c: score(tally, feature, value, c, how, alpha) for c in tally.classes()}
 

@@ -78,8 +78,15 @@ class Case:
             mixed((2, self.cells), (1, FAR), (1, NOTHING)) if self.far and far else mixed((1, self.cells), (1, NOTHING))
         )
 
-    def features(self, names: Sequence[str]) -> dict[Any, Family]:
-        """Each column by itself, or all in one block."""
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns are worth trying: a tree of two has one edge at most."""
+        return (1, 2, 3) if self.family.name == "column_tree" else (1, 2)
+
+    def features(self, names: Sequence[str]) -> Any:
+        """Each column by itself, or all in one block; a family that says what its columns are is given as it is."""
+        if getattr(self.family, "columns", "auto") != "auto":
+            return self.family
         return {tuple(names): self.family} if self.block or self.family.block else dict.fromkeys(names, self.family)
 
 
@@ -153,6 +160,13 @@ CASES = {
     "block of kernels, leave-one-out": Case(
         bb.KernelDensity(bandwidth="leave-one-out"), QUARTERS, ANYWHERE, far=True, block=True
     ),
+    "column tree": Case(bb.ColumnTree(), WORDS, NEW_WORDS),
+    "column tree, whole": Case(bb.ColumnTree(level=None), WORDS, NEW_WORDS),
+    "column tree, missing": Case(
+        bb.ColumnTree(level=None, columns=bb.Categorical(0.5, missing="category")), WORDS, NEW_WORDS
+    ),
+    "column tree, mdl": Case(bb.ColumnTree(level=None), QUARTERS, ANYWHERE, far=True),
+    "column tree, bins": Case(bb.ColumnTree(level=None, bins=3), SMALL, SMALLER),
     "occurrences": Case(bb.Occurrences(), TIMES, TIMES),
     "occurrences, parts": Case(bb.Occurrences(alpha=0.5), PARTS, PARTS),
     "occurrences, bernoulli": Case(bb.Occurrences("bernoulli", 0.5), PARTS, PARTS),
@@ -230,8 +244,8 @@ def tables(
     far: bool = True,
     width: int | None = None,
 ) -> st.SearchStrategy[Table]:
-    """Tables of one column or two (or ``width``), with weights of these kinds."""
-    widths = (1, 2) if width is None else (width,)
+    """Tables of one column or two, of a tree also three (or ``width``), with weights of these kinds."""
+    widths = case.widths if width is None else (width,)
     return st.one_of([_tables(case, min_size, max_size, kind, far, size) for kind in weights for size in widths])
 
 
@@ -251,7 +265,7 @@ def several(case: Case, n: int) -> st.SearchStrategy[list[bb.Tally]]:
         schema = drawn[0].schema(case)
         return [table.count(schema) for table in drawn]
 
-    same_width = (st.tuples(*[tables(case, max_size=5, width=width)] * n) for width in (1, 2))
+    same_width = (st.tuples(*[tables(case, max_size=5, width=width)] * n) for width in case.widths)
     return st.one_of([*same_width]).map(counted)
 
 
@@ -394,6 +408,13 @@ def test_a_weight_of_zero_is_no_row_no_key_and_no_class(case: Case, data: st.Dat
     assert bits(tally * 0) == bits(tally - tally)
 
 
+def pairs_with_column(keys_and_cells: tuple[Any, Any], k: int) -> dict[Any, list[Fraction]]:
+    """The exact rows of each two values of which one is in column k, and is not missing."""
+    keys, cells = keys_and_cells
+    of_column = [at for at, pair in enumerate(keys) if any(j == k and value is not None for j, value in pair)]
+    return {keys[at]: exact(cells.take(np.array([at]), 0)) for at in of_column}
+
+
 @every_family
 @law
 @given(data=st.data())
@@ -414,6 +435,9 @@ def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.Dat
         assert by_shape.counts(more).same(
             by_shape.counts(alone)
         )  # a row that lacks one value of a block is in none of its cells
+    elif case.family.name == "column_tree":
+        of_column = [pairs_with_column(by_shape.counts(tally).feature(0), 0) for tally in (more, alone)]
+        assert of_column[0] == of_column[1]
     elif case.family.block:
         found, before = (pairs_of(by_shape.words(tally)[0].table, tally.classes) for tally in (more, alone))
         for (word, label), cell in found.items():
@@ -496,6 +520,10 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
         there = replace(there, features=(b._replace(scales=widest),))
     if [(f.kind, f.kinds) for f in here.features] != [(f.kind, f.kinds) for f in there.features]:
         return  # a column without a value has words for categories
+    if case.family.name == "column_tree" and here.features[0].counted() != there.features[0].counted():
+        with pytest.raises(bb.BanburyError, match="different things"):  # rows between two cuts cannot be cut elsewhere
+            table.count(here).to(there)
+        return
     moved, fresh = table.count(here).to(there), table.count(there)
     assert moved.schema == there
     if not moved.rounded:
@@ -510,6 +538,12 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
         assert a.n.same(b.n)
         np.testing.assert_allclose(a.mean, b.mean, rtol=1e-15, atol=1e-15)
         np.testing.assert_allclose(getattr(a, spread), getattr(b, spread), rtol=1e-12, atol=1e-15)
+
+
+def test_a_tree_that_says_what_its_columns_are_takes_all_of_them() -> None:
+    table = {"a": ["p", "q"], "b": ["r", "s"], "y": ["no", "yes"]}
+    with pytest.raises(bb.BanburyError, match="columns must be left out where the columns are named as a block"):
+        bb.count(table, "y", features={("a", "b"): bb.ColumnTree(columns="categorical")})
 
 
 # Against the naive twin ----------------------------------------------------------------------------------------------
@@ -1084,6 +1118,9 @@ def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
         keys = by_shape.counts(tally).keys[0]
         if case.block:
             keys = [key for (key,) in keys]
+        if case.family.name == "column_tree":
+            (variable,) = model.parameters[0].trees[0].variables
+            keys = variable.values if variable.cuts is None else (min(variable.cuts) - 1, *variable.cuts)
         if case.family.name == "bernoulli":
             keys = (
                 {0.5: (0.0, 1.0), None: (False, True)}[case.family.threshold] if case.family.yes is None else ("a", "b")

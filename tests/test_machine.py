@@ -166,6 +166,14 @@ MIXTURES = {
             ("e", "f"): bb.KernelDensity("box", "silverman"),
         },
     ),
+    "trees of columns": Mixture(
+        {"a": WORD, "b": Column(BOOLEANS), "c": BIN, "d": Column(SMALL, LARGE), "e": BIN, "f": WORD, "number": NUMBER},
+        {
+            ("a", "b", "c", "d"): bb.ColumnTree(level=None),
+            ("e", "f"): bb.ColumnTree(bins=3, root="f"),
+            "number": bb.Gaussian(),
+        },
+    ),
     "texts": Mixture(
         {"plain": TEXT, "damped": TEXT},
         {"plain": bb.Text(), "damped": DAMPED},
@@ -180,7 +188,7 @@ MIXTURES = {
             "tree": NUMBER,
             **{"wait": AMOUNT, "income": AMOUNT},
             **{"c": WORD, "d": WORD, "word": WORD, "flag": Column(BOOLEANS)},
-            **{"text": TEXT, "p": OCCURRENCE, "q": OCCURRENCE},
+            **{"text": TEXT, "p": OCCURRENCE, "q": OCCURRENCE, "r": WORD, "s": BIN},
         },
         {
             ("a", "b"): bb.Gaussian(covariance="full"),
@@ -196,6 +204,7 @@ MIXTURES = {
             "flag": bb.Bernoulli(),
             "text": bb.Text(),
             ("p", "q"): bb.Occurrences(),
+            ("r", "s"): bb.ColumnTree(level=None),
         },
     ),
 }
@@ -492,7 +501,10 @@ class Classifier(RuleBasedStateMachine):
         assert_is(self.clf.tally_, fresh)
 
 
-GROWN = {name: Mixture.of(CASES[name]) for name in ("gaussian", "gaussian, full", "text, damped", "joint")}
+GROWN = {
+    name: Mixture.of(CASES[name])
+    for name in ("gaussian", "gaussian, full", "text, damped", "joint", "column tree, mdl")
+}
 
 
 @how_long

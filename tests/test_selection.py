@@ -80,7 +80,7 @@ MORE = {
     "text, vocabulary of a complement": text(vocabulary=["ab", "cd", "quince"], model="complement", idf=True),
 }
 COLUMNS = {name: case for name, case in CASES.items() if not case.block or case.family.block}
-EVERY = COLUMNS | MORE  # blocks of several columns: see test_blocks.py
+EVERY = COLUMNS | MORE  # families that need not be blocks, as blocks: see test_blocks.py
 every_case = parametrized(EVERY)
 
 
@@ -88,9 +88,18 @@ def test_every_family_is_cross_validated() -> None:
     assert {case.family.name for case in EVERY.values()} == set(FAMILIES)
 
 
-def declared(families: Mapping[str, Any]) -> dict[Any, Any]:
-    """The families of columns; one that takes a block has a block of one."""
-    return {(name,) if getattr(family, "block", False) else name: family for name, family in families.items()}
+def declared(families: Mapping[str, Any]) -> Any:
+    """The families of columns; one that takes a block has all columns that name it, and one that takes all is alone."""
+    groups: dict[str, list[str]] = {}
+    for name, family in families.items():
+        groups.setdefault(repr(family) if getattr(family, "block", False) else name, []).append(name)
+    features: dict[Any, Any] = {}
+    for key, names in groups.items():
+        family = families[names[0]]
+        if getattr(family, "columns", "auto") != "auto":
+            return family
+        features[key if key in families else tuple(names)] = family
+    return features
 
 
 @dataclass(frozen=True)
@@ -146,8 +155,10 @@ class Data:
         """Whether all sums are whole numbers, so that no order of adding them up can show."""
         schema, weights = self.schema, self.weights or ()
         parts = any(
-            feature.columns and any(x and x != int(x) for x in self.columns[feature.name])
+            x and x != int(x)
             for feature in by_shape.texts(schema)
+            for name in feature.columns
+            for x in self.columns[name]
         )
         inexact = parts or any(map(damped, by_shape.texts(schema)))
         return all(w == int(w) for w in weights) and not (
@@ -204,8 +215,7 @@ def of_folds(folds: Sequence[Any], data: Data) -> Splits:
 
 @cache
 def tables_of(case: Case) -> st.SearchStrategy[Data]:
-    """One column or two."""
-    return tables((case,)) | tables((case, case))
+    return st.one_of([tables((case,) * width) for width in case.widths])
 
 
 @cache
@@ -284,7 +294,8 @@ def test_any_splits_are_refitting(case: Case, data: st.DataObject) -> None:
     check_pairs(data.draw, data.draw(tables_of(case)))
 
 
-some_cases = st.lists(st.sampled_from(list(EVERY.values())), min_size=2, max_size=4).map(tuple)
+SIDE_BY_SIDE = [case for case in EVERY.values() if case.features(["x0"]) is not case.family]
+some_cases = st.lists(st.sampled_from(SIDE_BY_SIDE), min_size=2, max_size=4).map(tuple)
 
 
 @given(data=st.data())

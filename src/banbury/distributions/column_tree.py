@@ -52,6 +52,7 @@ from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_orde
 from banbury.threads import n_threads
 
 MOST_CELLS = 1 << 26  # of the tables of all pairs: half a gigabyte
+TIED = 9  # decimals of bits: where pairs differ by less, the first columns come first, whichever way sums are rounded
 MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are scored together
 NODES: dict[str, Any] = {family.name: family for family in (Bernoulli, Categorical, Histogram)}  # that have tables
 
@@ -115,6 +116,11 @@ class ColumnTree(Family):
         return self.name, [_plain_node(node) for node in self.nodes]
 
     def check_columns(self, feature: Feature) -> None:
+        if not self.nodes and self.columns != "auto":
+            wanted = (
+                "left out where the columns are named as a block: features=ColumnTree(columns=...) joins all it can"
+            )
+            raise errors.bad_setting("columns", self.columns, wanted)
         if self.root is not None and self.root not in feature.columns:
             raise errors.unknown_column(self.root, feature.columns)
 
@@ -131,7 +137,7 @@ class ColumnTree(Family):
         block = Feature("tree", replace(self, nodes=nodes), columns=names)
         while block.name in batch.names:
             block = block._replace(name=f"({block.name})")
-        self.check_columns(block)
+        block.family.check_columns(block)
         return [block, *(feature for feature in features if feature not in inside)]
 
     def settled_nodes(self, columns: Sequence[Feature], batch: Batch) -> tuple[Variable, ...]:
@@ -222,6 +228,11 @@ class TreeCounter(CombinationCounter):
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
 
+    def described(self, feature: Feature) -> str:
+        """Where the first rows cut numbers, since that is what differs between trees of the same columns."""
+        cuts = [f"{node.name!r} at {errors.listed(map(str, node.cuts), 6)}" for node in nodes_of(feature) if node.cuts]
+        return f" that cuts {errors.listed(cuts)}" if cuts else ""
+
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         """With the nodes of columns that were named as a block: numbers are cut, all else are values."""
         settled = []
@@ -238,7 +249,9 @@ class TreeCounter(CombinationCounter):
         return features, Counts.join(parts, len(rows.labels))
 
     def _counted(self, feature: Feature, rows: RowsToCount) -> tuple[Any, Integers]:
-        columns = [_ordered(node, rows) for node in nodes_of(feature)]
+        columns = [
+            OrderedColumn.of(node.checked_codes(rows.batch, rows.threads), rows.threads) for node in nodes_of(feature)
+        ]
         values = [column.values for column in columns]
         check_pairs(feature.columns, [len(own) for own in values], len(rows.labels))
         axis = stacked(values)
@@ -325,16 +338,6 @@ def _key_check(node: Variable) -> Any:
     if declared:
         return lambda key: (key in declared and key == key) or (key is None and node.family.counts_missing())
     return lambda key: (type(key) is of_kind and key == key) or (key is None and node.family.counts_missing())
-
-
-def _ordered(node: Variable, rows: RowsToCount) -> OrderedColumn:
-    """A node's column by the numbers of its values; raises for a value that is not declared."""
-    codes = node.codes(rows.batch, rows.threads)
-    declared = node.family.declared() if node.cuts is None else None
-    for key in codes.values if declared else ():
-        if key is not None and key not in declared:  # type: ignore[operator]
-            raise errors.unknown_value(key, node.name, in_order(declared))
-    return OrderedColumn.of(codes, rows.threads)
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
@@ -449,7 +452,7 @@ class CountedPairs:
         if level is not None:
             found = every.beyond_chance(lambda k: (str(first[k]), str(second[k])), whole, 1.0)
             bits, shown = found.bits, found.beyond(level, len(first))
-        order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
+        order = shown[np.lexsort((second[shown], first[shown], -np.round(bits[shown], TIED)))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
 
     def _tables(self, varied: Sequence[int], sizes: Sequence[int]) -> Iterator[Real]:

@@ -105,6 +105,15 @@ class Variable:
         places[np.isnan(numbers)] = MISSING
         return Codes(places, 0, self.keys)  # type: ignore[arg-type]
 
+    def checked_codes(self, batch: ColumnReader, threads: int) -> Codes:
+        """The same of rows to count; raises for a value that is not declared."""
+        codes = self.codes(batch, threads)
+        declared = self.family.declared() if self.cuts is None else None
+        for key in codes.values if declared else ():
+            if key is not None and key not in declared:  # type: ignore[operator]
+                raise errors.unknown_value(key, self.name, in_order(declared))
+        return codes
+
     def places(self, batch: ColumnReader, threads: int) -> Places:
         """The number of each row's value; MISSING where there is none, UNSEEN for a value that was never counted."""
         codes = self.codes(batch, threads)
@@ -174,15 +183,7 @@ def kind_of_values(values: Sequence[Any]) -> Kind:
 
 def coded(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
     """The rows with the columns of these variables as codes of their keys; raises for a value that is not declared."""
-    columns = {}
-    for variable in variables:
-        codes = variable.codes(batch, threads)
-        declared = variable.family.declared() if variable.cuts is None else None
-        for key in codes.values if declared else ():
-            if key is not None and key not in declared:  # type: ignore[operator]
-                raise errors.unknown_value(key, variable.name, in_order(declared))
-        columns[variable.name] = Coded(codes)
-    return batch.with_columns(columns)
+    return batch.with_columns({v.name: Coded(v.checked_codes(batch, threads)) for v in variables})
 
 
 def counted_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
