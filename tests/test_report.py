@@ -271,7 +271,7 @@ def test_other_rows_than_the_models_own_are_told() -> None:
     expected = bb.evaluate(model, odd)
     assert np.array_equal(other.findings.validation.confusion, expected.confusion)
     assert other.findings.validation.log_loss == expected.log_loss and other.findings.learning_curve is None
-    assert str(other).splitlines()[1].startswith("Evaluation of this model on rows that it has not counted: 89 rows")
+    assert str(other).splitlines()[1].startswith("Evaluation of this model as it is: 89 rows")
     assert str(own).splitlines()[1].startswith("10-fold cross-validation of plain naive Bayes: 89 rows")
 
 

@@ -841,7 +841,8 @@ def model_of(thing: Any) -> Any:
     """The model of a fitted estimator; anything else as it is."""
     if isinstance(thing, type) or not hasattr(thing, "get_params"):
         return thing
-    for name in ("model_", "network_"):
-        if hasattr(type(thing), name) or name in vars(thing):
-            return getattr(thing, name)
-    return thing
+    from sklearn.utils.validation import check_is_fitted
+
+    if hasattr(type(thing), "validation"):
+        check_is_fitted(thing)
+    return thing.model_ if hasattr(thing, "model_") else thing

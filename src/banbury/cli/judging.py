@@ -6,6 +6,8 @@ from argparse import Namespace
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from banbury import errors
 from banbury.cli import inputs, settings
 from banbury.distributions.column_tree import tree_of_columns
@@ -19,6 +21,7 @@ from banbury.weighing import FEWEST_ROWS, MOST_ROWS
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 LONG = 10.0  # seconds of weighing, from which on the output offers --plain
 ONLY_PLAIN = {"gibbs", "predictive"}  # ways to estimate that weighed evidence does not have
+PLAIN_TEXT = {"model", "alpha", "damping", "length", "idf", "norm"}  # settings of texts that it does not have
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,10 @@ def tune(args: Namespace, data: Any) -> Tuning:
     estimating = settings.estimating_any(args, data)
     alpha, how, prior = estimating["alpha"], estimating["how"], estimating["class_prior"]
     choose, text = "choose" if settings.chooses(args) else "auto", settings.several_texts(args.text)
-    weigh = not args.plain and rows.n_labelled >= FEWEST_ROWS and len(rows.classes) > 1
+    if rows.n_labelled < 2:
+        raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
+    weigh = not args.plain and _weight(rows) >= FEWEST_ROWS and len(rows.classes) > 1
+    weigh = weigh and not ONLY_PLAIN.issuperset(estimating["how"])
     weigh = weigh and (args.weigh or not looks_measured(rows.schema.target_kind, rows.classes))
     more: dict[str, Any] = {"missing": args.missing, "scoring": args.scoring}
     each = [False, True] if weigh else False
@@ -147,21 +153,28 @@ def _sample(rows: LabelledRows, recipe: Recipe) -> tuple[MemoryRows, str]:
 
 def _judge_large(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
     """Plain evidence over all rows, in passes; weighed evidence beside it over a sample, by models that count all rows."""
-    one = len(grid.alphas) == 1 and not grid.chooses_families and grid.calibrate is None
-    if not one:
-        wanted = "a larger --hold: choosing settings and calibrating need rows in memory"
-        raise errors.bad_setting("--hold", f"{args.hold:g} MB", wanted)
-    plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
-    folds, words = folds_of(args, rows, [plain, *grid.weighings])
-    (validation,) = validate(rows, folds, [plain], seed=args.seed)
-    notes = [*words, *notes]
+    for option, given in {
+        "--features choose": grid.chooses_families,
+        "--calibrate": grid.calibrate is not None,
+    }.items():
+        wanted = f"so large that all rows are in memory, which {option} needs"
+        errors.require(not given, "--hold", f"{args.hold:g} MB", wanted)
+    plains = [Plain(grid.hows[0], alpha, grid.class_prior, grid.seed) for alpha in grid.alphas]
+    folds, words = folds_of(args, rows, list(grid.weighings))
+    every = compare([(rows, recipe) for recipe in plains], folds, seed=args.seed, keep="sums")
+    plain, validation = plains[every.best], every.validations[every.best]
+    notes = [
+        *words,
+        *notes,
+        *([f"α = {plain.alpha:g} is the best of {len(plains)} by log loss"] if len(plains) > 1 else []),
+    ]
     if not grid.weighings:
         return KeptRecipe(rows, plain, validation, tuple(notes))
     sample, word = _sample(rows, grid.weighings[0])
     tried = [(rows.sample(MOST_ROWS), plain), (sample, grid.weighings[0])]  # type: ignore[attr-defined]
     comparison = compare(tried, folds, seed=args.seed)
     number = _kept(args, comparison)
-    notes += [word, *_compared(args, comparison, number)]
+    notes += [word, *(f"on the sample, {line}" for line in _compared(args, comparison, number))]
     if number == 0:
         return KeptRecipe(rows, plain, validation, tuple(notes))
     return KeptRecipe(sample, grid.weighings[0], comparison.validations[1], tuple(notes))
@@ -185,7 +198,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows) -> tuple[Tuned, list
     prior, how, alpha = estimating["class_prior"], estimating["how"], estimating["alpha"]
     choose = "choose" if settings.chooses(args) else "auto"
     calibrate = getattr(args, "calibrate", None)
-    each = [False, True] if weighs else False
+    each = [False, {"fewest": 0} if args.weigh else True] if weighs else False
     grid = Tuned.of(alpha, how, None, choose, prior, int(args.seed), calibrate, each, missing=args.missing)
     return grid, notes
 
@@ -195,6 +208,10 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     if args.plain:
         return False, []
+    if args.weigh and len(rows.classes) < 2:
+        raise errors.bad_setting(
+            "--weigh", f"one class, {rows.classes[0]!r}", "left out where there is nothing to tell apart"
+        )
     options = [f"--how {args.how}"] * (args.how in ONLY_PLAIN) + ["--tan"] * getattr(args, "tan", False)
     options += ["--folds loo"] * (getattr(args, "folds", None) == "loo")
     if options:
@@ -203,14 +220,21 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
         return False, [f"not weighed: {option} implies --plain"]
     if not args.weigh and (len(rows.classes) < 2 or not rows.schema.features):
         return False, []
-    if not args.weigh and rows.n_labelled < FEWEST_ROWS:
+    if not args.weigh and _weight(rows) < FEWEST_ROWS:
         return False, [f"not weighed: that takes {FEWEST_ROWS} rows at least"]
     if not args.weigh and looks_measured(rows.schema.target_kind, rows.classes):
         return False, ["not weighed, which would take long: --weigh does it"]
     unused = ["--alpha"] * settings.alpha_given(args) + [f"--how {args.how}"] * (args.how != "mean")
     unused += ["--calibrate"] * (getattr(args, "calibrate", None) is not None)
     unused += ["--features choose"] * settings.chooses(args)
+    unused += [f"--text {name}" for name in settings.text_settings(args.text) if name in PLAIN_TEXT]
     return True, [f"weighed evidence does not use {', '.join(unused)}"] if unused else []
+
+
+def _weight(rows: LabelledRows) -> float:
+    """How many rows count, by weight."""
+    counted = rows.counts
+    return float(np.count_nonzero(counted)) if rows.weights is None else float(rows.weights[counted].sum())
 
 
 def looks_measured(target_kind: str | None, classes: tuple[Any, ...]) -> bool:

@@ -28,7 +28,7 @@ from banbury.plots.display import (
     names,
 )
 from banbury.plots.features import ClassedRows, check_model
-from banbury.quality import Evaluation, LearningCurve
+from banbury.quality import Evaluation, LearningCurve, evaluate, learning_curve
 from banbury.sums import in_order
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points
@@ -56,6 +56,11 @@ class ConfusionMatrixDisplay(Display):
         self.classes = tuple(range(len(matrix)) if classes is None else classes)
         if len(self.classes) != len(matrix):
             raise errors.bad_setting("classes", self.classes, f"one name for each of the {len(matrix)} classes")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, data: Any, y: Any = None, **settings: Any) -> Self:
+        """What a fitted estimator, or a model, answers for rows whose classes are known."""
+        return cls.from_cross_validation(evaluate(estimator, data, y), **settings)
 
     @classmethod
     def from_cross_validation(
@@ -228,6 +233,11 @@ class LearningCurveDisplay(Display):
     def __init__(self, curve: LearningCurve) -> None:
         check_type("the curve", curve, LearningCurve, "a LearningCurve, as bb.learning_curve makes it")
         self.curve = curve
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, data: Any, y: Any = None, *, ax: Any = None, **settings: Any) -> Self:
+        """How good an estimator is after so many of these rows; the settings are those of ``bb.learning_curve``."""
+        return cls.from_learning_curve(learning_curve(estimator, data, y, **settings), ax=ax)
 
     @classmethod
     def from_learning_curve(cls, curve: LearningCurve, *, ax: Any = None) -> Self:

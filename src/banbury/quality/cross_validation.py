@@ -121,7 +121,12 @@ def is_estimator(thing: Any) -> bool:
     if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
         return False
     name = f"{type(thing).__module__}.{type(thing).__name__}"
-    errors.require(hasattr(thing, "validation"), "estimator", name, "one of Banbury's, such as bb.MultinomialNB()")
+    errors.require(
+        hasattr(thing, "validation"),
+        "estimator",
+        name,
+        "one of Banbury's that count rows once, such as bb.MultinomialNB()",
+    )
     return True
 
 

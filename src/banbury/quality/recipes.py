@@ -51,6 +51,7 @@ class Recipe:
 
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
         """Puts what is said of the rows of each split, by a model that has not seen them, into a sink."""
+        rows = replace(rows, schema=rows.tally.schema)  # all rows settle how finely numbers are kept
         for number, split in enumerate(splits.splits):
             model = replace(self.learn(rows.learned_from(splits, number)), threads=rows.threads)
             scores, impossible = score_rows(rows, split.test, model, want)

@@ -219,6 +219,7 @@ def _cross_validated(model: Model, rows: MemoryRows, folds: int | None, seed: in
 def _evaluated(model: Model, rows: MemoryRows) -> JudgedRows:
     """Other rows, answered by the model itself; a class that it does not know is never answered."""
     classes, notes = met(model.classes, set(rows.classes))
+    notes = (*notes, "not exactly the rows that the model has counted; where some are among them, figures flatter it")
     truth = renumbered([(rows.classes, rows.labels)], classes)
     tested = np.flatnonzero(truth >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
@@ -226,7 +227,7 @@ def _evaluated(model: Model, rows: MemoryRows) -> JudgedRows:
     def evaluation(own: Model) -> Evaluation:
         posteriors = np.concatenate([own.posterior(batch) for batch in rows.batches])[tested]
         unknown = np.zeros((len(tested), len(classes) - posteriors.shape[1]))
-        what = "Evaluation of this model on rows that it has not counted"
+        what = "Evaluation of this model as it is"
         return Evaluation(classes, tested, truth[tested], np.hstack([posteriors, unknown]), weights, what, notes)
 
     before = None if model.calibration is None else evaluation(model.calibrated(None))

@@ -289,8 +289,9 @@ class StreamedRows(LabelledRows):
     def sample(self, n: int) -> MemoryRows:
         """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well."""
         assert self.table is not None
-        tally = self.tally
-        return rows_of_sample(RowSample.of(self.table, self.schema, n), tally, self.threads)
+        return rows_of_sample(
+            RowSample.of(self.table, self.schema, n, also=self.schema.columns), self.tally, self.threads
+        )
 
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:

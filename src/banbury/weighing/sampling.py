@@ -50,7 +50,10 @@ class RowSample:
         """The sample of a table's rows, of lower hashes than ``below``; with columns that are not counted ``also``."""
         errors.check_whole("sample", n, 2)
         found = cls(n, 0, np.zeros(0, np.uint64), np.zeros(0, np.int64), None, np.zeros(0, object), None, None)
-        columns = list(dict.fromkeys(name for feature in schema.features for name in feature.inputs)) + list(also)
+        inputs = {name for feature in schema.features for name in feature.inputs}.union(also)
+        beside = [name for name in also if name not in schema.columns]
+        columns = [*(name for name in schema.columns if name in inputs), *beside]  # whose values choose the rows
+        sampled = [*schema.columns, *beside]
         for batch in table.batches("sampling"):
             fits = table.aligned(batch, schema)
             numbers, names, weights = _numbered(table, batch, schema)
@@ -60,7 +63,7 @@ class RowSample:
             groups = group_names(table, batch)
             of_classes = hash_names([repr(name) for name in names])
             of_groups = None if groups is None else hash_names(groups[there].tolist())
-            fits = fits.only(columns)
+            fits = fits.only([name for name in sampled if name in fits.names])
             hashes = content_hashes(fits, columns)
             hashes = mixed(hashes[there] * MIX + of_classes[numbers[there]])
             for more in (None if weights is None else weights[there].view(np.uint64), of_groups):
