@@ -106,7 +106,11 @@ def test_labels_are_cross_validated_from_every_kind_of_target(capsys):
         )
     ]
     texts, sets = made(300)
-    assert found[0] == found[1] == found[2] == json.loads(json.dumps(bb.cross_validate(texts, sets, folds=5).to_dict()))
+    expected = json.loads(json.dumps(bb.cross_validate(texts, sets, folds=5, weigh=True).to_dict()))
+    assert found[0] == found[1] == found[2] and found[0]["notes"].pop().startswith("weighed is kept")
+    assert {**found[0], "notes": expected.get("notes", [])} == {**expected, "notes": expected.get("notes", [])}
+    fitted = said(capsys, "fit", "papers.csv", *SETS, "--folds", 5)
+    assert fitted["validation"]["log_loss"] == expected["log_loss"]
 
 
 @pytest.mark.usefixtures("papers")

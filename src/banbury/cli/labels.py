@@ -99,6 +99,10 @@ def _judge(args: Namespace, data: Any) -> tuple[LabelModel, LabelEvaluation | No
         if args.weigh or validation is None or said.log_loss < validation.log_loss:
             model, validation = other, said
         notes.append(about.kept("weighed" if model is other else "plain", args.weigh))
+    if args.folds is not None and validation is not None:
+        how = {"how": args.how, "alpha": alpha, "weigh": model.weighing is not None, "seed": args.seed}
+        rest = {"threshold": chosen["threshold"], "calibrate": args.calibrate}
+        validation = validate_labels(rows, args.folds, **how, **rest)
     if not enough:
         notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
     return model, validation, notes
@@ -113,17 +117,12 @@ def _compared(name: str, found: LabelEvaluation | None) -> str:
 def cross_validate(args: Namespace, data: Any) -> None:
     """How good the labels of the model that `fit` keeps are on rows that were not counted; or over as many folds as are asked."""
     _refuse(args, "class-prior", "groups")
-    if args.folds is None:
-        _, found, notes = _judge(args, data)
-        if found is None:
-            raise errors.empty_data(None, "one row only, so there is nothing to validate it on")
-        found = replace(found, notes=(*found.notes, *notes))
-    else:
-        folds = settings.folds(str(args.folds), " where rows have sets of labels")
-        chosen = {**settings.counting(args, data), **settings.estimating(args, data), **_delimiter(args)}
-        del chosen["class_prior"]
-        weigh = {"folds": folds, "weigh": args.weigh, "threads": args.threads}
-        found = quality.cross_validate(data, args.target, **weigh, **chosen)
+    wanted = "a whole number from 2 up where rows have sets of labels"
+    errors.require(args.folds != "loo", "--folds", args.folds, wanted)
+    _, found, notes = _judge(args, data)
+    if found is None:
+        raise errors.empty_data(None, "one row only, so there is nothing to validate it on")
+    found = replace(found, notes=(*found.notes, *notes))
     output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
 
