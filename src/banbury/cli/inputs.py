@@ -138,7 +138,7 @@ def _check_classes(args: Namespace, source: Source) -> None:
 
 def _check(path: str) -> None:
     path = os.path.expanduser(path)
-    if os.path.isfile(path) and b'{"__metadata__":{"banbury-' in head_of(path)[:64]:
+    if path.endswith(".banbury") and os.path.isfile(path):
         raise errors.bad_file(path, "it holds a tally, a model or a network, and rows are wanted here.")
     if not os.path.exists(path) and not glob.has_magic(path) and divided(path) is None:
         raise errors.missing_file(path, near(path), otherwise="")
