@@ -85,7 +85,7 @@ def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arr
     if isinstance(thing, LabelModel):
         thing = contents.without_rare(thing, min_count)
         return labels.about(thing), labels.arrays(thing)
-    wanted = "a Model, a LabelModel, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
+    wanted = "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
     raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
 
 
