@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,13 @@ def test_figures_agree_where_numbers_are_kept_less_finely(capsys: pytest.Capture
     fitted = run(capsys, "fit", "many.csv", "--target", "y", "-o", "m.banbury")
     assert fitted["folds"] == 3 and bb.load("m.banbury").weighing is not None
     assert figures(run(capsys, "report", "m.banbury", "many.csv", "--no-alternatives")) == figures(fitted)
+
+
+def test_what_was_tuned_keeps_no_rows() -> None:
+    secret = ["a quiet lunch", "zebra pills", "a quiet day", "cheap pills"] * 5
+    clf = bb.NaiveBayesClassifier(alpha="auto").fit(secret, ["ham", "spam"] * 10)
+    assert b"a quiet lunch" not in pickle.dumps(clf.tuning_)
+    assert all(rows is None for rows, _ in clf.tuning_.comparison.tried)
 
 
 def test_csv_of_tuned_settings_has_a_column_for_each_setting(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

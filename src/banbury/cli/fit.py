@@ -65,8 +65,7 @@ def fit(args: Namespace) -> None:
 
 def _fitted(args: Namespace, data: Any) -> Fitted:
     judged = judging.judge(args, data, compares=args.cross_validate)
-    model = judged.learn() if judged.tuning is None else judged.tuning.model
-    return Fitted(model, judged.validation, judged.notes, judged.rows)
+    return Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)
 
 
 def _doubts(model: Model) -> tuple[str, ...]:

@@ -32,11 +32,11 @@ class KeptRecipe:
     recipe: Recipe
     validation: Validation | None
     notes: tuple[str, ...] = ()
-    tuning: Tuning | None = None
+    model: Model | None = None  # where it was learned already
 
     def learn(self) -> Model:
         """The model of all rows."""
-        return self.recipe.learn(self.recipe.under(self.rows))  # type: ignore[arg-type]
+        return self.model or self.recipe.learn(self.recipe.under(self.rows))  # type: ignore[arg-type]
 
 
 def read_rows(args: Namespace, data: Any) -> LabelledRows:
@@ -75,12 +75,14 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
         (validation,) = validate(rows, "loo", [plain], seed=args.seed)
         return KeptRecipe(rows, plain, validation, tuple(notes))
     few = len(grid.alphas) == 1 and not grid.chooses_families
-    tuning = grid.tune(rows, folds, keep="posteriors" if few else "sums")
-    comparison = tuning.comparison
+    comparison, families = grid.compare(rows, folds, keep="posteriors" if few else "sums")
     number = _kept(args, comparison)
     chosen_rows, recipe = comparison.tried[number]
     validation = comparison.validations[number]
+    model = None
     if not few:
+        tuning = Tuning(comparison, comparison.learn(), families)
+        model = tuning.model if number == comparison.best else None
         tuning.warn_of_edges()
         notes += _tuned(tuning, comparison)
         (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
@@ -89,21 +91,14 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
         gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
         notes.append(f"{gained}: folds calibrate each other")
     notes += _compared(args, comparison, number)
-    return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), tuning if number == comparison.best else None)
+    return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), model)
 
 
 def decide(args: Namespace, data: Any) -> tuple[MemoryRows, Recipe]:
     """The recipe that is kept, with its rows; where one is asked for, nothing is compared."""
-    if args.plain or args.weigh:
-        rows = read_rows(args, data)
-        _weighs(args, rows)
-        more: dict[str, Any] = {"missing": args.missing or "category", "seed": int(args.seed)}
-        recipe: Recipe = Weighed(fewest=0, **more) if args.weigh else plain_recipe(args, data)
-    else:
-        judged = judge(args, data)
-        rows, recipe = judged.rows, judged.recipe
-    assert isinstance(rows, MemoryRows)
-    return rows, recipe
+    kept = judge(args, data, compares=not (args.plain or args.weigh))
+    assert isinstance(kept.rows, MemoryRows)
+    return kept.rows, kept.recipe
 
 
 def tune(args: Namespace, data: Any) -> Tuning:
@@ -272,7 +267,7 @@ def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[
     weighed = [k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed)]
     if not weighed or len(comparison.recipes) == len(weighed):
         return []
-    plain = min((k for k in comparison.order if k not in weighed), key=comparison.order.index)
+    plain = next(k for k in comparison.order if k not in weighed)
     lines = []
     for name, k in (("plain", plain), ("weighed", weighed[0])):
         validation = comparison.validations[k]

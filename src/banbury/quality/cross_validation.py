@@ -16,7 +16,7 @@ from banbury.naive_bayes import ClassPrior, check_seed
 from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
-from banbury.quality.tuning import Tuned
+from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, Dealing
 from banbury.rows.labelled import chooses, has_sets, load_rows, peeked, several, stream_rows
@@ -117,7 +117,7 @@ def cross_validate(
 
 
 def is_estimator(thing: Any) -> bool:
-    """Whether it is an estimator; raises for one that is not Banbury's, and for a class."""
+    """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
     if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
         return False
     name = f"{type(thing).__module__}.{type(thing).__name__}"
@@ -182,9 +182,7 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     how, alpha, prior, calibrate = (settings[name] for name in ("how", "alpha", "class_prior", "calibrate"))
     weigh, chosen = settings["weigh"], chooses(settings["features"])
     if weigh is not False:
-        if several(alpha) or alpha != 1.0 or chosen or how != "mean":
-            wanted = "left out where how or alpha are given, or families are to be chosen"
-            raise errors.bad_setting("weigh", weigh, wanted)
+        check_weighs_alone(weigh, how, alpha, chosen)
         wanted = "left out where evidence is weighed, which has a temperature"
         errors.require(calibrate is None, "calibrate", calibrate, wanted)
         return Weighed.of(weigh, class_prior=prior, seed=seed, missing=settings["missing"] or "category")

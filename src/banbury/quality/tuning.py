@@ -176,10 +176,7 @@ class Tuned(Recipe):
         plain, settings = _weighings(weigh)
         chosen = chooses(features)
         if settings and not plain:
-            one = alpha if is_auto(alpha) or several(alpha) else float(alpha)
-            if not (is_auto(one) or one == 1.0) or chosen or how != "mean":
-                wanted = "left out where how or alpha are given, or families are to be chosen"
-                raise errors.bad_setting("weigh", weigh, wanted)
+            check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
             errors.require(
                 text is None, "text", text, "left out where evidence is weighed, which chooses how words count"
             )
@@ -198,8 +195,15 @@ class Tuned(Recipe):
     def learn(self, rows: MemoryRows) -> Model:
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
-    def tune(self, rows: MemoryRows, folds: Any, keep: Keep = "sums") -> Tuning:
-        """Compares all settings over the same folds."""
+    def tune(self, rows: MemoryRows, folds: Any) -> Tuning:
+        """The best of all settings over the same folds, and its model; the rows are not kept."""
+        comparison, choice = self.compare(rows, folds)
+        return Tuning(comparison.without_rows(), comparison.learn(), choice)
+
+    def compare(
+        self, rows: MemoryRows, folds: Any, keep: Keep = "sums"
+    ) -> tuple[RecipeComparison, FamilyChoice | None]:
+        """Compares all settings over the same folds; with the families that were chosen, if any were to be."""
         plain_rows, choice = rows, None
         if self.chooses_families:
             first = rows.deal(folds, self.seed)[0]
@@ -209,8 +213,7 @@ class Tuned(Recipe):
         if choice is not None and self.also is not None:
             tried.append((rows, self._calibrated(self.also)))
         tried += [(rows, recipe) for recipe in self.weighings]
-        comparison = compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep)
-        return Tuning(comparison, comparison.learn(), choice)
+        return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
 
     def _plain_recipes(self, rows: MemoryRows) -> list[Recipe]:
         """Every combination of settings; those that are the same model under two names once."""
@@ -354,6 +357,13 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
+
+
+def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool) -> None:
+    """Raises where settings are given that weighed evidence does not have."""
+    if several(alpha) or alpha != 1.0 or chooses_families or how != "mean":
+        wanted = "left out where how or alpha are given, or families are to be chosen"
+        raise errors.bad_setting("weigh", weigh, wanted)
 
 
 def _same_model(recipe: Plain, rows: LabelledRows) -> tuple[Any, ...]:

@@ -247,6 +247,10 @@ class RecipeComparison:
     def best(self) -> int:
         return self.order[0]
 
+    def without_rows(self) -> RecipeComparison:
+        """The same without the rows, to be kept."""
+        return replace(self, tried=tuple((None, recipe) for recipe in self.recipes))
+
     def learn(self, number: int | None = None) -> Model:
         """The model of all rows, by the best recipe or another."""
         rows, recipe = self.tried[self.best if number is None else number]
