@@ -502,8 +502,9 @@ def test_the_command_serves_ends_in_order_and_is_killed(tmp_path: Path) -> None:
             clients = [threading.Thread(target=learn, args=(number,)) for number in range(8)]
             for thread in clients:
                 thread.start()
-            while len(acknowledged) < 40:
+            while len(acknowledged) < 40 and any(thread.is_alive() for thread in clients):
                 time.sleep(0.01)
+            assert len(acknowledged) >= 40
             if end == signal.SIGKILL:
                 second = banbury("serve", "--state", str(state), "--port", "0")
                 assert (second.returncode, "another server runs" in second.stderr) == (1, True)

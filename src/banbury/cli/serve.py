@@ -105,6 +105,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(2048)  # clients that hear of the address may connect at once
     except OSError as problem:
         listening.close()
         wanted = f"one that is free on {host} ({problem.strerror or problem})"
