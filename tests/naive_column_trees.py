@@ -32,7 +32,7 @@ def keys_of(feature: Any, value: Sequence[Any]) -> list[Pair]:
 
 
 def is_there(node: Any, x: Any) -> bool:
-    return not naive.missing(x) or node.family.counts_missing()
+    return not naive.missing(x) or getattr(node.family, "missing", "skip") == "category"
 
 
 def key_of(node: Any, x: Any) -> Any:

@@ -219,7 +219,7 @@ def rows_for(model: Any) -> Table:
     for feature in model.schema.features:
         kinds = feature.kinds or (feature.kind,) * len(feature.inputs)
         for name, kind in zip(feature.inputs, kinds, strict=True):
-            rows[name] = VALUES["text" if feature.family.reads_text() else kind]
+            rows[name] = VALUES["text" if feature.reads_text else kind]
     return rows
 
 

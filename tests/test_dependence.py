@@ -184,7 +184,7 @@ def test_poissons_are_summed(rates: tuple[float, float]) -> None:
     x, y = np.repeat(rates, 5000), np.repeat([0, 1], 5000)
     tally = bb.count({"x": x, "y": y}, "y", features={"x": "poisson"})
     model = bb.estimate(tally)
-    low, high = model.parameters[0].mean[0]  # type: ignore[attr-defined]
+    low, high = model.parameters[0].rate[0]  # type: ignore[attr-defined]
     near = [np.arange(max(r - 12 * r**0.5 - 30, 0) // 1, r + 12 * r**0.5 + 30) for r in (low, high)]
     k = np.unique(np.concatenate(near))
     each = np.stack([poisson.pmf(k, low), poisson.pmf(k, high)]) / 2

@@ -19,7 +19,7 @@ import banbury as bb
 from banbury.calibration import Isotonic, Temperature
 from banbury.distributions.bag import OTHERS
 from banbury.distributions.evidence import stretch
-from banbury.distributions.kernels import DEVIATION
+from banbury.distributions.kernel_density import DEVIATION
 from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
 from banbury.explain import LikelihoodRatio
 

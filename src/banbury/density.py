@@ -19,6 +19,7 @@ from banbury import tally as tallies
 from banbury.arrays import Real
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.information import equal_groups
+from banbury.distributions.joint import joined_columns
 from banbury.errors import many
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, estimate, log_sum
@@ -92,7 +93,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         evidence = []
         for feature in features:
             for name in _columns(feature, lacking):
-                seen = bool(feature.columns) or model._group(name).is_seen(0, batch)
+                new = None if feature.columns else model._group(name).never_seen(batch)
+                seen = new is None or not new[0, 0]
                 value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
                 decibans = float((given[name][0] - usual[name].mean()) * DECIBANS)
                 evidence.append(Evidence(name, value, decibans, seen))
@@ -271,8 +273,8 @@ def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real
 
 def _columns(feature: Feature, lacking: set[str]) -> list[str]:
     """The columns of a feature that a row has, each by itself; or the feature as one."""
-    joined = feature.family.joins(feature)
-    return [name for name in feature.columns if name not in lacking] if joined else [feature.name]
+    apart = not feature.counter.words and (feature.holds_lists or feature.name not in feature.inputs)
+    return [name for name in feature.columns if name not in lacking] if apart else [feature.name]
 
 
 @dataclass(frozen=True)
@@ -297,10 +299,9 @@ class _AskedColumn:
         several = isinstance(given, (list, tuple, set, frozenset, np.ndarray))
         if not several or (self.feature.holds_lists and not any(map(np.ndim, given))):
             return [given]
-        family = self.feature.family
-        family.check_alternatives(self.name, given)
+        self._check_sum(given)
         values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-        plain, known = (bool, int, float, str, np.generic), family.counts_missing()
+        plain, known = (bool, int, float, str, np.generic), None in (self.known or ())
         scalars = all(isinstance(value, plain) or (value is None and known) for value in values)
         if not values or not scalars or any(value != value for value in values):
             wanted = "one at least, each a text, a number or yes or no"
@@ -308,6 +309,16 @@ class _AskedColumn:
         for value in self.never_counted(values):
             raise errors.value_never_seen(value, self.name, self.known or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
+
+    def _check_sum(self, values: Any) -> None:
+        """Raises unless the probabilities of several values have a sum."""
+        if self.feature.counter.words:
+            wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
+            raise errors.bad_setting(f"the values of {self.name!r}", values, wanted)
+        if (family := self.feature.family).has_density():
+            text = f"column {self.name!r} is a number of family {family.name!r}, which has a density: densities of several "
+            text += "values do not sum to a probability. Ask for one number at a time, or count the column as "
+            raise errors.BadSetting(f"{text}bb.Categorical(), whose values have probabilities.", column=self.name)
 
     def never_counted(self, values: Sequence[Any]) -> list[Any]:
         """Those of these values that no row counted had."""
@@ -320,7 +331,11 @@ class _AskedColumn:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds())
-            return self.feature.family.meanings(batch, self.feature, self.name)
+            column = next((f for f in joined_columns(self.feature) if f.name == self.name), self.feature)
+            codes = column.family.keys_of(batch, column, strict=False)
+            if codes is None or column.family.has_density():
+                return list(batch.numbers([self.name])[0].reshape(-1))
+            return [None if number < 0 else codes.values[number] for number in codes.codes.tolist()]
         except errors.BadValue as bad:
             raise _as_question(bad, {self.name: values}) from None
 

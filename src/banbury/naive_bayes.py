@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
+from banbury.distributions.bag import log_orders, texts_and_unknown_words
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
+from banbury.distributions.kernel_density import bandwidths_of
 from banbury.distributions.keys import dense_numbers
+from banbury.distributions.occurrences import check_occurrences
 from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
@@ -86,9 +89,6 @@ def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
     rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
     log_prior = class_log_prior(class_prior, tally)
-    for family, columns, sums in tally.groups:
-        for doubt in family.doubts(columns, sums):
-            errors.warn(doubt)
     parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, log_prior, parameters)
 
@@ -336,14 +336,13 @@ class Model:
         other = winner if against is None else class_number(against, self.classes)
         if other == winner:
             other = next(c for c in ranked if c != winner)
-        terms, texts, unknown = [], dict[str, str](), []
+        terms = []
         likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
         for group in parameters:
             stop = start + len(group.features)
             terms += group.terms(batch, likelihoods[start:stop])
-            texts |= group.texts(batch)
-            unknown += group.unknown_words(batch)
             start = stop
+        texts, unknown = texts_and_unknown_words(parameters, batch)
         if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
             place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
             terms.sort(key=lambda term: place.get(term.feature, len(place)))
@@ -474,9 +473,7 @@ class Model:
         group, found = self._group(feature), []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
-            found.append(
-                self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(group.log_coefficient(batch), (-1, 1))
-            )
+            found.append(self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1)))
         return np.concatenate(found)
 
     def cuts(self, feature: str | None = None) -> list[float]:
@@ -505,7 +502,7 @@ class Model:
         {'a': 1.66, 'b': 0.13}
         """
         group = self._group(feature)
-        bandwidths = group.bandwidths()
+        bandwidths = bandwidths_of(group)
         if bandwidths is None:
             raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
         return dict(zip(self.classes, bandwidths, strict=True))
@@ -598,8 +595,7 @@ class Model:
         if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
             return None
         try:
-            part = self._alone.plain_part(rows)
-            answer, impossible = (None, 0) if part is None else self._score(len(rows), [part], want)
+            answer, impossible = self._score(len(rows), self._alone.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
         except TypeError:  # something among them is no text: the long way says what
             return None
         self._warn_impossible(impossible, want)
@@ -611,9 +607,11 @@ class Model:
 
     @cached_property
     def _alone(self) -> Parameters | None:
-        """The parameters of the one column there is, where it has no name: rows may then be plain values."""
+        """The parameters of the one column there is, where it has no name and holds texts: rows may then be plain texts."""
         alone = len(self.parameters) == len(self.schema.columns) == 1 and not self.schema.named
-        return self.parameters[0] if alone else None
+        return (
+            self.parameters[0] if alone and self.schema.features[0].reads_text and not self.schema.runs_python else None
+        )
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
         if n_rows and want != "log_joint":
@@ -625,8 +623,7 @@ class Model:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
-        for group in parameters:
-            group.check(batch)
+        check_occurrences(parameters, batch)
         parts = [part for group in parameters for part in group.parts(batch)]
         try:
             return self._score(batch.n_rows, parts, want, batch.threads)
@@ -646,8 +643,8 @@ class Model:
                 raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
-        blocks = [f for f in schema.features if f.columns and not present.isdisjoint(f.columns)]
-        gaps = [name for f in blocks for name in f.family.optional_columns(f) if name not in present]
+        blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
+        gaps = [name for f in blocks for name in f.columns if name not in present]
         if gaps:  # a block is scored by the columns that there are
             batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
             present.update(gaps)
@@ -661,6 +658,17 @@ class Model:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
+
+
+class PlainTexts:
+    """Texts as a reader has them, without a batch of them."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self.n_rows = len(texts)
+
+    def texts(self, name: str) -> list[str]:
+        return self._texts
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:

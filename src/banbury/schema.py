@@ -15,11 +15,13 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, QuantileTree, Text, family
+from banbury.distributions.column_tree import ColumnTree, joining_family
 from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
 from banbury.distributions.gaussian import NormalInverseGamma
 from banbury.distributions.keys import kind_of
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
+from banbury.distributions.words import runs_python
 from banbury.label_sets import LabelTarget
 from banbury.readers import Batch, Format, Headers, Sparse, read
 from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
@@ -115,7 +117,7 @@ class Schema:
     @property
     def runs_python(self) -> bool:
         """Whether Python itself goes through every row of some feature."""
-        return any(feature.family.runs_python() for feature in self.features)
+        return any(runs_python(feature.family) for feature in self.features)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -281,13 +283,13 @@ def grouped(features: tuple[Feature, ...]) -> tuple[Group, ...]:
     first = features[0] if features else None
     if first is not None and all(f.family is first.family and not f.columns for f in features):  # at a glance
         counter = first.counter
-        if len({counter.group(f) for f in (first, features[-1])}) == 1:
+        if not counter.apart or len(features) == 1:
             return (Group(counter, features, range(len(features))),)
     places: dict[Any, list[int]] = {}
     counters: dict[Any, Counter] = {}
     for place, feature in enumerate(features):
         counter = feature.counter
-        key = counter, counter.group(feature)
+        key = counter, feature.name if counter.apart else None
         places.setdefault(key, []).append(place)
         counters[key] = counter
     return tuple(Group(counters[key], tuple(features[p] for p in at), at) for key, at in places.items())
@@ -366,8 +368,8 @@ def infer(
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     if (joining := _of_all(features)) is not None:
-        plain = infer(batch, reserved, target, joining.column_families(), missing, more_to_come, "none")
-        return replace(plain, features=tuple(joining.joined_features(plain.features, batch)))
+        plain = infer(batch, reserved, target, joining.columns, missing, more_to_come, "none")
+        return replace(plain, features=tuple(joining.join(plain.features, batch)))
     reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
         if name not in batch.names:
@@ -414,12 +416,11 @@ def infer(
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 
-def _of_all(features: Features) -> Family | None:
+def _of_all(features: Features) -> ColumnTree | None:
     """The family that joins all columns it can, where it was asked for."""
     if isinstance(features, Mapping) or (isinstance(features, str) and features == "auto"):
         return None
-    whole = family(features)
-    return None if whole.column_families() is None else whole
+    return joining_family(family(features))
 
 
 def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:

@@ -8,7 +8,7 @@ that are zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -328,7 +328,7 @@ class Counts:
         keys = tuple(a if a is b or a == b else united(a, b) for a, b in zip(self.keys, other.keys, strict=True))
         return self.with_keys(keys), other.with_keys(keys)
 
-    def without_empty(self, declared: Sequence[frozenset[Key] | None]) -> Counts:
+    def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Counts:
         """Without the keys that no row has, unless they are declared."""
         if not self.keys:
             return self
@@ -393,6 +393,9 @@ class Keyless:
         return {}
 
     def select(self, features: Sequence[int]) -> Self:
+        return self
+
+    def without_empty(self, declared: Iterable[frozenset[Key] | None]) -> Self:
         return self
 
 

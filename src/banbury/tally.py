@@ -22,7 +22,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.distributions.family import Family, Feature, RowsToCount
 from banbury.distributions.keys import code_numbers, dense
-from banbury.distributions.words import GrowingWords
+from banbury.distributions.words import GrowingWords, check_parts_of_words, subtract
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
@@ -33,6 +33,7 @@ from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
     MOST_ROWS,
     UNCOUNTED,
+    Counts,
     WholeKeys,
     Words,
     in_order,
@@ -207,7 +208,7 @@ class Tally:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
         a, b = _together(self, other)
         each = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = (g.counter.minus(g.features, x, y, a.classes) for g, x, y in each)
+        differences = (subtract(g.features, x, y, a.classes) for g, x, y in each)
         skipped = max(0, a.skipped - b.skipped)
         try:
             rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
@@ -272,7 +273,11 @@ class Tally:
             raise _more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
         try:
             for group, sums in self._groups():
-                group.counter.check_parts(group.features, sums, rest, every, self.classes)
+                if isinstance(sums, Words):
+                    check_parts_of_words(group.features[0], sums.table, None, every, self.classes)
+                elif sums is not UNCOUNTED:
+                    without = sums.take(np.full(len(others), every)) - sums.take(others)
+                    group.counter.check(group.features, without, rest, [self.classes[c] for c in others])
         except errors.NegativeCount as problem:
             raise _more_of_a_label(problem) from None
 
@@ -289,17 +294,21 @@ class Tally:
         both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
         try:
             moved = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
+        except errors.SchemaMismatch:
+            raise
         except (OverflowError, ValueError):
             raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
-        rounded = any(new is not old for new, old in zip(moved, self.sums, strict=True))
-        return _coarsened(replace(self, sums=moved, rounded=self.rounded or rounded), schema)
+        each = zip(moved, self.sums, strict=True)
+        rounded = any(new is not old and not isinstance(new, Counts) for new, old in each)
+        return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
 
     def _trimmed(self) -> Tally:
         """Without the classes and the keys that no row has any more."""
         tally, kept = self, np.flatnonzero(some(self.rows))
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
-        trimmed = {n: g.counter.trimmed(g.features, sums) for n, (g, sums) in enumerate(tally._groups())}
+        groups = enumerate(tally._groups())
+        trimmed = {n: sums.without_empty(f.family.declared() for f in g.features) for n, (g, sums) in groups}
         return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
@@ -383,9 +392,14 @@ class Tally:
         if naive:
             each = [each for given, features, sums in self.groups for each in given.n_parameters(features, sums)]
             return n_classes * sum(own for own, _ in each) + sum(tied for _, tied in each) + prior
-        groups = ((features[0].counter, given, features, sums) for given, features, sums in self.groups)
-        cells = [each for counter, *group in groups for each in counter.table_cells(*group)]
-        d, table = sum(size is None for size in cells), prod(size for size in cells if size is not None)
+        if self.has_words:
+            raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
+        d, table = 0, 1
+        for family, features, sums in self.groups:
+            if isinstance(sums, Counts):
+                table *= prod(own + 1 for own, _ in family.n_parameters(features, sums))
+            else:
+                d += sum(len(feature.inputs) for feature in features)
         return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
 
     def __str__(self) -> str:
@@ -524,7 +538,7 @@ def _coarsened(tally: Tally, schema: Schema) -> Tally:
     if schema is tally.schema:
         return tally
     both = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
-    sums = tuple(old.counter.coarsened(old.features, new.features, sums) for old, new, sums in both)
+    sums = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
     return replace(tally, schema=schema, sums=sums)
 
 
@@ -723,9 +737,8 @@ def _begin_words(schema: Schema, n_classes: int, sums: tuple[Any, ...] | None = 
     """Those sums that grow in place, by group: empty, or beginning with these."""
     begun = {}
     for g, (counter, features, _) in enumerate(schema.groups):
-        words = counter.growing(features[0], n_classes, None if sums is None else sums[g])
-        if words is not None:
-            begun[g] = words
+        if counter.words:
+            begun[g] = GrowingWords.begin(features[0], n_classes, None if sums is None else sums[g])
     return begun
 
 

@@ -223,7 +223,7 @@ def check_output(args: Namespace) -> None:
 def text_column(to: Model) -> str | None:
     """The one column that a model has learned from, if it is text."""
     features = to.schema.features if isinstance(to, Model) else ()
-    return features[0].name if len(features) == 1 and features[0].family.reads_text() else None
+    return features[0].name if len(features) == 1 and features[0].reads_text else None
 
 
 def are_lines(args: Namespace, to: Model) -> bool:

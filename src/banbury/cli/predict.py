@@ -18,6 +18,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
+from banbury.distributions.text_settings import strings
 from banbury.explain.explanation import strict
 from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch
@@ -147,12 +148,12 @@ def _write_table(args: Namespace, model: Model, answered: Answered) -> None:
 def _beginnings(batch: Batch, records: list[Record], model: Model) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
     few = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
-    texts = [feature for feature in few if feature.family.reads_text()]
+    texts = [feature for feature in few if feature.reads_text]
     if batch.row_names:
         yield from (printable(record["file"]) for record in records)
     elif len(texts) == 1:
         name = texts[0].name if batch.named else batch.names[0]
-        for text in texts[0].family.strings(batch, name):
+        for text in strings(batch.texts(name)):
             yield printable(" ".join(str(text)[:200].split()))
     yield from repeat("")
 

@@ -76,7 +76,7 @@ def _features(args: Namespace, data: Any) -> Any:
 
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {f.name: replace(f.family, **settings) for f in schema.features if f.family.reads_text()}  # type: ignore[type-var]
+    texts = {f.name: replace(f.family, **settings) for f in schema.features if f.reads_text}  # type: ignore[type-var]
     if not texts:
         raise errors.bad_setting("--text", dict(settings), "left out where no column is text")
     if isinstance(families, Mapping):

@@ -12,7 +12,9 @@ from banbury import errors
 from banbury.dependence.information import check_n
 from banbury.dependence.pairs import CodedRows, compared_columns, compared_words, count_pairs, listed, word_columns
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.distributions.histogram import by_type
+from banbury.dependence.testing import joins, test_features
+from banbury.distributions.family import RowsToCount
+from banbury.distributions.histogram import as_compared
 from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
 from banbury.distributions.pair_information import LEVEL
@@ -86,12 +88,14 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     tally, assigned, schema = _counted(table)
     scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
     for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
-        tests |= zip((column.name for column in columns), family.test(columns, sums, scale, n, tests), strict=True)
+        tests |= zip(
+            (column.name for column in columns), test_features(family, columns, sums, scale, n, tests), strict=True
+        )
     ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
     compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
     texts = word_columns(tally)
     words = compared_words(texts, len(tally.classes))
-    blocks = {f.name: f.columns for f in schema.features if f.family.joins(f)}
+    blocks = {f.name: f.columns for f in schema.features if joins(f)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
     both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
@@ -112,7 +116,10 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
         tuple(_notes(tally, blocks, (len(compared), different), texts, len(words))),
         blocks,
         sum(len(feature.inputs) for feature in schema.features),
-        {feature.name: feature.family.joined_by() for feature in tally.schema.features},
+        {
+            f.name: "bb.Gaussian(covariance='full')" if f.family.has_density() else "bb.Joint()"
+            for f in tally.schema.features
+        },
     )
 
 
@@ -148,8 +155,7 @@ def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
             begun.append((settled := table.settled(batch), Growing(_compared(settled, batch))))
         [(schema, growing)] = begun
         batch = table.aligned(batch, schema)
-        for feature in schema.features:
-            feature.family.check_values(batch, feature, labels.threads)
+        _check_least(batch, schema, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
             growing = growing + part
             if k == len(labelled):
@@ -167,6 +173,14 @@ def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
     return tally, [_joined(each, tally.classes) for each in labelled], schema
 
 
+def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
+    """Raises for numbers that a family refuses, though they are counted in bins here."""
+    rows = RowsToCount(batch, (0,), np.zeros(batch.n_rows, dtype=np.int32), None, threads)
+    for feature in schema.features:
+        if feature.family.least > -np.inf:
+            feature.counter.count([feature], rows)
+
+
 def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
     """The batch, counted; numbers too far away for their bins to be numbered are brought nearer."""
     while True:
@@ -182,9 +196,8 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
 
 def _compared(schema: Schema, batch: Batch) -> Schema:
     """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
-    each = ((feature, feature.family.compared(feature)) for feature in schema.features)
-    columns = [f for feature, own in each for f in (by_type(feature, batch) if own is None else own)]
-    blocks = [feature for feature in schema.features if feature.family.joins(feature)]
+    columns = [column for feature in schema.features for column in as_compared(feature, batch)]
+    blocks = [feature for feature in schema.features if joins(feature)]
     if any(feature.columns for feature in schema.features):
         place = {name: number for number, name in enumerate(schema.columns)}
         columns.sort(key=lambda feature: place[feature.inputs[0]])

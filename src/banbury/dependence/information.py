@@ -8,7 +8,7 @@ from banbury import errors
 from banbury.dependence.results import Information
 from banbury.distributions.family import Feature
 from banbury.distributions.information import entropy, shares
-from banbury.distributions.words import most_telling
+from banbury.distributions.words import most_telling, used_words
 from banbury.tally import Tally
 
 
@@ -69,8 +69,9 @@ def telling_words(tally: Tally, feature: str | None = None, n: int = 20) -> dict
 
 def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
     """The words that tell most, with their bits; None where values are no words."""
-    words = feature.family.used_words(feature, sums)
-    return None if words is None else {word.name: word.bits for word in most_telling(feature, words, n)}
+    if not feature.counter.words:
+        return None
+    return {word.name: word.bits for word in most_telling(feature, used_words(feature, sums), n)}
 
 
 def check_tally(tally: Any) -> None:

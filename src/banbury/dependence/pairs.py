@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.dependence.results import Pair
+from banbury.dependence.testing import MOST_VALUES, groups_given_class
 from banbury.distributions.column_tree import CountedPairs, pairs_of
-from banbury.distributions.family import ColumnReader, Feature
+from banbury.distributions.family import Feature
 from banbury.distributions.information import FEWEST_ROWS
-from banbury.distributions.key_families import MOST_VALUES
+from banbury.distributions.keys import places_of
 from banbury.distributions.pair_information import (
     LEVEL,
     NOTHING,
@@ -25,11 +26,12 @@ from banbury.distributions.pair_information import (
     measured,
 )
 from banbury.distributions.vocabulary import Vocabulary
-from banbury.distributions.words import most_telling
+from banbury.distributions.words import most_telling, used_words, words_in_rows
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.columns import Coded
 from banbury.schema import Schema
+from banbury.sums import Keys
 from banbury.table import Labels, aligned
 from banbury.tally import Tally, count_rows
 
@@ -67,9 +69,8 @@ class Word(NamedTuple):
 
 
 def word_columns(tally: Tally) -> list[WordColumn]:
-    each = ((feature, sums, family) for family, features, sums in tally.groups for feature in features)
-    found = ((feature, sums, family.used_words(feature, sums)) for feature, sums, family in each)
-    return [WordColumn(feature, sums, words) for feature, sums, words in found if words is not None]
+    each = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
+    return [WordColumn(feature, sums, used_words(feature, sums)) for feature, sums in each]
 
 
 def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
@@ -88,14 +89,19 @@ def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
 class Grouped:
     """A column whose values stand for groups: ``groups`` has that of each key in the rows of each class."""
 
-    name: str
+    feature: Feature
+    keys: Keys
     groups: NDArray[np.uint8]  # (keys, classes)
     size: int
-    places: Callable[[ColumnReader], Int]  # which key each row has; −1 for none
+    threads: int
+
+    @property
+    def name(self) -> str:
+        return self.feature.name
 
     def coded(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
         """The group of each row; none where it has no value or no class."""
-        place = self.places(batch) if len(self.groups) else np.full(len(classes), -1)
+        place = places_of(self.feature.family.keys_of(batch, self.feature, self.threads), self.keys)
         known = (place >= 0) & (classes >= 0)
         codes = np.full(len(classes), -1, dtype=np.int32)
         codes[known] = self.groups[place[known], classes[known]]
@@ -114,9 +120,9 @@ def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads:
         for f, feature in enumerate(features):
             if feature.name in chosen:
                 keys, rows = sums.feature(f)
-                groups = family.groups_given_class(rows.value, scale, most)
-                places = family.key_finder(feature, keys, threads)
-                columns.append(Grouped(feature.name, groups.astype(np.uint8), int(groups.max(initial=0)) + 1, places))
+                groups = groups_given_class(family, rows.value, scale, most)
+                size = int(groups.max(initial=0)) + 1
+                columns.append(Grouped(feature, keys, groups.astype(np.uint8), size, threads))
     return sorted(columns, key=lambda column: tally.schema.index[column.name])
 
 
@@ -217,7 +223,7 @@ def _add_words(
 
     marks: list[tuple[Int, Int]] = []
     for at, (feature, sums, _) in enumerate(texts):
-        present, row, ids = feature.family.words_in_rows(batch, feature, sums, threads)
+        present, row, ids = words_in_rows(batch, feature, sums, threads)
         marks.append((present, np.full(len(present), len(words) + at)))
         mark_of = np.full(sums.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
         mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]

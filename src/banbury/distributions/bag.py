@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
+from banbury.distributions.bags import Lexicon
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, WordScores
-from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
+from banbury.distributions.evidence import Comparison, TellingValues, Term
 from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class, line_by_line
-from banbury.distributions.text_settings import TextSettings
+from banbury.distributions.text_settings import TextSettings, strings
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
 
@@ -26,6 +27,7 @@ Ids = NDArray[np.uint32]
 
 OTHERS = "(all other words absent)"
 COMMON = 0.25  # of the texts that were counted have a common word
+SOME_WORDS = 1 << 16  # that are looked at together
 MOST_ROWS = 1 << 26  # numbers of words × classes that texts are drawn from together
 
 
@@ -61,9 +63,6 @@ class TextParameters(Parameters):
 
     # Scoring
 
-    def plain_part(self, texts: list[str]) -> tuple[Any, ...] | None:
-        return self.part(texts) if self.scores.certain is None and self.family.split is None else None
-
     def part(self, texts: Any) -> tuple[Any, ...]:
         """The kernel's arguments for texts as ``Text.texts`` gives them."""
         family, scores = self.family, self.scores
@@ -76,9 +75,6 @@ class TextParameters(Parameters):
     def counting(self) -> bool | str:
         """Whether words count once however often they occur; or as the kernel calls another way."""
         return self.family.once
-
-    def lost_words(self, sums: Words) -> int:
-        return 0 if self.n_words else sums.table.n_words
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         texts = self.family.texts(rows, self.features[0].name)
@@ -204,12 +200,8 @@ class TextParameters(Parameters):
     def texts(self, rows: ColumnReader) -> dict[str, str]:
         """Decoded, and a number written out."""
         (name,) = self.features[0].inputs
-        text = next(iter(self.family.strings(rows, name)), None)
+        text = next(iter(strings(rows.texts(name))), None)
         return {name: text} if isinstance(text, str) else {}
-
-    def unknown_words(self, rows: ColumnReader) -> list[str]:
-        """Each once, in order."""
-        return [word for text in self.texts(rows).values() for word in self._unknown(text)]
 
     def _unknown(self, text: str) -> list[str]:
         texts, tokens = self.family.one(text)
@@ -252,7 +244,7 @@ class TextParameters(Parameters):
         family = self.family
         if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
             raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
-        texts = self.family.strings(rows, self.features[0].name)
+        texts = strings(rows.texts(self.features[0].name))
         return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
 
     def _log_orders(self, text: str) -> float:
@@ -266,12 +258,6 @@ class TextParameters(Parameters):
 
     def _word(self, ids: Ids, i: int) -> tuple[str, str]:
         return self.features[0].name, self.table.words(ids[i : i + 1])[0]
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        return ()
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        raise self.family.no_line(self.features[0])
 
     def linear(self) -> tuple[list[str], Real, Real]:
         """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.
@@ -384,6 +370,27 @@ class TextParameters(Parameters):
         return result
 
 
+def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) -> tuple[dict[str, str], list[str]]:
+    """The texts of the first row, by feature, as they are read; and words of them of which nothing is known, each once."""
+    texts, unknown = dict[str, str](), list[str]()
+    for group in groups:
+        if isinstance(group, TextParameters):
+            own = group.texts(rows)
+            texts |= own
+            unknown += [word for text in own.values() for word in group._unknown(text)]
+    return texts, unknown
+
+
+def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
+    """What P(value | class) has beside the score, the same in every class: the multinomial coefficients of texts."""
+    return parameters.log_coefficient(rows) if isinstance(parameters, TextParameters) else 0.0
+
+
+def lost_words(parameters: Parameters, sums: Any) -> int:
+    """How many words were counted, if the parameters are left with none of them."""
+    return sums.table.n_words if isinstance(parameters, TextParameters) and not parameters.n_words else 0
+
+
 def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
     """Which texts there are not, of texts as the kernels take them."""
     if isinstance(texts, list):
@@ -421,3 +428,73 @@ def _copied(fresh: Int, strength: float, rng: np.random.Generator) -> Int:
     for t in np.flatnonzero(at >= 0).tolist():
         text[t] = text[min(int(at[t]), t - 1)]
     return text
+
+
+# Weighed words ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class WeighedTextParameters(TextParameters):
+    """The scores of words; of ``often`` a word counts by the root of how often it occurs, else once.
+
+    ``documents`` are the texts of each class that have each word of the lexicon, ``n_texts`` all of them.
+    """
+
+    lexicon: Lexicon | None = None
+    often: bool = True
+    documents: Real | None = None
+    n_texts: Real | None = None
+
+    @property
+    def counting(self) -> bool | str:
+        return "unit" if self.often else "unit once"
+
+    def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
+        words, _, rows, scale = super()._words_of(text)
+        times = np.array([len(tokens) for _, tokens, _ in words], dtype=np.float64)
+        x = np.sqrt(times) if self.often else np.ones(len(times))
+        length = float(np.sqrt(np.sum((x * scale) ** 2)))
+        return words, x / length if length else x, rows, scale
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        raise NotImplementedError  # a model draws from its plain parameters
+
+    def log_coefficient(self, rows: ColumnReader) -> Real:
+        raise errors.bad_setting("the text", "weighed", "plain, to have a probability: model.weighed(None)")
+
+    def linear(self) -> tuple[list[str], Real, Real]:
+        raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+        """Words by what one of them says in a text of the usual length."""
+        assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
+        ids, texts = self.lexicon.used.ids, np.maximum(self.n_texts, 1e-300)
+        every = [ids[start : start + SOME_WORDS] for start in range(0, len(ids), SOME_WORDS)]
+        found = [self.scores.weights.rows(some)[1:] for some in every]
+        having = self.documents.sum(axis=1)
+        scale = np.concatenate([scale for _, scale in found]) if found else np.zeros(0)
+        usual = max(float(having @ scale**2 / texts.sum()), 1e-300) ** 0.5
+        for k, (some, (rows, own)) in enumerate(zip(every, found, strict=True)):
+            at = slice(k * SOME_WORDS, k * SOME_WORDS + len(some))
+            share = (having[at] / texts.sum())[:, None] * np.exp(np.minimum((own / usual)[:, None] * rows, 700.0))
+            yield TellingValues(share, self.documents[at] / texts, partial(self._word, some), kind="word")
+
+
+def weighed_texts(
+    lexicon: Lexicon,
+    scale: NDArray[np.float32],
+    table: NDArray[np.floating[Any]],
+    often: bool,
+    documents: Real,
+    n_texts: Real,
+) -> WeighedTextParameters:
+    """From the scores of a lexicon's words, (words, classes), and how much each word counts for its rarity."""
+    n_words, n_classes = table.shape
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    starts = np.arange(0, (n_words + 1) * n_classes, n_classes, dtype=np.int64)
+    classes = np.tile(np.arange(n_classes, dtype=np.int32), n_words)
+    rows = table.astype(np.float64).ravel()
+    weights.set(lexicon.used.ids, np.zeros(n_words), scale.astype(np.float64), starts, classes, rows)
+    scores = WordScores(weights, np.zeros(n_classes), np.zeros(n_classes))
+    plain = lexicon.used.table, lexicon.used.ids, n_words, scores, None, None
+    return WeighedTextParameters((lexicon.feature,), Choice(), *plain, lexicon, often, documents, n_texts)

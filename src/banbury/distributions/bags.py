@@ -14,6 +14,7 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.vocabulary import Vocabulary
+from banbury.distributions.words import bags_of, used_words
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
 SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20
@@ -79,9 +80,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, feature: Feature, sums: Any) -> Lexicon:
-        used = feature.family.used_words(feature, sums)
-        assert used is not None
-        return cls(feature, used)
+        return cls(feature, used_words(feature, sums))
 
     def __len__(self) -> int:
         return len(self.used.ids)
@@ -104,7 +103,7 @@ class Lexicon:
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
         """The texts of rows."""
-        return self.ranked(self.feature.family.bags(rows, self.feature, sums, threads), threads)
+        return self.ranked(bags_of(rows, self.feature, sums, threads), threads)
 
     def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
         """Texts whose words are ids of the table."""

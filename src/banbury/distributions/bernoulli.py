@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,26 +11,24 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
-from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Encoding,
     Family,
     Feature,
     HeldOutRows,
     KeyedParameters,
-    Kind,
     NumberColumn,
     Reads,
     RowsToCount,
     check_finite,
+    check_settings,
 )
-from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, finite_numbers, kind_of, scalar_keys
+from banbury.distributions.key_families import KeyedFamily
+from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, finite_numbers, scalar_keys
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
@@ -71,15 +69,12 @@ class Bernoulli(KeyedFamily):
             check_finite("threshold", self.threshold)
         errors.require(self.beta is None or self.alpha is not None, "beta", self.beta, "given together with alpha")
         check_prior(self.alpha, self.m, None)
-        self.check_given("beta", zero=True)
+        check_settings(self, "beta", zero=True)
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
     def counter(self, feature: Feature) -> FlagCounter:
         return FLAGS
-
-    def in_words(self) -> str:
-        return "Bernoulli"
 
     def declared(self) -> frozenset[Key]:
         return frozenset(KEYS)
@@ -89,23 +84,21 @@ class Bernoulli(KeyedFamily):
         """Whether numbers are flags as they are, or by a threshold."""
         return self.yes is None
 
-    def pseudo_counts(self, alpha: float) -> Real:
-        """The prior's α of no and of yes."""
+    def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        """Of no and of yes."""
         if self.m is not None:
             share = 0.5 if self.p is None else self.p
             return self.m * np.array([1.0 - share, share])
         own = float(self.alpha if self.alpha is not None else alpha)
         return np.array([own if self.beta is None else self.beta, own])
 
-    def node_prior(self, keys: Keys, alpha: float) -> Real:
-        return self.pseudo_counts(alpha)
-
-    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Codes:
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        name = feature.name
         if self.threshold is not None:
             numbers = finite_numbers(rows, name)
             return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
-        coded, names = dense_numbers(rows.codes(name), threads)
-        return Codes(np.array([*self.means_yes(names, name), -1], dtype=np.int32)[coded], 0, (False, True))
+        coded, values = dense_numbers(rows.codes(name), threads)
+        return Codes(np.array([*self.means_yes(values, name), -1], dtype=np.int32)[coded], 0, (False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
         if self.yes is not None:
@@ -121,14 +114,14 @@ class Bernoulli(KeyedFamily):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> BernoulliParameters:
-        alpha = np.tile(self.pseudo_counts(choice.alpha), len(features))
+        alpha = np.tile(self.pseudo_counts(KEYS, choice.alpha), len(features))
         share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
         table = dirichlet.log(share).reshape(len(features), 2, -1)
         return BernoulliParameters(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
     def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
         logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
-        return dirichlet.log_prior(logs, self.pseudo_counts(choice.alpha), choice.how)
+        return dirichlet.log_prior(logs, self.pseudo_counts(KEYS, choice.alpha), choice.how)
 
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         if column.n_values != 2:
@@ -137,31 +130,10 @@ class Bernoulli(KeyedFamily):
         middle = low / 2.0 + high / 2.0
         return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
 
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
-        if self.yes is None:
-            return super().encoded(rows, features, sums, threads)
-        return Encoding(categories=[rows.codes(feature.name) for feature in features])
-
-    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
-        if self.threshold is None:
-            yes = looked_up(rows.codes(column), lambda values: self.means_yes(values, column))
-            return [None if each < 0 else bool(each) for each in yes.tolist()]
-        return list(rows.numbers([column])[0].reshape(-1) > self.threshold)
-
-    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
-        def places(rows: ColumnReader) -> Int:
-            if self.yes is not None or rows.kind(feature.name) in ("string", "other", "date"):
-                return looked_up(rows.codes(feature.name), lambda values: self.means_yes(values, feature.name))
-            numbers = rows.numbers([feature.name])[0].reshape(-1)
-            yes = numbers > (0.5 if self.threshold is None else self.threshold)
-            return np.where(np.isnan(numbers), -1, yes) if numbers.dtype.kind == "f" else yes.astype(np.int64)
-
-        return places
-
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
         numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
-        cells, alpha, stays = sums.cells.value, self.pseudo_counts(choice.alpha), np.ones(2, dtype=np.bool_)
+        cells, alpha, stays = sums.cells.value, self.pseudo_counts(KEYS, choice.alpha), np.ones(2, dtype=np.bool_)
 
         def shares(f: int) -> Shares:
             return Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
@@ -177,9 +149,6 @@ class FlagCounter(KeyCounter):
 
     def scale(self, feature: Feature) -> tuple[Any, ...]:
         return ()
-
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         numeric = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
@@ -221,6 +190,17 @@ def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
 FLAGS = FlagCounter()
 
 
+def named_flags(family: Family) -> tuple[list[Any], list[str]] | None:
+    """A value that means no and one that means yes, and what they are called; None where values are no flags."""
+    if not isinstance(family, Bernoulli):
+        return None
+    if (limit := family.threshold) is not None:
+        return [limit, float(np.nextafter(limit, np.inf))], [f"at most {limit:g}", f"above {limit:g}"]
+    if (yes := family.yes) is not None:
+        return [f"not {yes}" if isinstance(yes, str) else yes + 1, yes], [f"not {yes}", str(yes)]
+    return [False, True], ["no", "yes"]
+
+
 @dataclass(frozen=True)
 class BernoulliParameters(KeyedParameters):
     """Log-probabilities of no and of yes, (features, classes)."""
@@ -248,17 +228,6 @@ class BernoulliParameters(KeyedParameters):
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        family, rows = self.family, sums.feature(f)[1].value.sum(axis=1)
-        values: list[Any] = [False, True]
-        names = ["no", "yes"]
-        if (limit := family.threshold) is not None:
-            values, names = [limit, float(np.nextafter(limit, np.inf))], [f"at most {limit:g}", f"above {limit:g}"]
-        elif (yes := family.yes) is not None:
-            other = f"not {yes}" if isinstance(yes, str) else yes + 1
-            values, names = [other, yes], [f"not {yes}", str(yes)]
-        return NamedValues(values, names, rows).most_frequent(n)
 
     def listed_values(self, f: int, column: str) -> Keys | None:
         """No and yes, as a column would have them; None where numbers are."""

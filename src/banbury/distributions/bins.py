@@ -36,7 +36,7 @@ class BinCounter(KeyCounter):
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         fine = _fine(batch, names_of(features, batch))
-        each = ((feature, *feature.family.grid(fine[f : f + 1])[0]) for f, feature in enumerate(features))
+        each = ((feature, *_grid(feature, fine[f : f + 1])[0]) for f, feature in enumerate(features))
         return [feature._replace(kind="float", origin=start, unit=width) for feature, start, width in each]
 
     def is_settled(self, feature: Feature) -> bool:
@@ -54,7 +54,7 @@ class BinCounter(KeyCounter):
             return features
         return [_within(feature, keys, self.most) for feature, keys in zip(features, sums.keys, strict=True)]
 
-    def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Counts) -> Counts:
         for f, (a, b) in enumerate(zip(old, new, strict=True)):
             if (a.unit, a.scales) != (b.unit, b.scales):
                 sums = sums.coarsen(f, _doublings(a, b))
@@ -67,6 +67,11 @@ class BinCounter(KeyCounter):
         if not all(type(key) is int and abs(key) <= LARGEST_BIN for key in scalar_keys(feature, keys)):
             raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
         return tuple(keys)
+
+
+def _grid(feature: Feature, fine: Real) -> tuple[tuple[float, float], ...]:
+    family: Any = feature.family
+    return family.grid(fine)  # type: ignore[no-any-return]
 
 
 def _fine(batch: Batch, names: Sequence[str]) -> Real:
@@ -118,7 +123,7 @@ class CellCounter(BinCounter):
     """The rows of each cell of a block of columns; a row that lacks one of the values is in none."""
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [f._replace(scales=f.family.grid(_fine(batch, f.inputs))) for f in features]
+        return [f._replace(scales=_grid(f, _fine(batch, f.inputs))) for f in features]
 
     def is_settled(self, feature: Feature) -> bool:
         return len(feature.scales) == len(feature.columns) and is_power(feature.unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -18,23 +18,21 @@ from banbury.distributions.cells import NamedCells
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Encoding,
     Family,
     Feature,
     HeldOutRows,
     KeyedParameters,
-    Kind,
     NumberColumn,
     Reads,
     RowsToCount,
     check_positive,
     side_by_side,
 )
-from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_values, dense_numbers, kind_of
+from banbury.distributions.key_families import KeyedFamily
+from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_values, dense_numbers, looked_up
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.distributions.trees import flat, prior_of
-from banbury.readers import Batch, Codes
+from banbury.readers import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
@@ -66,6 +64,7 @@ class Categorical(KeyedFamily):
 
     name: ClassVar[str] = "categorical"
     counting: ClassVar[tuple[str, ...]] = ("values", "missing")
+    has_cells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.missing not in ("skip", "category"):
@@ -91,11 +90,9 @@ class Categorical(KeyedFamily):
             return np.array([own[key] for key in keys], dtype=np.float64)
         return np.full(len(keys), float(own))
 
-    def node_prior(self, keys: Keys, alpha: float) -> Real:
-        return self.pseudo_counts(keys, alpha)
-
-    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Codes:
-        numbers, names = dense_numbers(rows.codes(name, kind), threads)
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        column = rows.codes(feature.name, feature.kind) if strict else values_of(rows, feature)
+        numbers, names = dense_numbers(column, threads)
         if self.missing == "skip":
             return Codes(numbers, 0, names)
         with_none: Any = [*names, None]
@@ -129,27 +126,6 @@ class Categorical(KeyedFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
-
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
-        return Encoding(categories=[values_of(rows, feature) for feature in features])
-
-    def counts_missing(self) -> bool:
-        return self.missing == "category"
-
-    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
-        return known_values(rows, feature)
-
-    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
-        index = {key: k for k, key in enumerate(keys)}
-        absent = index.get(None, -1) if self.missing == "category" else -1
-
-        def places(values: Sequence[Any]) -> list[int]:
-            return [index.get(value, -1) for value in values]
-
-        return lambda rows: looked_up(rows.codes(feature.name, feature.kind), places, absent)
-
-    def has_cells(self) -> bool:
-        return True
 
     def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[Any]:
         rows, at = sums.cells.value, sums.offsets
@@ -190,9 +166,6 @@ class ValueCounter(KeyCounter):
     def described(self, feature: Feature) -> str:
         return f" of {feature.kind}s"
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
-
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
         counted = zip(features, count_values(features, [feature.kind for feature in features], rows), strict=True)
         parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
@@ -202,7 +175,7 @@ class ValueCounter(KeyCounter):
         values = super().checked_keys(feature, keys)
         declared = feature.family.declared() or frozenset()
         types = {type(value) for value in values if value not in declared}
-        missing = {type(None)} if feature.family.counts_missing() else set()
+        missing = {type(None)} if counts_missing(feature.family) else set()
         if not types <= {KEY_TYPES[feature.kind], *missing}:
             raise ValueError(f"the keys of {feature.name!r} are not all of the kind {feature.kind!r}")
         return values
@@ -226,6 +199,11 @@ def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integer
 
 
 VALUES = ValueCounter()
+
+
+def counts_missing(family: Family) -> bool:
+    """Whether a missing value is a value."""
+    return isinstance(family, Categorical) and family.missing == "category"
 
 
 def declared_values(values: Any) -> Keys:
@@ -272,13 +250,6 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
     except errors.BadValue:
         column = rows.codes(feature.name)
         return replace(column, values=[_converted(value, feature.kind) for value in column.values])
-
-
-def known_values(rows: ColumnReader, feature: Feature) -> list[Any]:
-    """The values of a column as they are counted, row by row; None where one is missing."""
-    column = values_of(rows, feature)
-    numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()
-    return [column.values[n] if 0 <= n < len(column.values) else None for n in numbers]
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -371,8 +342,7 @@ class CategoricalParameters(KeyedParameters):
         return [{key: k for k, key in enumerate(keys, start)} for keys, start in each]
 
     def _missing(self, f: int) -> int:
-        family = self.features[f].family
-        if not (isinstance(family, Categorical) and family.missing == "category"):
+        if not counts_missing(self.features[f].family):
             return -1
         keys = self.keys[f]
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen(f)
@@ -385,11 +355,6 @@ class CategoricalParameters(KeyedParameters):
         table, counted = self.table[np.concatenate([*rows, unseen])], tuple(self.counted[f] for f in index)
         return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
 
-    def is_seen(self, f: int, rows: ColumnReader) -> bool:
-        column = values_of(rows, self.features[f])
-        at = int(column.codes[0]) - column.low
-        return not 0 <= at < len(column.values) or column.values[at] in self.counted[f]
-
     def listed_values(self, f: int, column: str) -> Keys:
         return self.keys[f]
 
@@ -397,7 +362,7 @@ class CategoricalParameters(KeyedParameters):
         def new(feature: Feature, known: set[Key]) -> Int:
             return looked_up(values_of(rows, feature), lambda values: [value not in known for value in values], 0)
 
-        return np.stack([*map(new, self.features, map(set, self.keys))], axis=1).astype(np.bool_)
+        return np.stack([*map(new, self.features, map(set, self.counted))], axis=1).astype(np.bool_)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]

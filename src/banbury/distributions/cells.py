@@ -14,11 +14,31 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.evidence import stretch
 from banbury.distributions.family import ColumnReader, Feature, named
+from banbury.distributions.keys import places_of
 from banbury.distributions.trees import Tree, flat
 from banbury.sums import Keys
 
+SIGN = np.int64(np.iinfo(np.int64).max)
+INFINITE = int(np.float64(np.inf).view(np.int64))
 NINE_TENTHS, OUTERMOST = 3.29, 4.0  # widths in which 90 % of a normal curve lie; and places from its middle, at most
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
+
+
+def number_of(keys: Int) -> Real:
+    """The numbers whose bits, in the order of numbers, are these keys."""
+    keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
+    return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
+
+
+def bin_edges(keys: Int, unit: float | Real) -> Real:
+    """Where the bins of these keys begin: their leading bits, the rest of them zero; of one unit, or each of its own."""
+    shift = np.log2(unit).astype(np.int64)
+    farthest = (INFINITE >> shift) + 1
+    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
+
+
+def between(low: Real, high: Real) -> Real:
+    return np.asarray(np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high))
 
 
 def n_nodes(level: Int) -> int:
@@ -69,9 +89,8 @@ class Cells:
         """The cell of each row; of a value in none the number of cells, or −1."""
         raise NotImplementedError
 
-    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
-        """Rows per cell and class, from what is counted now; ``middles``: numbers within the bins of numbers, ``missing``: rows
-        of each class without a value."""
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+        """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
         raise NotImplementedError
 
     def name(self, first: int, last: int) -> Any:
@@ -105,11 +124,9 @@ class NamedCells(Cells):
     keys: Keys
 
     def find(self, rows: ColumnReader, threads: int) -> Int:
-        finder = self.feature.family.key_finder(self.feature, self.keys, threads)
-        assert finder is not None
-        return finder(rows)
+        return places_of(self.feature.family.keys_of(rows, self.feature, threads), self.keys)
 
-    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         place = {key: k for k, key in enumerate(keys)}
         at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
         counts = np.zeros((len(at), rows.shape[1]))
@@ -137,9 +154,10 @@ class NumberCells(Cells):
     def find(self, rows: ColumnReader, threads: int) -> Int:
         return _steps([self], rows, threads)[:, 0].astype(np.int64)
 
-    def counted(self, keys: Keys, middles: Real | None, rows: Real, missing: Real) -> Real:
-        assert middles is not None
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
         k = len(missing)
+        bins = np.array(keys, dtype=np.int64)
+        middles = between(bin_edges(bins, feature.unit), bin_edges(bins + 1, feature.unit))
         places = np.searchsorted(self.cuts, middles, side="right")[:, None] * k + np.arange(k)
         counts = np.bincount(places.ravel(), rows.ravel(), (len(self.cuts) + 2) * k).reshape(-1, k)
         counts[-1] = missing

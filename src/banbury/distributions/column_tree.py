@@ -15,7 +15,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.bernoulli import Bernoulli
-from banbury.distributions.categorical import Categorical
+from banbury.distributions.categorical import Categorical, counts_missing
 from banbury.distributions.conditional import conditional
 from banbury.distributions.evidence import Term
 from banbury.distributions.family import (
@@ -124,10 +124,7 @@ class ColumnTree(Family):
         if self.root is not None and self.root not in feature.columns:
             raise errors.unknown_column(self.root, feature.columns)
 
-    def column_families(self) -> Any:
-        return self.columns
-
-    def joined_features(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
+    def join(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
         """The columns that have tables as one feature; all others stand beside it."""
         inside = [feature for feature in features if can_be_node(feature)]
         if not inside:
@@ -164,11 +161,18 @@ class ColumnTree(Family):
     def has_density(self) -> bool:
         return False
 
-    def joins(self, feature: Feature) -> bool:
-        return True
-
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # a row may change every edge
+
+
+def joining_family(family: Family) -> ColumnTree | None:
+    """The family, where it joins all columns it can."""
+    return family if isinstance(family, ColumnTree) else None
+
+
+def drawn_trees(parameters: Iterable[Parameters]) -> list[DrawnTree]:
+    """The trees of columns that each depend on one other, of a model's parameters."""
+    return [tree.drawn for group in parameters if isinstance(group, TreeParameters) for tree in group.trees]
 
 
 def tree_of_columns(**settings: Any) -> Family:
@@ -336,8 +340,8 @@ def _key_check(node: Variable) -> Any:
         return lambda key: type(key) is int and 0 <= key < node.size
     declared, of_kind = node.family.declared(), KEY_TYPES[node.kind]
     if declared:
-        return lambda key: (key in declared and key == key) or (key is None and node.family.counts_missing())
-    return lambda key: (type(key) is of_kind and key == key) or (key is None and node.family.counts_missing())
+        return lambda key: (key in declared and key == key) or (key is None and counts_missing(node.family))
+    return lambda key: (type(key) is of_kind and key == key) or (key is None and counts_missing(node.family))
 
 
 def check_pairs(names: Sequence[str], sizes: Sequence[int], n_classes: int) -> None:
@@ -569,7 +573,7 @@ class EstimatedTree:
         n_classes = tree.pairs.cells.shape[1]
         for k in tree.known:
             variable, parent = tree.variables[k], tree.parents[k]
-            alpha = variable.family.node_prior(variable.values, choice.alpha)
+            alpha = variable.family.pseudo_counts(variable.values, choice.alpha)
             table, unseen = conditional(tree.cells(k).value, alpha, choice.how, rng)
             if parent is None:
                 table, unseen = table[..., None], unseen[..., None]
@@ -632,9 +636,6 @@ class TreeParameters(Parameters):
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         return [term for tree in self.trees for term in tree.terms(rows)]
-
-    def drawn_trees(self) -> Sequence[DrawnTree]:
-        return [tree.drawn for tree in self.trees]
 
     def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
         each = (np.any([own == UNSEEN for own in tree.places(rows)], axis=0) for tree in self.trees)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, stretches
+from banbury.distributions.evidence import Comparison, TellingValues, stretches
 from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of, line_by_line
 from banbury.distributions.information import BIT, ColumnTest, entropy, log_mixture, shares, untested
-from banbury.distributions.log_rising import log_rising
+from banbury.distributions.moments import log_rising
 from banbury.sums import Products
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
@@ -276,12 +276,6 @@ class GaussianBlockParameters(Parameters):
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """The stretches of each column, as it is distributed whatever the others are."""
         return None if self.features[0].holds_lists else stretches(MarginalParameters(self), compared)
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        return () if self.features[0].holds_lists else self.names
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        raise self.features[f].family.no_line(self.features[f])
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         roots = _rooted(self.covariance)[1]

@@ -1,13 +1,14 @@
-"""What a feature's distribution must do: say what is counted, and turn sums into parameters that score and sample.
+"""Three protocols, each asked of a group of features at once: count, estimate, ask.
 
-A family has two halves. Its counter (``Counter``) makes sums of rows, and answers for them; families whose sums are alike share
-one. The rest (``Family``, ``Parameters``) turns sums into probabilities. All of it is asked of a group of features at once.
+A ``Counter`` makes sums of rows, and answers for them; families whose sums are alike share one. A ``Family`` has settings, and
+turns sums into ``Parameters``, which score, explain and draw. What another room needs it derives from these, and what one family
+alone can say stands in that family's file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,10 +21,9 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions import evidence
-from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
-from banbury.distributions.information import ColumnTest, bits_of_draws
-from banbury.distributions.vocabulary import Vocabulary
-from banbury.readers import Batch
+from banbury.distributions.evidence import Comparison, TellingValues, Term
+from banbury.distributions.information import bits_of_draws
+from banbury.readers import Batch, Codes
 from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
 
@@ -98,6 +98,11 @@ class Feature(NamedTuple):
     def numbers(self, rows: ColumnReader) -> list[NDArray[Any]]:
         """Arrays that together hold its numbers in order, as the kernels read them; missing is NaN."""
         return [rows.lists(self.inputs[0], len(self.scales))] if self.holds_lists else rows.numbers(self.inputs)
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether a value is a text, so that a line of a file can be one."""
+        return self.counter.reads(self) == "text"
 
     @property
     def counter(self) -> Counter:
@@ -179,14 +184,6 @@ class HeldOutRows:
         return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
 
 
-class Encoding(NamedTuple):
-    """Features' values as another learner takes them: numbers, NaN where missing; columns of codes; how often rows have words."""
-
-    numbers: Sequence[Real] = ()  # each (rows, columns)
-    categories: Sequence[Any] = ()
-    words: Any = None  # a sparse matrix, rows × words
-
-
 class Parameters:
     """A group of features of one family with what was estimated for them: the base of every family's parameters."""
 
@@ -208,27 +205,9 @@ class Parameters:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
 
-    # Scoring
-
-    def check(self, rows: ColumnReader) -> None:
-        """Raises for values that the kernel would score and that mean nothing."""
-
-    def plain_part(self, texts: list[str]) -> tuple[Any, ...] | None:
-        """The kernel's arguments for rows that are plain texts, of the one column there is; None: they need a reader."""
-        return None
-
-    def log_coefficient(self, rows: ColumnReader) -> Any:
-        """What P(value | class) has beside the score, the same in every class: a number, or one for each row."""
-        return 0.0
-
     def follow(self, sums: Any, touched: Mapping[str, NDArray[np.uint32]]) -> bool:
-        """Brings the parameters up to date, in place, after the words of these ids changed, by feature; False: it is to be
-        estimated anew."""
+        """Brings the parameters up to date, in place, after these words of features changed; False: estimate them anew."""
         return False
-
-    def collapsed(self, sums: Any) -> list[tuple[int, int, float]]:
-        """Where a class's density is so narrow, beside its column, that it stands on one value: feature, class and value."""
-        return []
 
     def listed_values(self, f: int, column: str) -> Keys | None:
         """The values of a feature's column, where they are listed: those that rows had."""
@@ -238,36 +217,16 @@ class Parameters:
         """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
         return None
 
-    def drawn_trees(self) -> Sequence[Any]:
-        """The trees of columns that each depend on one other (``DrawnTree``); none where columns depend on the class alone."""
-        return ()
-
-    def lost_words(self, sums: Any) -> int:
-        """How many words were counted, if the parameters are left with none of them."""
-        return 0
-
-    # Explaining
-
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
         if any(feature.columns for feature in self.features):
             values = [first_value(rows, feature) for feature in self.features]
         else:
             values = rows.first([feature.name for feature in self.features])
-        each = enumerate(zip(self.features, values, log_likelihoods, strict=True))
-        return [Term(feature.name, value, says, self.is_seen(f, rows)) for f, (feature, value, says) in each]
-
-    def is_seen(self, f: int, rows: ColumnReader) -> bool:
-        """Whether any counted row has the value of the first of these rows; so it is of numbers, whichever they are."""
-        return True
-
-    def texts(self, rows: ColumnReader) -> dict[str, str]:
-        """The texts of the first row, by feature, as they are read."""
-        return {}
-
-    def unknown_words(self, rows: ColumnReader) -> list[str]:
-        """The words of the first row's texts that the parameters say nothing of."""
-        return []
+        new = self.never_seen(rows)
+        unseen = np.zeros(len(values), dtype=np.bool_) if new is None else new[0]
+        each = zip(self.features, values, log_likelihoods, unseen.tolist(), strict=True)
+        return [Term(f.name, value, says, bool(f.columns) or not new) for f, value, says, new in each]
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
@@ -281,26 +240,9 @@ class Parameters:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
         return None
 
-    def bandwidths(self) -> list[Any] | None:
-        """The bandwidth of the one feature's kernels in each class, or those of its columns; None: it has none."""
-        return None
-
     def linear(self) -> tuple[list[str], Real, Real] | None:
         """Words, weights (words, classes) and intercepts, where a row scores intercepts + counts @ weights; None: it does not."""
         return None
-
-    # Drawing pictures
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        """The columns of a feature whose values are numbers; none where they are names."""
-        drawn = self.select([f]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
-        return tuple(n for n, each in zip(self.features[f].inputs, drawn, strict=True) if each.dtype.kind in "iuf")
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        """The values of a feature without axes, or the n that most rows have; ``drawn`` draws some."""
-        values, rows = np.unique(np.array(list(map(str, drawn()[0]))), return_counts=True)
-        called = values.tolist()
-        return NamedValues(called, called, rows.astype(np.float64)).most_frequent(n)
 
 
 def _chosen(each: Any, index: Sequence[int]) -> Any:
@@ -325,9 +267,6 @@ class NumericParameters(Parameters):
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return evidence.stretches(self, compared)
 
-    def axes(self, f: int) -> tuple[str, ...]:
-        return self.features[f].inputs
-
 
 class KeyedParameters(Parameters):
     """Parameters of columns of named values, or of combinations of them, each with a probability."""
@@ -339,14 +278,6 @@ class KeyedParameters(Parameters):
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         share, names = self.values()
         return iter([TellingValues(share, share, lambda i: (self.features[names[i][0]].name, names[i][1]))])
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        return ()
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        keys, rows = sums.feature(f)
-        names = ["missing" if key is None else str(key) for key in keys]
-        return NamedValues(list(keys), names, rows.value.sum(axis=1)).most_frequent(n)
 
 
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
@@ -389,14 +320,10 @@ def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.Bad
 
 
 class Counter:
-    """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features.
+    """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features."""
 
-    Features of one counter and one ``group`` have their sums together, so that one call of a kernel counts them all.
-    """
-
-    def group(self, feature: Feature) -> Any:
-        """Features of which this is equal are counted together."""
-        return None
+    apart: ClassVar[bool] = False  # whether each feature has sums of its own; others share theirs
+    words: ClassVar[bool] = False  # whether these are tables of words, which grow in place
 
     def reads(self, feature: Feature) -> Reads | None:
         """What the column of a text file is read as, where its first rows do not settle it."""
@@ -422,16 +349,8 @@ class Counter:
         return not feature.scales and is_power(feature.unit)
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        """The sums of these rows, UNCOUNTED where they grow in place; and the features, whose bins may have become wider."""
+        """The features, whose bins may have become wider, and the sums of these rows; UNCOUNTED where they grow in place."""
         raise NotImplementedError
-
-    def growing(self, feature: Feature, n_classes: int, sums: Any = None) -> Any:
-        """Sums that grow in place (``GrowingWords``), beginning with these; None where sums are added as tallies are."""
-        return None
-
-    def minus(self, features: Sequence[Feature], a: Any, b: Any, classes: Sequence[Any]) -> Any:
-        """The difference of sums; ``check`` finds what cannot be."""
-        return a - b
 
     def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         """Raises if these sums cannot be those of any rows: something below zero, or more rows than a class has."""
@@ -439,57 +358,32 @@ class Counter:
         for f, label in np.argwhere(overfull):
             raise errors.impossible_sums(classes[label], features[f].name)
 
-    def check_parts(
-        self, features: Sequence[Feature], sums: Any, rest: Integers, every: int, classes: Sequence[Any]
-    ) -> None:
-        """Raises if class ``every`` has not all that each other class has; ``rest`` are its rows without those of each."""
-        others = np.array([c for c in range(len(classes)) if c != every], dtype=np.int64)
-        without = self.minus(features, sums.take(np.full(len(others), every)), sums.take(others), classes)
-        self.check(features, without, rest, [classes[c] for c in others])
-
-    def trimmed(self, features: Sequence[Feature], sums: Any) -> Any:
-        """The sums without what no row has any more."""
-        return sums
-
     def widened(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
         """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
         return features
-
-    def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
-        """The sums under features whose bins may be wider."""
-        return sums
 
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
         """The feature with the other's scale, if sums can be moved from one to the other."""
         return feature
 
     def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
-        """The sums under features of another scale."""
+        """The sums under features of another scale, or of wider bins."""
         return sums
 
     def summary(self, feature: Feature, sums: Any, missing: str) -> str:
         """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
         return f"{errors.many(len(feature.inputs), 'column')}{missing}"
 
-    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Any) -> list[int | None]:
-        """How many cells each feature has in a table of all; None for a column that is measured, and has a mean there."""
-        return [None for feature in features for _ in feature.inputs]
-
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
-        """The sums out of a file; raises where they are not such sums."""
+        """The sums out of a file; raises where they are not such sums, or are said to be exact and those of no rows."""
         raise NotImplementedError
-
-    def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
-        """Raises where sums from a file are not those of rows, though none of them was rounded."""
-
-    def without_rare(self, sums: Any, min_count: float, every: int | None) -> Any:
-        """The sums without words that occur fewer times than this: in the class ``every``, where that has all rows, or in all."""
-        return sums
 
 
 class Stored(Protocol):
     """The sums of a group in a file."""
 
+    @property
+    def exact(self) -> bool: ...
     @property
     def arrays(self) -> dict[str, NDArray[Any]]: ...
     def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers: ...
@@ -511,6 +405,9 @@ class Family:
     counting: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[bool] = False  # whether it takes several columns together
     blocks: ClassVar[bool] = False  # whether it may: where several are given
+    least: ClassVar[float] = -np.inf  # the least number that a column may hold
+    keyed: ClassVar[bool] = False  # whether rows are counted by key, which ``keys_of`` says; a block of bins is not
+    has_cells: ClassVar[bool] = False  # whether evidence of a column is weighed by ``cells``
 
     def counter(self, feature: Feature) -> Counter:
         """What makes sums of a feature's values."""
@@ -520,36 +417,8 @@ class Family:
         """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
         return self.name, *(getattr(self, setting) for setting in self.counting)
 
-    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
-        """Start and width of each column's bins, where the family is counted by bins; ``fine`` are widths that will do."""
-        return tuple((0.0, width) for width in fine.tolist())
-
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
-
-    def column_families(self) -> Any:
-        """What ``features`` says of columns that it joins where it is the family of all; None where it joins none."""
-        return None
-
-    def joined_features(self, features: Sequence[Feature], batch: Batch) -> list[Feature]:
-        """The features that it makes of columns which were inferred from their first rows."""
-        return list(features)
-
-    def in_words(self) -> str:
-        """Its name in a sentence."""
-        return self.name.replace("_", " ")
-
-    def reads_text(self) -> bool:
-        """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
-        return False
-
-    def runs_python(self) -> bool:
-        """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""
-        return False
-
-    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        """A column's texts one by one; those that are missing are no strings."""
-        return ()
 
     def declared(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
@@ -576,179 +445,27 @@ class Family:
         """Per feature: free parameters per class, and those shared by all classes. Here: one per class."""
         return [(1, 0)] * len(features)
 
-    # Estimating
-
-    def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
-        """What is to be said of features before they are estimated."""
-        return iter(())
-
-    def tried_bandwidths(self, feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
-        """Bandwidths of a feature in class c, and how likely a row is under the kernels of the others; None: it has none."""
-        return None
-
-    def with_bandwidth(self, bandwidth: float) -> Family:
-        """The same family with this bandwidth, where it has one."""
-        return self
-
-    # Scoring and drawing
-
-    def optional_columns(self, feature: Feature) -> tuple[str, ...]:
-        """The columns of a block that rows may lack, while they have others, and be scored by what they have."""
-        return feature.columns
-
-    def nothing_known(self) -> Any:
-        """What a column holds in a row of which nothing is known."""
-        return None
-
-    def adjective(self) -> str:
-        """What its densities are called in a title."""
-        return self.in_words()
-
-    def measure(self) -> str:
-        """What a number has, given the class: a density, or a probability."""
-        return "density"
-
-    def points(self, low: float, high: float, n: int) -> Real:
-        """Numbers to draw a column at, n at most."""
-        return np.linspace(low, high, n)
-
-    def check_line(self, feature: Feature) -> None:
-        """Raises unless the values of a feature can stand along one line."""
-        if len(feature.inputs) > 1 or feature.holds_lists:
-            raise self.no_line(feature)
-
-    def no_line(self, feature: Feature) -> errors.BadSetting:
-        """That they cannot."""
-        if feature.holds_lists:
-            text = f"column {feature.name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
-            text += "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column."
-            return errors.BadSetting(text, feature=feature.name, family=self.name)
-        text = f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a "
-        text += "line of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says "
-        return errors.BadSetting(f"{text}with bb.plots.EvidenceDisplay.", feature=feature.name, family=self.name)
-
-    # What is chosen, tuned, and given to others
-
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         """What is tried of it where the family of a column of numbers is chosen: nothing where it cannot help, or is dear."""
         return ()
-
-    def text_settings(self) -> tuple[str, ...]:
-        """The settings that ``bb.tune(text=...)`` may try."""
-        return ()
-
-    def text_candidates(self) -> Sequence[Mapping[str, Any]]:
-        """What is tried of them where the model of a text is chosen."""
-        return ()
-
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
-        """The features' values as another learner takes them. Here: numbers as they are, all else as categories."""
-        lists = [np.asarray(numbers) for f in features if f.holds_lists for numbers in f.numbers(rows)]
-        names = [name for feature in features if not feature.holds_lists for name in feature.inputs]
-        numeric = [name for name in names if rows.kind(name) in ("boolean", "integer", "float", "empty")]
-        columns = [column.reshape(rows.n_rows, -1) for column in rows.numbers(numeric)] if numeric else []
-        others = set(names).difference(numeric)
-        return Encoding(lists + columns, [rows.codes(name) for name in names if name in others])
-
-    def encoded_words(self, sums: Any) -> Int | None:
-        """The words among the encoded ones that an estimate uses; None for all."""
-        return None
-
-    # Values that are asked for
 
     def has_density(self) -> bool:
         """Whether a value has a density, and no probability."""
         return True
 
-    def check_alternatives(self, column: str, values: Any) -> None:
-        """Raises unless the probabilities of several values of a column have a sum."""
-        if self.has_density():
-            text = f"column {column!r} is a number of family {self.name!r}, which has a density: densities of several values do "
-            text += "not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), whose "
-            raise errors.BadSetting(f"{text}values have probabilities.", column=column)
-
-    def counts_missing(self) -> bool:
-        """Whether a missing value is a value."""
-        return False
-
-    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Any:
-        """A column as int32 codes from 0 up of the keys it is counted by, −1 for none: a node of a network. Where values have a
-        density, it is cut instead."""
-        raise NotImplementedError
-
-    def node_prior(self, keys: Keys, alpha: float) -> Real:
-        """The prior's pseudo-count of each key of a node."""
-        return np.full(len(keys), float(alpha))
-
-    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
-        """A column's values as they are counted, None where one is missing: 1 and "1" may be the same."""
-        return list(rows.numbers([column])[0].reshape(-1))
-
-    # What a feature tells about the class
-
     def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
         """I(feature; class) of each feature, in bits; ``rows`` per class. Here: of rows drawn from the default estimate."""
         return bits_of_draws(self.estimate(features, sums, Choice(), UNUSED), rows)
 
-    def used_words(self, feature: Feature, sums: Any) -> Vocabulary | None:
-        """The words that an estimate uses, which tell one by one; None where values are no words."""
+    # Keys
+
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
+        """Each row's key as the feature is counted, −1 for none; ``strict`` raises for a value of another kind than it has."""
         return None
 
-    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Int]:
-        """The rows that have a text, and the row and the number of every word in them."""
-        raise NotImplementedError
-
-    def label_words(self, choice: Choice) -> tuple[bool, float] | None:
-        """Where what a word says of a label depends on how often both occur, and the label, alone: whether it counts once in a
-        text, and the pseudo-count; None elsewhere."""
-        return None
-
-    def weighed_words(self, lexicon: Any, scale: Any, table: Any, often: bool, documents: Real, texts: Real) -> Any:
-        """Parameters of weighed words (``WeighedTextParameters``); None where rows have no texts to score and explain."""
-        return None
-
-    def bags(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Real]:
-        """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
-        raise NotImplementedError
-
-    def joins(self, feature: Feature) -> bool:
-        """Whether several columns are modelled together, so that no independence is assumed among them."""
-        return len(feature.columns) > 1
-
-    def joined_by(self) -> str:
-        """The family, as one writes it, that models two such columns together."""
-        return "bb.Joint()"
-
-    def check_values(self, rows: ColumnReader, feature: Feature, threads: int) -> None:
-        """Raises for values that cannot be counted, where they are counted otherwise: in bins, to be compared."""
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...] | None:
-        """The feature's columns as they are compared with others: as values, or in fine bins; None: whatever their type is."""
-        return None
-
-    def test(
-        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
-    ) -> list[ColumnTest]:
-        """What each feature tells, beyond chance; of words the best n. A weight of 1 is worth ``scale`` rows.
-
-        ``columns`` has the tests of a block's columns one by one. Here: what the best of them tells.
-        """
-        each = ([columns[name] for name in feature.inputs if name in columns] for feature in features)
-        return [ColumnTest().at_least(own) if own else ColumnTest(why="not tested") for own in each]
-
-    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int] | None:
-        """What says which of the keys each row has, −1 for none; None where rows are not counted by key."""
-        return None
-
-    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> Any:
-        """Rows whose values are found out once, to be counted and scored many times (``LookedUpTexts``); None: they are quick."""
-        return None
-
-    # Weighing
-
-    def has_cells(self) -> bool:
-        """Whether evidence of a column is weighed: it is counted by key, and ``cells`` says how."""
-        return False
+    def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        """The prior's pseudo-count of each key."""
+        return np.full(len(keys), float(alpha))
 
     def cells(self, features: tuple[Feature, ...], sums: Any, missing: Real, threads: int) -> Sequence[Any]:
         """The cells of columns as their evidence is weighed (``Cells``); None where one is not counted by key.
@@ -756,10 +473,6 @@ class Family:
         ``missing``: the rows of each column and class without a value.
         """
         return [None] * len(features)
-
-    def middles(self, features: tuple[Feature, ...], sums: Any) -> Real | None:
-        """A number within each bin of columns of numbers, column after column; None where they are no numbers."""
-        return None
 
     # Leave-one-out
 
@@ -773,30 +486,13 @@ class Family:
         Here everything is estimated anew for every row: slow, and right for all sums that subtract.
         """
         scores = [np.zeros((0, held_out.n_classes))]
-        for row, parameters in enumerate(self.estimates_without_each(features, sums, choice, held_out)):
+        for row, parameters in enumerate(estimates_without_each(self, features, sums, choice, held_out)):
             scores.append(held_out.take(np.array([row])).scores(parameters))
         return np.concatenate(scores)
-
-    def estimates_without_each(
-        self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows
-    ) -> Iterator[Parameters]:
-        """Row by row the parameters that are estimated after the row's own sums were subtracted."""
-        counter = features[0].counter
-        own_sums = held_out.own_sums(features)
-        for row, label in enumerate(held_out.labels.tolist()):
-            of_row = own_sums.take([row]).merge([label], held_out.n_classes)
-            left = counter.minus(features, sums, of_row, range(held_out.n_classes))
-            yield self.estimate(features, counter.trimmed(features, left), choice, UNUSED)
 
     def leave_one_out_notes(self) -> list[str]:
         """What stays that of all rows where each is left out."""
         return []
-
-    def check_given(self, *settings: str, zero: bool = False) -> None:
-        """Raises unless those of its settings that are given are positive, or zero if allowed."""
-        for setting in settings:
-            if (value := getattr(self, setting)) is not None:
-                check_positive(setting, value, zero=zero)
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""
@@ -808,6 +504,23 @@ class Family:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
+
+
+def estimates_without_each(
+    family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows
+) -> Iterator[Parameters]:
+    """Row by row the parameters that are estimated after the row's own sums were subtracted."""
+    own_sums = held_out.own_sums(features)
+    for row, label in enumerate(held_out.labels.tolist()):
+        of_row = own_sums.take([row]).merge([label], held_out.n_classes)
+        left = (sums - of_row).without_empty(feature.family.declared() for feature in features)
+        yield family.estimate(features, left, choice, UNUSED)
+
+
+def in_words(family: Family) -> str:
+    """A family's name in a sentence."""
+    words = family.name.replace("_", " ")
+    return words.capitalize() if family.name in ("bernoulli", "gaussian", "poisson") else words
 
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
@@ -854,6 +567,13 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+
+
+def check_settings(family: Family, *settings: str, zero: bool = False) -> None:
+    """Raises unless those of its settings that are given are positive, or zero if allowed."""
+    for setting in settings:
+        if (value := getattr(family, setting)) is not None:
+            check_positive(setting, value, zero=zero)
 
 
 def check_finite(setting: str, value: Any) -> None:

@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.exponential import SMALLEST_MEAN, PositiveCounter, PositiveParameters, check_least
-from banbury.distributions.family import Choice, Family, Feature, NumberColumn, RowsToCount, Stored
-from banbury.distributions.log_rising import LARGE
-from banbury.distributions.moments import MOMENTS, names_of
+from banbury.distributions.family import Choice, Feature, RowsToCount, Stored, check_settings
+from banbury.distributions.moments import LARGE, MOMENTS, names_of
+from banbury.distributions.positive import (
+    SMALLEST_MEAN,
+    TINY,
+    Positive,
+    PositiveCounter,
+    PositiveParameters,
+    check_least,
+)
 from banbury.sums import GRID, Keyless, Moments
 
-LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
 NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
 WIDEST = 1e-3  # no shape is smaller
 
@@ -65,7 +70,7 @@ class LogMomentCounter(PositiveCounter):
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
         names, size = names_of(features, rows.batch), len(features)
-        check_least(rows.batch, names, *GammaParameters.refused)
+        check_least(rows.batch, features)
         columns = rows.batch.numbers(names)
         units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
         both = [*columns, *(logarithm(column) for column in columns)]
@@ -90,9 +95,6 @@ class LogMomentCounter(PositiveCounter):
             raise ValueError("there are sums of logarithms that no rows have")
         return LogMoments(values, logs)
 
-    def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
-        super().check_exact(features, sums.values)
-
 
 def logarithm(x: NDArray[Any]) -> Real:
     """log x by additions, multiplications and divisions alone, so that every machine has the same bits; NaN stays.
@@ -113,7 +115,7 @@ LOG_MOMENTS = LogMomentCounter()
 
 
 @dataclass(frozen=True, repr=False)
-class Gamma(Family):
+class Gamma(Positive):
     """Numbers above 0, of a mean and a shape per class: the deviation is the mean over the root of the shape.
 
     Shape 1 is the exponential distribution. "mle" is maximum likelihood; its shape is from 0.001 to 1e8. The conjugate prior is
@@ -132,9 +134,10 @@ class Gamma(Family):
     prior_rows: float | None = None
 
     name: ClassVar[str] = "gamma"
+    least: ClassVar[float] = TINY
 
     def __post_init__(self) -> None:
-        self.check_given("prior_rows")
+        check_settings(self, "prior_rows")
 
     def counter(self, feature: Feature) -> LogMomentCounter:
         return LOG_MOMENTS
@@ -159,7 +162,7 @@ class Gamma(Family):
             return GammaParameters(features, shape, mean, None)
         if choice.how == "gibbs":
             shape = _drawn_shape(shape, rows, rng)
-            rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), LEAST) / (rows * mean)
+            rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), TINY) / (rows * mean)
             return GammaParameters(features, shape, shape / rate, None)
         strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
         mean = shape * rows * mean / strength
@@ -167,12 +170,6 @@ class Gamma(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         return [(2, 0)] * len(features)
-
-    def candidates(self, column: NumberColumn) -> Sequence[Family]:
-        return (self,) if column.least > 0 and not column.few else ()
-
-    def points(self, low: float, high: float, n: int) -> Real:
-        return np.linspace(max(low, (high - low) / n, LEAST), high, n)
 
 
 def shape_of(s: Real) -> Real:
@@ -208,10 +205,19 @@ class GammaParameters(PositiveParameters):
     mean: Real
     strength: Real | None
 
-    refused: ClassVar[tuple[float, str, str]] = (LEAST, "a gamma", "above 0")
+    def log_density(self, z: Real) -> Real:
+        """About the mean, so that nothing is lost where shapes are large: u = z / mean.
 
-    def log_density(self, f: int, z: Real) -> Real:
-        return _log_density(z, self.shape[f], self.mean[f], None if self.strength is None else self.strength[f])
+        ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last
+        term is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
+        """
+        k, a, u = self.shape, self.strength, z / self.mean
+        log_u = np.where(u < 0.5, np.log(np.maximum(u, TINY)), np.log1p(np.maximum(u, 0.5) - 1.0))
+        common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, TINY))
+        if a is None:
+            return np.asarray(common + k * (log_u - (u - 1.0)))
+        wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
+        return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
@@ -219,8 +225,8 @@ class GammaParameters(PositiveParameters):
             shape, mean = self.shape[f, classes], self.mean[f, classes]
             if self.strength is not None:
                 strength = self.strength[f, classes]
-                mean = mean * strength / np.maximum(rng.standard_gamma(strength), LEAST)
-            columns.append(np.maximum(feature.unit * mean * rng.standard_gamma(shape) / shape, LEAST))
+                mean = mean * strength / np.maximum(rng.standard_gamma(strength), TINY)
+            columns.append(np.maximum(feature.unit * mean * rng.standard_gamma(shape) / shape, TINY))
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
@@ -237,21 +243,6 @@ class GammaParameters(PositiveParameters):
         a = self.strength[f]
         share = k * t / (a + k * t)
         return betainc(k, a, share), betainc(a, k, 1.0 - share)
-
-
-def _log_density(z: Real, k: Real, mean: Real, a: Real | None) -> Real:
-    """Of z, about the mean, so that nothing is lost where shapes are large: u = z / mean.
-
-    ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last term
-    is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
-    """
-    u = z / mean
-    log_u = np.where(u < 0.5, np.log(np.maximum(u, LEAST)), np.log1p(np.maximum(u, 0.5) - 1.0))
-    common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, LEAST))
-    if a is None:
-        return np.asarray(common + k * (log_u - (u - 1.0)))
-    wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
-    return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
 
 
 def _rest(x: Real) -> Real:

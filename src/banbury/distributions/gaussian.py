@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,7 +15,6 @@ from banbury.distributions.covariance import (
     GaussianBlockParameters,
     Prior,
     bits_of_normals,
-    block_test,
     n_means,
     normal,
     normal_tails,
@@ -34,14 +33,14 @@ from banbury.distributions.family import (
     How,
     NumberColumn,
     NumericParameters,
+    Parameters,
     check_finite,
     check_positive,
+    check_settings,
 )
-from banbury.distributions.histogram import FINE, in_bins
-from banbury.distributions.information import ColumnTest, bits_of_densities, grid, shares
+from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
-from banbury.distributions.log_rising import log_rising
-from banbury.distributions.moments import MOMENTS, PRODUCTS
+from banbury.distributions.moments import MOMENTS, PRODUCTS, log_rising
 from banbury.sums import Counts, Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
@@ -130,10 +129,7 @@ class Gaussian(Family):
             raise errors.bad_setting("covariance", self.covariance, wanted)
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
-        self.check_given("smoothing", zero=True)
-
-    def in_words(self) -> str:
-        return "Gaussian"
+        check_settings(self, "smoothing", zero=True)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
@@ -141,6 +137,8 @@ class Gaussian(Family):
         tied, block = self._tied, self.covariance is not None
         shrink, made = self.covariance == "shrunk" and choice.how != "mle", normal if block else _normal
         found: Any
+        if block and sums.n.is_zero().all():
+            _warn_of_gaps(features[0])
         if self._without_prior(choice.how):
             found = plain(sums, tied, shrink, features[0]) if block else self._plain(features, sums)
             return made(features, *found)
@@ -166,13 +164,6 @@ class Gaussian(Family):
         origin, unit = np.array(feature.scales).T
         centre, variance = given.placed(origin, unit, centre, variance)
         return Prior(given.kappa, given.nu, centre, np.diag(variance))
-
-    def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
-        if self.covariance is not None and sums.n.is_zero().all():
-            (block,) = features
-            what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
-            text = f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take "
-            yield errors.BanburyWarning(f"{text}out the columns that lack most.")
 
     def _without_prior(self, how: How) -> bool:
         return how == "mle" or (self.prior is None and how in ("map", "mean"))
@@ -265,22 +256,6 @@ class Gaussian(Family):
             return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
         return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
 
-    def joins(self, feature: Feature) -> bool:
-        return feature.holds_lists or super().joins(feature)
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...]:
-        if feature.holds_lists:
-            return ()
-        each = zip(feature.inputs, feature.scales or [(feature.origin, feature.unit)], strict=True)
-        return tuple(in_bins(name, origin, unit * FINE) for name, (origin, unit) in each)
-
-    def test(
-        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
-    ) -> list[ColumnTest]:
-        if self.covariance is None:
-            return super().test(features, sums, scale, n, columns)
-        return [block_test(sums, self._tied, scale)]
-
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None
         return alone and super().can_leave_one_out(features, choice, weighted)
@@ -312,6 +287,12 @@ class Gaussian(Family):
             total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
             total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
         return total
+
+
+def _warn_of_gaps(block: Feature) -> None:
+    what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
+    text = f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take out the columns "
+    errors.warn(errors.BanburyWarning(f"{text}that lack most."))
 
 
 @dataclass(frozen=True)
@@ -440,12 +421,6 @@ class GaussianParameters(NumericParameters):
         widths = (gaps[1:] + gaps[:-1]) / 2.0
         return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
 
-    def collapsed(self, sums: Moments) -> list[tuple[int, int, float]]:
-        rows, _, spread = sums.pooled()
-        narrow = 0.5 / self.precision < NARROW * spread / np.maximum(rows, 1e-300)
-        there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
-        return [(f, c, float(self.spread(f)[0][c])) for f, c in there]
-
     def spread(self, f: int) -> tuple[Real, Real]:
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
@@ -458,3 +433,13 @@ class GaussianParameters(NumericParameters):
     def _nu(self, f: int) -> Real:
         assert self.power is not None
         return np.asarray(2.0 * self.power[f] - 1.0)
+
+
+def collapsed(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
+    """Where a class's bell curve is so narrow, beside its column, that it stands on one value: feature, class and value."""
+    if not isinstance(parameters, GaussianParameters):
+        return []
+    rows, _, spread = sums.pooled()
+    narrow = 0.5 / parameters.precision < NARROW * spread / np.maximum(rows, 1e-300)
+    there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
+    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in there]

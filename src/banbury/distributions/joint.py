@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from math import prod
 from typing import Any, ClassVar
 
@@ -13,20 +14,19 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Int, Real
+from banbury.arrays import Real
 from banbury.distributions import dirichlet
-from banbury.distributions.categorical import Categorical, known_values, values_of
+from banbury.distributions.categorical import Categorical, values_of
 from banbury.distributions.dirichlet import log
-from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Encoding,
     Feature,
     KeyedParameters,
     RowsToCount,
     at_least,
     by_class,
+    check_settings,
 )
 from banbury.distributions.key_families import KeyedFamily
 from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_codes, dense_numbers, kind_of
@@ -60,7 +60,7 @@ class Joint(KeyedFamily):
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self.check_given("alpha", zero=True)
+        check_settings(self, "alpha", zero=True)
 
     def counter(self, feature: Feature) -> CombinationCounter:
         return COMBINATIONS
@@ -70,9 +70,10 @@ class Joint(KeyedFamily):
     ) -> JointParameters:
         alpha = float(choice.alpha if self.alpha is None else self.alpha)
         tables = []
-        for f in range(len(features)):
+        for f, block in enumerate(features):
             keys, rows = sums.feature(f)
-            tables.append(_table(keys, rows.value, len(features[f].inputs), alpha, choice, rng))
+            _warn_of_fractions(block, rows.value.sum(axis=1))
+            tables.append(_table(keys, rows.value, len(block.inputs), alpha, choice, rng))
         return JointParameters(features, tuple(tables))
 
     def log_prior(self, parameters: JointParameters, sums: Counts, choice: Choice) -> float:
@@ -83,44 +84,30 @@ class Joint(KeyedFamily):
         every = prod(_sizes(sums.keys[0], len(feature.inputs)))
         return 1.0 - len(sums.keys[0]) / every if every else 0.0
 
-    def doubts(self, features: tuple[Feature, ...], sums: Counts) -> Iterator[errors.BanburyWarning]:
-        """Of fractional numbers that hardly two rows have in common."""
-        for f, block in enumerate(features):
-            rows = sums.feature(f)[1].value.sum(axis=1) if "float" in block.kinds else np.zeros(0)
-            if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
-                text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a "
-                text += "combination of their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() "
-                yield errors.BanburyWarning(f"{text}for the block, whose bins join near numbers.")
-
-    def check_line(self, feature: Feature) -> None:
-        """Its combinations can, however many columns there are."""
-
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
-        columns = (column for feature in features for column in self.compared(feature))
-        return Encoding(categories=[values_of(rows, column) for column in columns])
-
-    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
-        return known_values(rows, Feature(column, self, kind=feature.kinds[feature.columns.index(column)]))
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...]:
-        each = zip(feature.columns, feature.kinds, strict=True)
-        return tuple(Feature(column, Categorical(), kind=kind) for column, kind in each)
-
-    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
-        index: dict[Any, int] = {key: k for k, key in enumerate(keys)}
-
-        def places(rows: ColumnReader) -> Int:
-            numbers, found = combinations(rows, feature, threads, counting=True)
-            return np.array([index.get(value, -1) for value in found], dtype=np.int64)[numbers]
-
-        return places
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        numbers, found = combinations(rows, feature, threads, counting=strict)
+        return Codes(numbers, 0, found)  # type: ignore[arg-type]
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker
+
+
+def joined_columns(feature: Feature) -> tuple[Feature, ...]:
+    """The columns of a joint table, one by one."""
+    each = zip(feature.columns, feature.kinds, strict=False)
+    return tuple(Feature(column, Categorical(), kind=kind) for column, kind in each)
+
+
+def _warn_of_fractions(block: Feature, rows: Real) -> None:
+    """Of fractional numbers that hardly two rows have in common."""
+    if "float" in block.kinds and rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
+        text = f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a combination of "
+        text += "their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, whose "
+        errors.warn(errors.BanburyWarning(f"{text}bins join near numbers."))
 
 
 class CombinationCounter(KeyCounter):
@@ -138,7 +125,7 @@ class CombinationCounter(KeyCounter):
         for feature in features:
             block = ordered_columns(feature, rows, once)
             if prod(len(column.values) for column in block) > most:
-                parts += count_codes([feature], [_combined(feature, block, rows)], rows)
+                parts += count_codes([feature], [_combined(feature, rows)], rows)
             else:
                 (cells,) = filled(block[:1], block[1:], rows)
                 used = np.flatnonzero(lines_with_some(cells))
@@ -208,17 +195,12 @@ def filled(first: Block, others: Block, rows: RowsToCount, together: int = 1) ->
         yield cells.arranged([int(sizes.sum()) * size, n_classes])
 
 
-def _combined(feature: Feature, block: Block, rows: RowsToCount) -> Codes:
+def _combined(feature: Feature, rows: RowsToCount) -> Codes:
     """The combinations that rows have, numbered as they occur: there may be many more that none has."""
-    if prod(len(column.values) for column in block) > MOST_COMBINATIONS:
-        raise too_many_combinations(feature.name, len(feature.inputs))
-    cells = np.zeros(len(rows.classes), dtype=np.int64)
-    for column in block:
-        cells = np.where((cells < 0) | (column.numbers < 0), -1, cells * len(column.values) + column.numbers)
-    numbers, first, _ = _core.encode_records(cells.view(np.uint8).reshape(-1, 8), rows.threads)
-    whole = cells[first] >= 0
+    numbers, found = combinations(rows.batch, feature, rows.threads, counting=True)
+    whole = np.array([None not in value for value in found], dtype=np.bool_)
     place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
-    keys: Any = [tuple(c.values[c.numbers[row]] for c in block) for row in first[whole].tolist()]
+    keys: Any = list(compress(found, whole))
     return Codes(place[numbers], 0, keys)
 
 
@@ -361,10 +343,6 @@ class JointParameters(KeyedParameters):
     @cached_property
     def _orders(self) -> list[list[tuple[Any, ...]]]:
         return [list(table.cells) for table in self.tables]
-
-    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
-        found = super().named_values(f, sums, n, drawn)
-        return found._replace(names=[", ".join(map(str, key)) for key in found.values], what="combination")
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Combinations that rows had, or any other where smoothing gives it a share: its values are then drawn one by one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions.family import ColumnReader, Counter, Feature, Kind, Reads, RowsToCount, Stored, side_by_side
 from banbury.readers import Batch, Codes, LikelyCodes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
@@ -36,6 +36,9 @@ class KeyCounter(Counter):
     def described(self, feature: Feature) -> str:
         return ""
 
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
+
     def key(self, feature: Feature, key: Any) -> str:
         return f"value {key!r}"
 
@@ -51,21 +54,15 @@ class KeyCounter(Counter):
             raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], name, shown, key=key)
         super().check(features, sums, rows, classes)
 
-    def trimmed(self, features: Sequence[Feature], sums: Counts) -> Counts:
-        return sums.without_empty([feature.family.declared() for feature in features])
-
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         often = [repr(sums.keys[0][k]) for k in np.argsort(-sums.cells.value.sum(axis=1), kind="stable")]
         what = errors.many(len(often), "combination" if feature.columns else "value")
         return f"{what}{missing}: {errors.listed(often, 6)}"
 
-    def table_cells(self, family: Any, features: tuple[Feature, ...], sums: Counts) -> list[int | None]:
-        return [own + 1 for own, _ in family.n_parameters(features, sums)]
-
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Counts:
         keys = stored.keys(features, self.checked_keys)
         counts = Counts(keys, stored.integers("cells", (sum(map(len, keys)), n_classes)))
-        if self.trimmed(features, counts) is not counts:
+        if counts.without_empty(feature.family.declared() for feature in features) is not counts:
             raise ValueError("a key has no rows")
         return counts
 
@@ -143,6 +140,29 @@ def dense(column: Codes, threads: int) -> Codes:
         codes = np.where(codes == missing, -1, codes - (codes > missing)).astype(np.int32)
         del values[missing]
     return Codes(codes, 0, values)
+
+
+def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], absent: int = -1) -> Int:
+    """Of a column of codes the place of each row's value, as ``places`` has those of values; ``absent`` where it is missing."""
+    codes, values = np.subtract(column.codes, column.low - 1, dtype=np.int64), column.values
+    if len(values) > len(codes):  # a wide range, of which few values occur
+        inside = (codes > 0) & (codes <= len(values))
+        used, at = np.unique(codes[inside], return_inverse=True)
+        codes[inside], codes[~inside], values = at + 1, 0, [values[k - 1] for k in used.tolist()]
+    known = np.full(len(values) + 2, absent, dtype=np.int64)  # of one before all values, and one after
+    known[1:-1] = places(values)
+    return np.asarray(known.take(codes, mode="clip"))
+
+
+def places_of(codes: Codes | None, keys: Keys) -> Int:
+    """Of rows that have these codes the place of each one's key among some keys, −1 where it is none of them."""
+    assert codes is not None
+    if isinstance(codes.values, range):  # the numbers of bins, in order
+        bins = np.array(keys, dtype=np.int64)
+        at = np.minimum(np.searchsorted(bins, codes.codes), max(len(bins) - 1, 0))
+        return np.where(bins[at] == codes.codes, at, -1) if len(bins) else np.full(len(codes.codes), -1)
+    place = {key: k for k, key in enumerate(keys)}
+    return looked_up(codes, lambda values: [place.get(value, -1) for value in values])
 
 
 def kind_of(batch: Batch, name: str) -> Kind:

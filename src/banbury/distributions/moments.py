@@ -9,13 +9,15 @@ import numpy as np
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, alike, is_power, named
+from banbury.arrays import Real
+from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, alike, is_power
 from banbury.distributions.scales import first_lists, first_rows, scales_of_moments
 from banbury.readers import Batch
 from banbury.sums import GRID, Moments, Products, rows_of
 
 S = TypeVar("S", Moments, Products)
 
+LARGE = 1e5  # from here on Stirling's series is exact to a double
 FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, and a little more
 
 
@@ -66,52 +68,16 @@ class MomentCounter(Counter):
         mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
         return f"mean {mean:g}, deviation {deviation:g}{missing}"
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Moments:
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
         shape = len(features), n_classes
-        return _finite(Moments(stored.integers("n", shape), stored.integers("sums", (*shape, 2), signed=True)))
-
-    def check_exact(self, features: Sequence[Feature], sums: Moments) -> None:
-        _check_reach(sums, 1)
-
-
-class WholeNumberCounter(MomentCounter):
-    """The same of columns of whole numbers from 0 up."""
-
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(kind="integer") for feature in features]
-
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
-        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
-        return super().count(features, rows)
-
-    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
-        super().check(features, sums, rows, classes)
-        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
-        for f, label in np.argwhere(uneven):
-            raise errors.impossible_sums(classes[label], features[f].name)
-
-    def check_exact(self, features: Sequence[Feature], sums: Moments) -> None:
-        super().check_exact(features, sums)
-        n, first = sums.n.value, sums.sums.values(-GRID)[..., 0]
-        origin, unit = (np.array([[getattr(f, part)] for f in features]) for part in ("origin", "unit"))
-        least = -1e-6 * np.maximum(np.abs(n * origin), 1.0)
-        for f in np.flatnonzero((first * unit + n * origin < least).any(axis=1)).tolist():
-            raise ValueError(f"feature {features[f].name!r} has counts below 0")
-
-
-def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
-    """Raises unless the columns hold whole numbers from 0 up."""
-    try:
-        _core.not_counts(rows.numbers(names), threads)
-    except _core.BadValue as bad:
-        raise named(bad, names, rows) from None
+        sums = Moments(stored.integers("n", shape), stored.integers("sums", (*shape, 2), signed=True))
+        return _possible(sums, 1, stored.exact)
 
 
 class ProductCounter(Counter):
     """n, Σz and Σzzᵀ of a block of columns, of the rows that have all of them; each block has sums of its own."""
 
-    def group(self, feature: Feature) -> Any:
-        return feature.name
+    apart = True
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         return [_settled(batch, feature) for feature in features]
@@ -155,10 +121,8 @@ class ProductCounter(Counter):
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Products:
         d = len(features[0].scales)
         n = stored.integers("n", (n_classes,))
-        return _finite(Products(n, stored.integers("sums", (n_classes, d + d * (d + 1) // 2), signed=True)))
-
-    def check_exact(self, features: Sequence[Feature], sums: Products) -> None:
-        _check_reach(sums, sums.n_columns)
+        sums = Products(n, stored.integers("sums", (n_classes, d + d * (d + 1) // 2), signed=True))
+        return _possible(sums, d, stored.exact)
 
 
 def _settled(batch: Batch, feature: Feature) -> Feature:
@@ -172,21 +136,28 @@ def _settled(batch: Batch, feature: Feature) -> Feature:
     return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
 
 
-def _finite(sums: S) -> S:
+def _possible(sums: S, columns: int, exact: bool) -> S:
     """Sums of numbers from a file; raises unless they are finite, and such as rows can have."""
-    if not np.isfinite(sums.sums.values(-2 * GRID)).all():
+    first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
+    n = sums.n.value[..., None]
+    far = exact and ((np.abs(first) > n * FARTHEST).any() or (np.abs(second) > n * FARTHEST**2).any())
+    if far or not np.isfinite(sums.sums.values(-2 * GRID)).all():
         raise ValueError("there are sums beyond what can be counted")
     if sums.below_zero().any():
         raise ValueError("there are sums that no rows have")
     return sums
 
 
-def _check_reach(sums: Moments | Products, columns: int) -> None:
-    """No value is farther out than can be counted."""
-    first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
-    n = sums.n.value[..., None]
-    if (np.abs(first) > n * FARTHEST).any() or (np.abs(second) > n * FARTHEST**2).any():
-        raise ValueError("there are sums beyond what can be counted")
+def log_rising(a: Any, b: Any) -> Real:
+    """log Γ(a + b) − log Γ(a), also where both are so large that their difference is lost."""
+    from scipy.special import gammaln  # a third of a second to import; few need it
+
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    large = np.maximum(a, LARGE)
+    series = (large + b - 0.5) * np.log1p(b / large) - b + b * np.log(large)
+    series += (1.0 / (large + b) - 1.0 / large) / 12.0
+    small = np.minimum(a, LARGE)
+    return np.asarray(np.where(a > LARGE, series, gammaln(small + b) - gammaln(small)))
 
 
-MOMENTS, WHOLE_NUMBERS, PRODUCTS = MomentCounter(), WholeNumberCounter(), ProductCounter()
+MOMENTS, PRODUCTS = MomentCounter(), ProductCounter()

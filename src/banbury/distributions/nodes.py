@@ -99,11 +99,16 @@ class Variable:
     def codes(self, batch: ColumnReader, threads: int) -> Codes:
         """The number of each row's key among some, −1 where it has none."""
         if self.cuts is None:
-            return self.family.node_codes(batch, self.name, self.kind, threads)  # type: ignore[no-any-return]
+            return self._keys(batch, threads)
         numbers = finite_numbers(batch, self.name)
         places = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
         places[np.isnan(numbers)] = MISSING
         return Codes(places, 0, self.keys)  # type: ignore[arg-type]
+
+    def _keys(self, batch: ColumnReader, threads: int) -> Codes:
+        keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
+        assert keys is not None
+        return keys
 
     def checked_codes(self, batch: ColumnReader, threads: int) -> Codes:
         """The same of rows to count; raises for a value that is not declared."""
@@ -220,7 +225,7 @@ def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
 def can_be_node(feature: Feature) -> bool:
     """Whether a column has a table of its values, or of bins of its numbers."""
     family = feature.family
-    if feature.columns or family.reads_text():
+    if feature.columns or feature.reads_text:
         return False
     return not family.has_density() or cut_by(feature) is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -14,16 +14,16 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
-from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
+from banbury.distributions.evidence import Comparison, NamedValues, TellingValues, Term
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
-    Encoding,
     Feature,
     Parameters,
     by_class,
     check_positive,
+    check_settings,
     line_by_line,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
@@ -74,7 +74,7 @@ class Occurrences(TellingFamily):
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or self.model not in MODELS:
             raise errors.unknown_choice("model", self.model, MODELS)
-        self.check_given("threshold", zero=True)
+        check_settings(self, "threshold", zero=True)
         errors.require(self.norm in (True, False), "norm", self.norm, "True or False")
         if self.missing not in ("skip", "error"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "error"])
@@ -132,19 +132,23 @@ class Occurrences(TellingFamily):
         what = "negative" if number < 0 else "too many"
         raise errors.bad_value(what, number, feature.inputs[column], rows.first_row + row, rows.source)
 
-    def places(self, rows: ColumnReader, feature: Feature) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The row and the column of every cell that occurs."""
-        cells, limit = rows.occurrences(feature.inputs), self.threshold or 0.0
-        if not isinstance(cells, tuple):
-            row, column = np.nonzero(np.asarray(cells) > limit)
-            return row, column
-        offsets, columns, values = (np.asarray(part) for part in cells)
-        there = values > limit
-        return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[there], columns[there]
+    def occurring(self, rows: ColumnReader, feature: Feature) -> Any:
+        """How often each column occurs in each row, as a sparse matrix; what is missing does not."""
+        from scipy import sparse
+
+        cells = rows.occurrences(feature.inputs)
+        shape = rows.n_rows, len(feature.inputs)
+        plain = (cells[2], cells[1], cells[0]) if isinstance(cells, tuple) else np.asarray(cells)
+        matrix = sparse.csr_matrix(plain, shape=shape, dtype=np.float64)
+        matrix.data = np.nan_to_num(matrix.data, copy=False, posinf=np.inf)
+        if self.threshold is not None:
+            matrix.data = (matrix.data > self.threshold).astype(np.float64)
+        matrix.eliminate_zeros()
+        return matrix
 
     # Estimating
 
-    def pseudo_counts(self, choice: Choice, n_columns: int) -> float | Real:
+    def column_counts(self, choice: Choice, n_columns: int) -> float | Real:
         own = choice.alpha if self.alpha is None else self.alpha
         if not isinstance(own, tuple):
             return float(own)  # type: ignore[arg-type]
@@ -165,7 +169,7 @@ class Occurrences(TellingFamily):
     ) -> OccurrencesParameters:
         (feature,) = features
         words = self.words(sums, len(feature.inputs))
-        alpha = self.pseudo_counts(choice, words.n_words)
+        alpha = self.column_counts(choice, words.n_words)
         if isinstance(alpha, np.ndarray):  # by number, as the rows of words are
             by_number = np.ones(int(words.ids.max(initial=0)) + 1)
             by_number[words.ids] = alpha
@@ -175,7 +179,7 @@ class Occurrences(TellingFamily):
         return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
     def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
-        a = event_models.pseudo_count(choice.how, self.pseudo_counts(choice, len(parameters.ids)))
+        a = event_models.pseudo_count(choice.how, self.column_counts(choice, len(parameters.ids)))
         pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
         if self.model == "complement" or not pseudo.any():
             return 0.0
@@ -204,44 +208,20 @@ class Occurrences(TellingFamily):
         if self.threshold is None and (pairs.occurrences > texts[pairs.classes] * (1.0 + 1e-9)).any():
             raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
 
-    def optional_columns(self, feature: Feature) -> tuple[str, ...]:
-        return ()
-
-    def nothing_known(self) -> float:
-        return 0.0
-
-    def check_line(self, feature: Feature) -> None:
-        raise self.no_line(feature)
-
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
-
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
-        from scipy import sparse
-
-        cells, columns = rows.occurrences(features[0].inputs), features[0].inputs
-        if isinstance(cells, tuple):
-            matrix = sparse.csr_matrix((cells[2], cells[1], cells[0]), shape=(rows.n_rows, len(columns)))
-        else:
-            matrix = sparse.csr_matrix(np.asarray(cells))
-        matrix = matrix.astype(np.float64)
-        matrix.data = np.nan_to_num(matrix.data)
-        if self.threshold is not None:
-            matrix.data = (matrix.data > self.threshold).astype(np.float64)
-        return Encoding(words=matrix)
 
     def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
         return self.words(sums, len(feature.inputs))
 
     def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
-        row, column = self.places(rows, feature)
+        row, column = self.occurring(rows, feature).nonzero()
         return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
-        matrix = self.encoded(rows, (feature,), sums, threads).words
+        matrix = self.occurring(rows, feature)
         matrix.sum_duplicates()
-        matrix.eliminate_zeros()
         return matrix.indptr, self.used_words(feature, sums).ids[matrix.indices], matrix.data
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
@@ -278,7 +258,7 @@ class OccurrencesParameters(Parameters):
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         given = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
-            return [self._unsmoothed(given[1])]
+            return [self._unsmoothed(rows)]
         if self.stale and isinstance(given[1], tuple):
             asked = np.unique(given[1][1])
             self._make_rows(self.ids[asked] if len(asked) < len(self.ids) // 4 else None)
@@ -322,20 +302,11 @@ class OccurrencesParameters(Parameters):
     def _finite(self) -> bool:
         return bool(np.isfinite(self.weights).all())
 
-    def _unsmoothed(self, cells: Any) -> tuple[Any, ...]:
+    def _unsmoothed(self, rows: ColumnReader) -> tuple[Any, ...]:
         """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
-        import scipy.sparse as sp
-
-        limit = self.family.threshold or 0.0
-        if isinstance(cells, tuple):
-            offsets, columns, values = cells
-            matrix = sp.csr_array((values > limit, columns, offsets), shape=(len(offsets) - 1, len(self.ids)))
-        else:
-            matrix = sp.csr_array(np.asarray(cells) > limit)
-        matrix.eliminate_zeros()
         assert self.scores.certain is not None
         weights, sure = self.weights, self.weights == CERTAIN
-        present = matrix.astype(np.float64)
+        present = (self.family.occurring(rows, self.features[0]) > 0).astype(np.float64)
         impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
         impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
         scores = self.scores.constant + present @ np.where(sure | np.isneginf(weights), 0.0, weights)
@@ -368,9 +339,6 @@ class OccurrencesParameters(Parameters):
         return True
 
     # Looking
-
-    def check(self, rows: ColumnReader) -> None:
-        self.family.check(rows, self.features[0])
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
         """Of the columns that occur, each with its number; the sum is the likelihood.
@@ -405,19 +373,6 @@ class OccurrencesParameters(Parameters):
         for at, share, had in self.values():
             occurring = [(names[place], "occurs") for place in at.tolist()]
             yield TellingValues(share, had, occurring.__getitem__, kind="stretch")
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        return ()
-
-    def named_values(self, f: int, sums: Words, n: int | None, drawn: Drawn) -> NamedValues:
-        """The columns whose occurring tells most of the class."""
-        names = self.features[0].inputs
-        vocabulary = self.family.words(sums, len(names))
-        bits = np.concatenate([mutual_information(pairs, vocabulary.texts) for pairs in vocabulary])
-        best = np.argsort(-bits, kind="stable")[:n].tolist()
-        share = np.concatenate([each for _, each, _ in self.values()])[best]
-        shown = [names[k] for k in best]
-        return NamedValues(shown, shown, bits[best], len(names) - len(best), share, "column", "telling")
 
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
@@ -467,3 +422,22 @@ class OccurrencesParameters(Parameters):
 
 
 OTHERS = "(all others absent)"
+
+
+def check_occurrences(groups: Iterable[Parameters], rows: ColumnReader) -> None:
+    """Raises for numbers that the kernel would score, and that are no occurrences."""
+    for group in groups:
+        if isinstance(group, OccurrencesParameters):
+            group.family.check(rows, group.features[0])
+
+
+def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
+    """The columns of a block whose occurring tells most of the class."""
+    assert isinstance(parameters, OccurrencesParameters)
+    names = parameters.features[0].inputs
+    vocabulary = parameters.family.words(sums, len(names))
+    bits = np.concatenate([mutual_information(pairs, vocabulary.texts) for pairs in vocabulary])
+    best = np.argsort(-bits, kind="stable")[:n].tolist()
+    share = np.concatenate([each for _, each, _ in parameters.values()])[best]
+    shown = [names[k] for k in best]
+    return NamedValues(shown, shown, bits[best], len(names) - len(best), share, "column", "telling")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -14,7 +14,7 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.bins import BinCounter
-from banbury.distributions.cells import NumberCells
+from banbury.distributions.cells import INFINITE, SIGN, NumberCells, between, bin_edges
 from banbury.distributions.evidence import stretch
 from banbury.distributions.family import (
     Choice,
@@ -25,35 +25,21 @@ from banbury.distributions.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
+    check_settings,
     is_power,
 )
-from banbury.distributions.key_families import BinnedFamily
+from banbury.distributions.key_families import MISSING_BIN, BinnedFamily, bin_codes
 from banbury.distributions.keys import KeyCounter, scalar_keys
 from banbury.distributions.leave_one_out import different_rows
 from banbury.distributions.trees import HALF_ROW, MOST_LEAVES, SMALLEST, Strengths, Tree, prior_of, trees_of
-from banbury.readers import Batch
+from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
 
 MOST_KEYS = 2048  # that a column may occupy
 TAILS = 30  # stretches beyond the outer leaf, each twice as wide as the last and with half its rows
 POWERS = 2.0 ** np.arange(TAILS) - 1.0
 OUTSIDE = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
-SIGN = np.int64(np.iinfo(np.int64).max)
-INFINITE = int(np.float64(np.inf).view(np.int64))
 LARGEST = float(np.finfo(np.float64).max)
-
-
-def number_of(keys: Int) -> Real:
-    """The numbers whose bits, in the order of numbers, are these keys."""
-    keys = np.minimum(np.maximum(np.asarray(keys, dtype=np.int64), -INFINITE), INFINITE - 1)
-    return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
-
-
-def _edges(keys: Int, unit: float | Real) -> Real:
-    """Where the bins of these keys begin: their leading bits, the rest of them zero; of one unit, or each of its own."""
-    shift = np.log2(unit).astype(np.int64)
-    farthest = (INFINITE >> shift) + 1
-    return number_of(np.minimum(np.maximum(keys, -farthest), farthest - (shift > 0)) << shift)
 
 
 class LeadingBitsCounter(BinCounter):
@@ -84,13 +70,13 @@ class LeadingBitsCounter(BinCounter):
         return features, Counts.join(parts, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
-        return f"{feature.name} {stretch(*_edges(np.array([key, key + 1]), feature.unit).tolist())}"
+        return f"{feature.name} {stretch(*bin_edges(np.array([key, key + 1]), feature.unit).tolist())}"
 
     def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
         if not sums.keys[0]:
             return f"no value{missing}"
         keys = np.array(sums.keys[0], dtype=np.int64)
-        low, high = _edges(keys[[0, -1]], feature.unit)
+        low, high = bin_edges(keys[[0, -1]], feature.unit)
         return f"{len(keys):,} {'values' if feature.unit == 1.0 else 'bins'} from {low:.6g} to {high:.6g}{missing}"
 
     def checked_keys(self, feature: Feature, keys: Any) -> Keys:
@@ -124,9 +110,10 @@ class QuantileTree(BinnedFamily):
     m: float | None = None
 
     name: ClassVar[str] = "quantile_tree"
+    has_cells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self.check_given("m", zero=True)
+        check_settings(self, "m", zero=True)
 
     def counter(self, feature: Feature) -> LeadingBitsCounter:
         return LEADING_BITS
@@ -165,18 +152,12 @@ class QuantileTree(BinnedFamily):
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         return _joined([cells], 1)[0][1] if len(cells) else cells
 
-    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
-        edges = _edges(np.array(keys, dtype=np.int64), feature.unit)[1:]
-
-        def places(rows: ColumnReader) -> Int:
-            column = np.nan_to_num(rows.numbers([feature.name])[0].reshape(-1).astype(np.float64), nan=np.nan)
-            codes = _core.steps([column], [edges], threads)[:, 0].astype(np.int64)
-            return np.where(codes < len(keys), codes, -1)
-
-        return places
-
-    def has_cells(self) -> bool:
-        return True
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes:
+        """The leading bits of numbers, in the order of numbers."""
+        numbers = rows.numbers([feature.name])[0].reshape(-1).astype(np.float64) + 0.0  # −0 is no other number
+        bits = numbers.view(np.int64)
+        keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
+        return bin_codes(np.where(np.isnan(numbers), MISSING_BIN, keys))
 
     def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
         each = zip(features, self.leaves(features, sums, threads), missing, strict=True)
@@ -194,14 +175,6 @@ class QuantileTree(BinnedFamily):
     def _with_missing(self, tree: Tree, counts: Real) -> tuple[Tree, Strengths]:
         tree = tree.with_missing()
         return tree, tree.chosen(counts, prior_of(counts))[0] if self.m is None else (self.m, self.m)
-
-    def middles(self, features: tuple[Feature, ...], sums: Counts) -> Real:
-        bins = np.concatenate([np.array(keys, dtype=np.int64) for keys in sums.keys])
-        units = np.repeat([feature.unit for feature in features], np.diff(sums.offsets))
-        return _between(_edges(bins, units), _edges(bins + 1, units))
-
-    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
-        return choice.how != "gibbs"
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         """Leaves, strengths and the shares of the classes are those of all rows."""
@@ -254,7 +227,7 @@ class Leaves:
         each = zip((keys for keys, _ in counted), begins, strict=True)
         outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in each]
         units = np.repeat([unit for *_, unit in columns], [len(keys) for keys in outer])
-        edges = np.split(_edges(np.concatenate(outer), units), np.cumsum([len(keys) for keys in outer])[:-1])
+        edges = np.split(bin_edges(np.concatenate(outer), units), np.cumsum([len(keys) for keys in outer])[:-1])
         trees = trees_of([cells for _, cells in joined], threads)
         return [cls._within(cells, *own, ends, m) for (_, cells), own, ends in zip(joined, trees, edges, strict=True)]
 
@@ -264,7 +237,7 @@ class Leaves:
     ) -> Leaves:
         """Leaves with these trees: ``edges`` are where all but the last end, where they begin, and where the last one ends."""
         n = len(cells)
-        cuts, strengths = _between(edges[: n - 1], edges[n:-1]), None if m is None else (m, m)
+        cuts, strengths = between(edges[: n - 1], edges[n:-1]), None if m is None else (m, m)
         stretches = _stretches(cuts, float(edges[n - 1]), float(edges[-1]))
         return cls(cells, told[0], strengths or told[1], plain[0], strengths or plain[1], cuts, *stretches)
 
@@ -330,10 +303,6 @@ def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     """Of each column the leaf of every bin, from rows per bin and class, and rows per leaf and class."""
     every, sizes = np.concatenate(columns), np.array([len(rows) for rows in columns], dtype=np.int64)
     return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
-
-
-def _between(low: Real, high: Real) -> Real:
-    return np.asarray(np.minimum(np.maximum(low / 2.0 + high / 2.0, low), high))
 
 
 def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Real]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -14,12 +13,11 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows
+from banbury.distributions.family import Choice, ColumnReader, Family, Feature, HeldOutRows
 from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.occurrences import UNREAD
 from banbury.distributions.text_settings import TextSettings
 from banbury.distributions.vocabulary import Learned, Vocabulary, every_word
-from banbury.distributions.weighed_text import WeighedTextParameters
 from banbury.sums import Words, weighed
 
 __all__ = ["Text", "TextParameters"]
@@ -28,7 +26,7 @@ UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 
 UNPRUNED |= {"max_share": 1.0, "max_words": None}
 NO_WORDS = np.zeros(0, dtype=np.uint32)
 PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
-CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
+TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
     *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
     *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
 )
@@ -136,48 +134,11 @@ class Text(TextSettings):
         row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
 
-    def label_words(self, choice: Choice) -> tuple[bool, float] | None:
-        own = self.model in ("multinomial", "presence") and self.counts_tokens and self.vocabulary is None
-        a = event_models.pseudo_count(choice.how, self.prior(choice))
-        if not own or choice.how not in ("mean", "map") or self.choose_by != "count" or a <= 0:
-            return None
-        return self.once, float(a)
-
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
         table: Any = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
         return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
 
-    def weighed_words(
-        self, lexicon: Any, scale: Any, table: Any, often: bool, documents: Real, texts: Real
-    ) -> WeighedTextParameters:
-        return WeighedTextParameters.of(lexicon, scale, table, often, documents, texts)
-
-    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
-        return LookedUpTexts.of(feature, rows, weights, threads)
-
     # What is tuned, and given to others
-
-    def text_settings(self) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(self))
-
-    def text_candidates(self) -> Sequence[Mapping[str, Any]]:
-        return CANDIDATES
-
-    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
-        """How often each text has each word, by the ids of words."""
-        from scipy import sparse
-
-        texts = self.texts(rows, features[0].name)
-        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
-        known = ids >= 0
-        starts = np.append(0, np.cumsum(known))[offsets]
-        shape = (rows.n_rows, sums.table.n_ids)
-        matrix = sparse.csr_matrix((np.ones(int(starts[-1])), ids[known], starts), shape=shape)
-        matrix.sum_duplicates()
-        return Encoding(words=matrix)
-
-    def encoded_words(self, sums: Words) -> Int:
-        return np.sort(self.words(sums.table).ids).astype(np.int64)
 
     # Leave-one-out
 
@@ -203,6 +164,19 @@ class Text(TextSettings):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the ranks of words"] * self.pruning.ranks
+
+
+TEXT_SETTINGS = tuple(field.name for field in fields(Text))
+
+
+def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
+    """Where what a word says of a label depends on how often both occur, and the label, alone: whether it counts once in a
+    text, and the pseudo-count; None elsewhere."""
+    if not isinstance(family, Text) or choice.how not in ("mean", "map") or family.choose_by != "count":
+        return None
+    own = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
+    a = event_models.pseudo_count(choice.how, family.prior(choice))
+    return (family.once, float(a)) if own and a > 0 else None
 
 
 def warn_of_no_words(column: str, n_words: int) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.event_models import WEIGHING
-from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive, check_settings
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.words import TellingFamily
 
@@ -71,7 +71,7 @@ class TextSettings(TellingFamily):
         self._check_together()
 
     def _check_numbers(self) -> None:
-        self.check_given("alpha", zero=True)
+        check_settings(self, "alpha", zero=True)
         check_positive("min_count", self.min_count, zero=True)
         for setting in ("min_share", "max_share"):
             share = getattr(self, setting)
@@ -125,16 +125,7 @@ class TextSettings(TellingFamily):
     def texts(self, rows: ColumnReader, name: str) -> Any:
         given = rows.texts(name)
         looked_up = isinstance(given, tuple) and len(given) == 3
-        return given if self.split is None or looked_up else self.found(_strings(given))
-
-    def reads_text(self) -> bool:
-        return True
-
-    def runs_python(self) -> bool:
-        return self.split is not None
-
-    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        return _strings(rows.texts(name))
+        return given if self.split is None or looked_up else self.found(strings(given))
 
     def found(self, texts: Iterable[Any]) -> Given:
         """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
@@ -211,11 +202,6 @@ class TextSettings(TellingFamily):
         """Whether scores are those of so many tokens, each of which counts one."""
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))
 
-    def no_line(self, feature: Feature) -> errors.BadSetting:
-        text = f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-        text += f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}."
-        return errors.BadSetting(text, column=feature.name)
-
 
 def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
@@ -287,7 +273,7 @@ def _lines(path: str | os.PathLike[str]) -> list[str]:
     return [line.strip() for line in text.splitlines()]
 
 
-def _strings(column: Any) -> Iterable[Any]:
+def strings(column: Any) -> Iterable[Any]:
     """The texts of a column one by one; None where missing."""
     if isinstance(column, list):
         return column

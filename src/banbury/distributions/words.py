@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
-from banbury.distributions.information import BIT, ColumnTest, expected, p_values, untested
+from banbury.distributions.information import BIT
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
 from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
@@ -31,6 +32,11 @@ class WordFamily(Family):
     def tokeniser(self) -> _core.Tokeniser:
         """Turns a text into words; shared by threads."""
         raise NotImplementedError
+
+    @property
+    def split(self) -> re.Pattern[str] | None:
+        """The regular expression that finds words, where one is given."""
+        return None
 
     def counter(self, feature: Feature) -> Counter:
         return WORDS
@@ -52,6 +58,23 @@ class WordFamily(Family):
     def frozen(self, words: Words) -> Words:
         """The same words, apart from a table that goes on growing."""
         return words.frozen()
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        """The words that an estimate uses, which tell one by one."""
+        raise NotImplementedError
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        """The rows that have a text, and the row and the number of every word in them."""
+        raise NotImplementedError
+
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
+        raise NotImplementedError
+
+
+def runs_python(family: Family) -> bool:
+    """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""
+    return isinstance(family, WordFamily) and family.split is not None
 
 
 def _family(feature: Feature) -> WordFamily:
@@ -116,6 +139,12 @@ class GrowingWords:
     def of(cls, feature: Feature, table: _core.Words) -> GrowingWords:
         return cls(feature, WordTable(_family(feature).tokeniser, table), table.version)
 
+    @classmethod
+    def begin(cls, feature: Feature, n_classes: int, words: Words | None) -> GrowingWords:
+        """Beginning with these words, or with none."""
+        table = _family(feature).empty_table(feature, n_classes) if words is None else words.table.copy()
+        return cls.of(feature, table)
+
     @property
     def table(self) -> _core.Words:
         return self._table.at(self._version)
@@ -149,8 +178,7 @@ class GrowingWords:
         self, texts: list[str], numbers: NDArray[np.int32], threads: int
     ) -> tuple[GrowingWords, Ids] | None:
         """The same of texts as they come; None where that takes more than the kernel."""
-        family = _family(self.feature)
-        if not family.reads_text() or family.runs_python():
+        if not self.feature.reads_text or runs_python(self.feature.family):
             return None
         try:
             return self._changed(True, (texts, numbers, None, threads, None))
@@ -223,8 +251,8 @@ def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) 
 class WordCounter(Counter):
     """Occurrences and documents of each word and class; each feature has a table of its own."""
 
-    def group(self, feature: Feature) -> Any:
-        return feature.name
+    apart = True
+    words = True
 
     def reads(self, feature: Feature) -> Reads | None:
         return "number" if feature.columns else "text"
@@ -238,25 +266,9 @@ class WordCounter(Counter):
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
         return features, UNCOUNTED
 
-    def growing(self, feature: Feature, n_classes: int, sums: Words | None = None) -> GrowingWords:
-        table = _family(feature).empty_table(feature, n_classes) if sums is None else sums.table.copy()
-        return GrowingWords.of(feature, table)
-
-    def minus(self, features: Sequence[Feature], a: Words, b: Words, classes: Sequence[Any]) -> Words:
-        try:
-            return a - b
-        except _core.NotThere as absent:
-            raise not_there(absent, features[0], classes) from None
-
     def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
         if sums is not UNCOUNTED:
             super().check(features, sums, rows, classes)
-
-    def check_parts(
-        self, features: Sequence[Feature], sums: Any, rest: Integers, every: int, classes: Sequence[Any]
-    ) -> None:
-        if sums is not UNCOUNTED:
-            check_parts_of_words(features[0], sums.table, None, every, classes)
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
         each = (_family(feature).word(feature, name) for name in sums.most_frequent(5))
@@ -266,9 +278,6 @@ class WordCounter(Counter):
         what = "column" if feature.columns else "word"
         return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
-    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Words) -> list[int | None]:
-        raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
-
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
         n_columns = _family(feature).empty_table(feature, n_classes).n_columns
@@ -277,13 +286,38 @@ class WordCounter(Counter):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
         return Words(table)
 
-    def without_rare(self, sums: Words, min_count: float, every: int | None) -> Words:
-        table = sums.table if every is None else of_one_class(sums.table, every)
-        kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
-        return sums if kept.complete else Words(sums.table.only(kept.ids))
-
 
 WORDS = WordCounter()
+
+
+def subtract(features: Sequence[Feature], a: Any, b: Any, classes: Sequence[Any]) -> Any:
+    """a − b; words that a never had are named."""
+    try:
+        return a - b
+    except _core.NotThere as absent:
+        raise not_there(absent, features[0], classes) from None
+
+
+def without_rare_words(words: Words, min_count: float, every: int | None) -> Words:
+    """Without those that occur fewer times than this: in the class ``every``, where that has all rows, or in all."""
+    table = words.table if every is None else of_one_class(words.table, every)
+    kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(table, by_name=False))
+    return words if kept.complete else Words(words.table.only(kept.ids))
+
+
+def used_words(feature: Feature, words: Words) -> Vocabulary:
+    """The words that an estimate uses."""
+    return _family(feature).used_words(feature, words)
+
+
+def bags_of(rows: ColumnReader, feature: Feature, words: Words, threads: int) -> tuple[Int, Int, Real]:
+    """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
+    return _family(feature).bags(rows, feature, words, threads)
+
+
+def words_in_rows(rows: ColumnReader, feature: Feature, words: Words, threads: int) -> tuple[Int, Int, Int]:
+    """The rows that have a text, and the row and the number of every word in them."""
+    return _family(feature).words_in_rows(rows, feature, words, threads)
 
 
 # What words tell about the class ----------------------------------------------------------------------------------------
@@ -310,36 +344,9 @@ def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWor
 class TellingFamily(WordFamily):
     """The base of families whose sums are occurrences of words; a feature tells what its most telling word does."""
 
-    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
-        raise NotImplementedError
-
     def has_density(self) -> bool:
         return False
-
-    def check_alternatives(self, column: str, values: Any) -> None:
-        wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
-        raise errors.bad_setting(f"the values of {column!r}", values, wanted)
 
     def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
         best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
         return np.array([words[0].bits if words else 0.0 for words in best])
-
-    def joins(self, feature: Feature) -> bool:
-        return False
-
-    def compared(self, feature: Feature) -> tuple[Feature, ...]:
-        return (feature,)
-
-    def test(
-        self, features: tuple[Feature, ...], sums: Words, scale: float, n: int, columns: Mapping[str, ColumnTest]
-    ) -> list[ColumnTest]:
-        """Of the word that tells most; p is that of the best of so many words."""
-        (feature,) = features
-        words, texts = self.used_words(feature, sums), sums.texts.value
-        n_texts, classes = float(texts.sum()) * scale, int(np.count_nonzero(texts))
-        freedom = max(classes - 1, 0) if words.n_words else 0
-        best, chance = most_telling(feature, words, n), float(expected(freedom, n_texts))
-        p = float(p_values(best[0].bits if best else 0.0, freedom, 0.0, n_texts)) * max(words.n_words, 1)
-        beyond = {word.name: max(word.bits - chance, 0.0) for word in best}
-        why = untested(n_texts, len(texts), classes, "" if words.n_words else "no words")
-        return [ColumnTest(max(beyond.values(), default=0.0), min(p, 1.0), False, why, beyond)]

@@ -219,7 +219,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         weighable = False
         if isinstance(batch, Batch):
             schema = Table.of(batch, labelled=False, features=self.features).settled(batch)
-            weighable = any(f.family.has_cells() or f.counter.reads(f) == "text" for f in schema.features)
+            weighable = any(f.family.has_cells or f.reads_text for f in schema.features)
         return batch, settings | self._wanted(len(y), weighable)
 
     # Within

@@ -13,6 +13,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
+from banbury.distributions.words import without_rare_words
 from banbury.files.checking import Arrays, check, integers_of, reading_of, under
 from banbury.label_sets import EVERY
 from banbury.naive_bayes import Model, checked_choice, estimated
@@ -120,8 +121,9 @@ def without_rare(thing: Model | Tally | LabelModel, min_count: float) -> Model |
         return thing
     tally = thing if isinstance(thing, Tally) else thing.tally
     every = None if tally.schema.labels is None or not tally.classes else tally.classes.index(EVERY)
-    groups = zip(tally.schema.groups, tally.sums, strict=True)
-    common = tuple(group.counter.without_rare(sums, min_count, every) for group, sums in groups)
+    common = tuple(
+        without_rare_words(sums, min_count, every) if isinstance(sums, Words) else sums for sums in tally.sums
+    )
     if all(new is old for new, old in zip(common, tally.sums, strict=True)):
         return thing
     fewer = replace(tally, sums=common)
@@ -174,9 +176,9 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
 
 def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any], arrays: Arrays) -> Tally:
     """The tally of these features and classes; raises where the sums are not those of rows."""
-    digits, n = about["digits"], len(classes)
+    digits, n, exact = about["digits"], len(classes), about["rounded"] is False
     sums = tuple(
-        group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys), n)
+        group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys, exact), n)
         for g, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
     rounded, skipped, rows = about["rounded"], about["skipped"], integers_of("classes", arrays, digits, (n,))
@@ -198,8 +200,6 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
         _check_rounded(tally)
     else:  # sums that are exact are those of rows, in all that can be told
         tally.checked()
-        for group, exact in zip(schema.groups, sums, strict=True):
-            group.counter.check_exact(group.features, exact)
     return tally
 
 
@@ -211,6 +211,7 @@ class StoredSums:
     every: Arrays
     digits: Mapping[str, Any]
     names: Any
+    exact: bool  # none of them was rounded
 
     @property
     def arrays(self) -> Arrays:

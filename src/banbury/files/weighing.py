@@ -138,8 +138,7 @@ def digest_of(about: Mapping[str, Any]) -> str:
 
 def is_text(tally: Tally, name: str) -> bool:
     """Whether the words of a column are weighed."""
-    feature = tally.schema[name]
-    return feature.family.used_words(feature, tally.of(name)) is not None
+    return tally.schema[name].counter.words
 
 
 def check_once(names: Sequence[str]) -> None:
@@ -202,7 +201,7 @@ def words_of(t: int, arrays: Arrays) -> tuple[str, ...]:
 def cells_of(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
     """The cells of a column: those of its family, and of values that some row has."""
     feature = tally.schema[about["name"]]
-    check(feature.family.has_cells() and not feature.columns, f"{feature.name!r} has no cells")
+    check(feature.family.has_cells, f"{feature.name!r} has no cells")
     first, others, plain_first, plain_others = (number("strengths", m, 0.0, LARGEST) for m in about["strengths"])
     check(type(about["told_apart"]) is bool, "cuts tell classes apart or not")
     tree, plain = _tree(arrays[f"{j}.tree"], about["told_apart"]), _tree(arrays[f"{j}.plain"], False)

@@ -12,6 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
+from banbury.distributions.text import TEXT_SETTINGS, label_words
 from banbury.label_calibration import honest_loss
 from banbury.label_sets import EVERY, LabelTarget, gathered
 from banbury.labels.model import LabelModel, of_features
@@ -80,7 +81,7 @@ def candidates(model: LabelModel, alpha: Any) -> list[LabelModel]:
     """The models that are tried: of this α, or of a few, and of the words that tell most of each label."""
     alphas = ALPHAS if alpha == "auto" else (alpha,)
     plain = [replace(model, choice=replace(model.choice, alpha=float(own))) for own in alphas]
-    texts = any(f.family.label_words(model.choice) is not None for f in model.schema.features)
+    texts = any(label_words(f.family, model.choice) is not None for f in model.schema.features)
     return plain + [replace(model, telling=TELLING)] * (alpha == "auto" and texts)
 
 
@@ -324,7 +325,7 @@ def tune(
         if settings.get("weigh"):
             model, found = weighed(LabelModel.of(tally), rows, seed)
         else:
-            names = [f.name for f in tally.schema.features if f.family.reads_text()]
+            names = [f.name for f in tally.schema.features if f.reads_text]
             own = {key: value for key, value in settings.items() if key not in ("alpha", "how", "weigh")}
             families = {name: replace(tally.schema[name].family, **own) for name in names} if own else None  # type: ignore[type-var]
             model = LabelModel.of(tally, how=settings["how"], alpha=settings["alpha"], features=families)
@@ -357,12 +358,11 @@ def _check_text(schema: Schema, text: Any) -> None:
     if text is None:
         return
     errors.require(isinstance(text, Mapping), "text", text, "settings of bb.Text, each one value or a list of them")
-    known = next((given for f in schema.features if (given := f.family.text_settings())), None)
-    if known is None:
+    if not any(feature.reads_text for feature in schema.features):
         raise errors.bad_setting("text", dict(text), "left out where no column is text")
     for name in text:
-        if name not in known:
-            raise errors.unknown_choice("a setting of text", name, known)
+        if name not in TEXT_SETTINGS:
+            raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
 
 
 def _several(value: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Choice, Feature, How
+from banbury.distributions.text import label_words
 from banbury.explain import Explanation, Informative, explained
 from banbury.label_calibration import LabelCalibration
 from banbury.label_sets import EVERY
@@ -196,7 +197,7 @@ class LabelModel:
     @property
     def texts(self) -> tuple[Feature, ...]:
         """The columns whose words are scored for all labels at once, where nothing is weighed."""
-        return tuple(f for f in self.schema.features if f.family.label_words(self.choice) is not None)
+        return tuple(f for f in self.schema.features if label_words(f.family, self.choice) is not None)
 
     @cached_property
     def _rest(self) -> tuple[Model, ...]:

@@ -416,7 +416,7 @@ class WeighedLabels:
 def words_of(tally: Tally) -> tuple[tuple[str, ...], CellWords]:
     """What can be weighed for sets of labels: columns of texts, and columns that have cells."""
     features = tally.schema.features
-    texts = tuple(f.name for f in features if f.family.used_words(f, tally.of(f.name)) is not None)
+    texts = tuple(f.name for f in features if f.counter.words)
     return texts, CellWords.of(tally)
 
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
+from banbury.distributions.bag import weighed_texts
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.family import Choice, Feature, Parameters
+from banbury.distributions.text import label_words
 from banbury.distributions.vocabulary import AllBut, Vocabulary, of_one_class
 from banbury.sums import Words
 
@@ -81,7 +83,7 @@ class LabelWords:
     @classmethod
     def of(cls, feature: Feature, sums: Words, every: int, choice: Choice) -> LabelWords:
         """From the counts of labels and of all rows, where the family needs no more than those of its own words."""
-        settings = feature.family.label_words(choice)
+        settings = label_words(feature.family, choice)
         assert settings is not None
         once, a = settings
         lexicon, table = lexicon_of(feature, sums, every), sums.table
@@ -167,8 +169,7 @@ class TellingWords:
         table[words, 1], documents[words, 1] = self.says[pairs], self.documents[pairs]
         documents[:, 0] = np.maximum(lexicon.documents().sum(axis=1) - documents[:, 1], 0.0)
         ones = np.ones(len(lexicon), dtype=np.float32)
-        found: Parameters = feature.family.weighed_words(lexicon, ones, table, True, documents, n_texts)
-        return found
+        return weighed_texts(lexicon, ones, table, True, documents, n_texts)
 
 
 def _telling(labels: Any, documents: Real, having: Real, rows: Real, n_rows: float, n: int) -> Int:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.column_tree import DrawnTree, checked_bins, tree_of_columns
+from banbury.distributions.column_tree import DrawnTree, checked_bins, drawn_trees, tree_of_columns
 from banbury.distributions.conditional import conditional
-from banbury.distributions.family import Choice, Feature, How, check_positive
+from banbury.distributions.family import Choice, Feature, How, check_positive, in_words
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.distributions.nodes import MISSING, Bins, Places, Variable, as_node, can_be_node, kind_of_values, no_block
@@ -188,8 +188,8 @@ class BeliefNetwork:
         left_out = {**schema.left_out, **{v.name: "no value" for v in drawn.variables if v.size == 0}}
         for feature in schema.features:
             if set(feature.inputs).isdisjoint(variable.name for variable in drawn.variables):
-                what = feature.why if feature.holds_lists else feature.family.in_words()
-                what = "texts" if feature.family.reads_text() else what
+                what = feature.why if feature.holds_lists else in_words(feature.family)
+                what = "texts" if feature.reads_text else what
                 left_out[feature.name] = f"{what}, which have no table"
         sums = NetworkCounts.of_tree(drawn, target, model.tally.rows)
         rest = name, schema.columns, schema.named, left_out, model.threads
@@ -378,7 +378,7 @@ class BeliefNetwork:
                 text = f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
                 raise errors.EmptyData(f"{text}leave it out.")
             of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
-            alpha = variable.family.node_prior(variable.values, self.choice.alpha)
+            alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)
             table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)
             tables.append(table)
             unseen.append(None if of_target else new)
@@ -638,7 +638,7 @@ def has_tree(model: Model) -> bool:
 
 def _tree_of(model: Model) -> DrawnTree | None:
     """The one tree that a model has."""
-    trees = [tree for group in model.parameters for tree in group.drawn_trees()]
+    trees = drawn_trees(model.parameters)
     return trees[0] if len(trees) == 1 else None
 
 
@@ -647,7 +647,7 @@ def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> V
     if feature.columns:
         raise no_block(feature.name)
     if not can_be_node(feature):
-        family = "texts" if feature.family.reads_text() else feature.family.name
+        family = "texts" if feature.reads_text else feature.family.name
         text = f"column {feature.name!r} cannot be a node as {family}: a node has a table of its values. Declare it "
         text += "'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
         raise errors.BadSetting(f"{text}features={{{feature.name!r}: None}}.", name="features", value=feature.name)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.evidence import check_line
+from banbury.distributions.kernel_density import tried_bandwidths
 from banbury.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
@@ -55,7 +57,8 @@ class BandwidthDisplay(Display):
         parts = parts_of(model, feature)
         column, family = parts.feature, parts.feature.family
         c = 0 if label is None else number_of(model, label)
-        tried = family.tried_bandwidths(column, parts.sums, parts.at, c)
+        check_line(column)
+        tried = tried_bandwidths(column, parts.sums, parts.at, c)
         if tried is None:
             text = f"column {feature!r} is counted as {family.name}, which has no bandwidth. Name a column counted as "
             text += f"kernel_density, or count this one so, if it holds numbers, with features={{{feature!r}: 'kernel_density'}}."
@@ -72,7 +75,7 @@ class BandwidthDisplay(Display):
         shown = max(best / times, column.unit), best, best * times
         values, how = grid(model, column, column.inputs[0]), model.choice
         settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
-        families = ({feature: family.with_bandwidth(h)} for h in shown)
+        families = ({feature: replace(family, bandwidth=h)} for h in shown)  # type: ignore[type-var]
         each = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
         density = np.exp([log_likelihood(other, column, values)[:, c] for other in each]).T
         return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)

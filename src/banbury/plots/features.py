@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import FARTHEST, Real
 from banbury.distributions import NUMBERS
-from banbury.distributions.evidence import NamedValues
+from banbury.distributions.bernoulli import named_flags
+from banbury.distributions.evidence import NamedValues, no_line
 from banbury.distributions.family import Feature, Parameters
+from banbury.distributions.occurrences import telling_columns
 from banbury.naive_bayes import Model
 from banbury.rows.labelled import load_rows
+from banbury.sums import Counts
 from banbury.table import aligned, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
@@ -48,7 +51,16 @@ class FeatureParts(NamedTuple):
     @property
     def axes(self) -> tuple[str, ...]:
         """Its columns of numbers; none where values are names."""
-        return self.group.axes(self.at)
+        if self.feature.counter.words or self.feature.holds_lists:
+            return ()
+        with np.errstate(over="ignore"):
+            drawn = self.group.select([self.at]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+        each = zip(self.feature.inputs, drawn, strict=True)
+        return tuple(
+            name
+            for name, column in each
+            if column.dtype.kind in "iuf" and self.group.listed_values(self.at, name) is None
+        )
 
     @property
     def is_numeric(self) -> bool:
@@ -75,7 +87,7 @@ def two_columns(model: Model, columns: Any) -> tuple[str, str]:
     for column in (pair := pair_of("features", columns, "the names of two numeric columns")):
         feature = column_of(model, column)
         if feature.holds_lists:
-            raise feature.family.no_line(feature)
+            raise no_line(feature)
         if column not in parts_of(model, feature.name).axes:
             text = f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis "
             text += f"of them. Name another, counted as one of {errors.listed(each.name for each in NUMBERS)}, or count this "
@@ -94,8 +106,9 @@ def pair_of(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
 def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
     """Rows of which these columns are known and nothing of all others, as the model reads rows."""
     n_rows = len(next(iter(columns.values())))
-    nothing = {name: f.family.nothing_known() for f in model.schema.features for name in f.inputs}
-    return {**{column: [nothing.get(column)] * n_rows for column in model.schema.columns}, **columns}
+    occurring = {name for f in model.schema.features if f.counter.words for name in f.columns}
+    nothing = {column: [0.0 if column in occurring else None] * n_rows for column in model.schema.columns}
+    return {**nothing, **columns}
 
 
 def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
@@ -108,13 +121,26 @@ def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
 
 def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
     """The values of a feature that is no number, or the n of most rows."""
+    feature, sums = parts.feature, parts.sums
+    if feature.reads_text or feature.holds_lists:
+        raise no_line(feature)
+    if feature.counter.words:
+        return telling_columns(parts.group, sums, n)
+    if isinstance(sums, Counts) and (feature.kinds or not feature.columns):
+        keys, cells = sums.feature(parts.at)
+        values, names = named_flags(feature.family) or (list(keys), [_called(key) for key in keys])
+        what = "combination" if feature.kinds else "value"
+        return NamedValues(values, names, cells.value.sum(axis=1), what=what).most_frequent(n)
+    rng = np.random.default_rng(0)
+    classes = rng.choice(len(model.classes), SAMPLED, p=np.exp(model.log_prior))
+    drawn = parts.group.select([parts.at]).sample(classes, rng)[0]
+    called, rows = np.unique(np.array(list(map(str, drawn))), return_counts=True)
+    return NamedValues(called.tolist(), called.tolist(), rows.astype(np.float64)).most_frequent(n)
 
-    def drawn() -> list[NDArray[Any]]:
-        rng = np.random.default_rng(0)
-        classes = rng.choice(len(model.classes), SAMPLED, p=np.exp(model.log_prior))
-        return parts.group.select([parts.at]).sample(classes, rng)
 
-    return parts.group.named_values(parts.at, parts.sums, n, drawn)
+def _called(key: Any) -> str:
+    """A value, or a combination of values, in a picture."""
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
 def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
@@ -129,8 +155,14 @@ def span(model: Model, feature: str, values: Real | None = None) -> tuple[float,
 
 
 def grid(model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS) -> Real:
-    """Values to draw a column of numbers at."""
-    return feature.family.points(*span(model, column, values), steps)
+    """Values to draw a column of numbers at: such as it may hold."""
+    low, high = span(model, column, values)
+    least = feature.family.least
+    if feature.family.has_density():
+        start = max(low, least, (high - low) / steps) if least > 0 else max(low, least)
+        return np.linspace(start, high, steps)
+    low, high = max(np.floor(low), least), np.ceil(high)
+    return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 
 def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:

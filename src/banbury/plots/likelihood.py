@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature
+from banbury.distributions.family import Feature, in_words
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, legend_beside, line, name, names
 from banbury.plots.features import (
@@ -135,13 +135,16 @@ class LikelihoodDisplay(Display):
         for c in classes:
             style = {"color": colour(c), "linestyle": line(c), "label": called[c]}
             ax.plot(self.values, self.likelihood[:, c], marker="o" if few else None, markersize=3.5, **style)
-        what, room = self.feature.family.measure(), 0.6 * counts
+        what = "density" if self.feature.family.has_density() else "probability"
+        room = 0.6 * counts
         ax.set(xlim=(self.values[0] - room, self.values[-1] + room), ylim=(0.0, top * 1.08 or 1.0))
         ax.set_xlabel(name(self.feature.name))
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
+        ax.set_title(
+            f"{name(self.feature.name)}: {in_words(self.feature.family).removesuffix(' density')} {what} of each class"
+        )
         legend_beside(ax)
 
     def _bars(self, ax: Any) -> None:

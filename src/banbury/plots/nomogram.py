@@ -11,6 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.evidence import check_line
 from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.explain.page import percent, printable
@@ -105,7 +106,7 @@ class NomogramDisplay(Display):
         if number_of(model, other) == c:
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         for feature in model.schema.features:
-            feature.family.check_line(feature)
+            check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [])
         sheet.scales = {scale.feature: scale for scale in sheet._scales(rows)}

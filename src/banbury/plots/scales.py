@@ -106,7 +106,7 @@ def plain_scale(
     model: Model, feature: Feature, apart: Apart, rows: ClassedRows | None, classes: Sequence[Any]
 ) -> Scale:
     """The scale of a feature whose evidence is as it was counted."""
-    if feature.family.reads_text():
+    if feature.reads_text:
         return text_scale(model, feature, apart, classes)
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
@@ -122,7 +122,7 @@ def weighed_scales(model: Model, apart: Apart, rows: ClassedRows | None, classes
     """The scales of the columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
     for group in model.parameters:
-        if group.features[0].family.reads_text():
+        if group.features[0].reads_text:
             yield text_scale(model, group.features[0], apart, classes)
             continue
         if isinstance(group, ScaledParameters):

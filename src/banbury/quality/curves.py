@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import How
-from banbury.distributions.key_families import looked_up
+from banbury.distributions.family import Feature, How
+from banbury.distributions.joint import joined_columns
+from banbury.distributions.keys import looked_up
+from banbury.distributions.words import bags_of, used_words
 from banbury.naive_bayes import ClassPrior, check_seed
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
+from banbury.readers import Batch
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import PendingWarnings, score_rows
 from banbury.schema import Features, Missing, Schema
+from banbury.sums import Words
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread
 
@@ -301,13 +305,24 @@ class PeerArrays:
 
         none = np.zeros((rows.n_rows, 0))
         numbers, categories, words = [none], [none.astype(np.int64)], {}
-        for family, features, sums in counted.groups:
-            batches = [family.encoded(batch, features, sums, rows.threads) for batch in rows.batches]
-            columns = zip(*(batch.numbers for batch in batches), strict=True)
-            numbers += [np.concatenate(column, dtype=np.float64) for column in columns]
-            categories += [_numbered(column)[:, None] for column in zip(*(b.categories for b in batches), strict=True)]
-            if batches[0].words is not None:
-                words[features[0].name] = sparse.vstack([batch.words for batch in batches], format="csr")
+        for _, features, sums in counted.groups:
+            if features[0].counter.words:
+                matrices = [_occurrences(batch, features[0], sums, rows.threads) for batch in rows.batches]
+                words[features[0].name] = sparse.vstack(matrices, format="csr")
+                continue
+            for feature in features:
+                if feature.holds_lists:
+                    numbers += [np.concatenate([feature.numbers(b)[0] for b in rows.batches], dtype=np.float64)]
+                    continue
+                for column in joined_columns(feature) or [feature._replace(name=name) for name in feature.inputs]:
+                    if _is_category(column, rows.batches[0]):
+                        codes = [
+                            column.family.keys_of(b, column, strict=False) or b.codes(column.name) for b in rows.batches
+                        ]
+                        categories.append(_numbered(codes)[:, None])
+                    else:
+                        each = [b.numbers([column.name])[0].reshape(b.n_rows, -1) for b in rows.batches]
+                        numbers.append(np.concatenate(each, dtype=np.float64))
         return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
 
     def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
@@ -335,11 +350,29 @@ class PeerArrays:
 
         scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
         blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
-        for family, features, sums in tally.groups:
-            for matrix in (self.words[feature.name] for feature in features if feature.name in self.words):
-                kept = family.encoded_words(sums)
-                blocks.append((TfidfTransformer(), matrix if kept is None else matrix[:, kept[kept < matrix.shape[1]]]))
+        for _, (feature, *_), sums in tally.groups:
+            if (matrix := self.words.get(feature.name)) is not None:
+                kept = np.sort(used_words(feature, sums).ids).astype(np.int64)
+                blocks.append((TfidfTransformer(), matrix[:, kept[kept < matrix.shape[1]]]))
         return blocks
+
+
+def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> Any:
+    """How often each row has each word, by the ids of words."""
+    from scipy import sparse
+
+    offsets, ids, times = bags_of(batch, feature, sums, threads)
+    known = (ids >= 0) & (ids < sums.table.n_ids)
+    starts = np.append(0, np.cumsum(known))[offsets]
+    return sparse.csr_matrix((times[known].astype(np.float64), ids[known], starts), (batch.n_rows, sums.table.n_ids))
+
+
+def _is_category(column: Feature, batch: Batch) -> bool:
+    """Whether a column is one of names: numbers are, too, where each is counted by itself, but for yes and no."""
+    if batch.kind(column.name) not in ("boolean", "integer", "float", "empty"):
+        return True
+    family = column.family
+    return family.keyed and not family.has_density() and family.declared() != frozenset((False, True))
 
 
 def _numbered(batches: Sequence[Any]) -> Int:

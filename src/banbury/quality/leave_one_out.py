@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.family import Choice, HeldOutRows, check_positive
+from banbury.distributions.family import Choice, HeldOutRows, check_positive, estimates_without_each
 from banbury.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.readers import Batch
@@ -121,7 +121,7 @@ def _refitted(model: Model, held_out: HeldOutRows, prior: Real) -> tuple[Real, i
     """log P(class | row), every row by a model without it, whose kernel adds exactly; and how many rows are impossible."""
     scores, impossible = np.empty_like(prior), 0
     groups = [
-        family.estimates_without_each(features, sums, model.choice, held_out)
+        estimates_without_each(family, features, sums, model.choice, held_out)
         for family, features, sums in model.tally.groups
     ]
     for row, parameters in enumerate(zip(*groups, strict=True)):

@@ -11,6 +11,7 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.calibration import METHODS, Calibration, Method, calibrate
+from banbury.distributions.column_tree import joining_family
 from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, Model, checked_choice, estimate
 from banbury.rows.folds import Round
@@ -72,7 +73,7 @@ class Plain(Recipe):
     name: ClassVar[str] = "plain naive Bayes"
 
     def called(self, schema: Schema) -> str:
-        is_tree = any(feature.family.column_families() is not None for feature in schema.features)
+        is_tree = any(joining_family(feature.family) is not None for feature in schema.features)
         return "a tree of columns (TAN)" if is_tree else self.name
 
     def check(self) -> None:
@@ -248,7 +249,7 @@ def with_text(schema: Schema, settings: Mapping[str, Any] | None) -> Schema:
     if not settings:
         return schema
     changed = tuple(
-        feature._replace(family=replace(feature.family, **settings)) if feature.family.text_settings() else feature  # type: ignore[type-var]
+        feature._replace(family=replace(feature.family, **settings)) if feature.reads_text else feature  # type: ignore[type-var]
         for feature in schema.features
     )
     return replace(schema, features=changed)

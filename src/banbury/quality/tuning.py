@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import METHODS, Calibration, Method
 from banbury.distributions.family import HOWS, Family, How, check_positive
+from banbury.distributions.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.labels import tune as tune_labels
 from banbury.naive_bayes import ClassPrior, Model, check_seed, is_auto
 from banbury.partitioned import elsewhere, refuse_elsewhere
@@ -396,17 +397,16 @@ def _hows(how: Any) -> tuple[How, ...]:
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
     """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
     if text is None:
-        texts = [feature for feature in rows.schema.features if feature.family.text_candidates()]
+        texts = [feature for feature in rows.schema.features if feature.reads_text]
         left = choosing and texts and not any(feature.declared for feature in texts)
-        return [dict(one) for one in texts[0].family.text_candidates()] if left else [{}]
+        return [dict(one) for one in TEXT_CANDIDATES] if left else [{}]
     wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
     errors.require(isinstance(text, Mapping), "text", text, wanted)
-    known = next((given for f in rows.schema.features if (given := f.family.text_settings())), None)
-    if known is None:
+    if not any(feature.reads_text for feature in rows.schema.features):
         raise errors.bad_setting("text", dict(text), "left out where no column is text")
     for name in text:
-        if name not in known:
-            raise errors.unknown_choice("a setting of text", name, known)
+        if name not in TEXT_SETTINGS:
+            raise errors.unknown_choice("a setting of text", name, TEXT_SETTINGS)
     each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
     if [] in each:
         raise errors.bad_setting(f"text[{list(text)[each.index([])]!r}]", [], "one value at least")

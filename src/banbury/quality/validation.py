@@ -97,7 +97,7 @@ def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -
 
 def counted_as(schema: Schema) -> tuple[Any, ...]:
     """What recipes must share to be counted together: everything that changes the words of texts."""
-    return tuple(feature.family.counted() for feature in schema.features if feature.family.text_settings())
+    return tuple(feature.family.counted() for feature in schema.features if feature.reads_text)
 
 
 def _leave_one_out(rows: LabelledRows, recipe: Recipe) -> Validation:

@@ -136,7 +136,7 @@ class _Trial:
         return None if len(self.some) < FEWEST_ROWS else self.judge(Weighed(seed=self.seed))
 
     def chosen(self) -> Validation | None:
-        texts = [feature.family.reads_text() for feature in self.rows.schema.features]
+        texts = [feature.reads_text for feature in self.rows.schema.features]
         if len(self.some) * len(texts) > MOST_CELLS and texts != [True]:
             return None
         return self.judge(Tuned.of("auto", "mean", None, "choose", None, self.seed, None))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from banbury import __version__, errors
+from banbury.distributions.family import in_words
 from banbury.errors import many
 from banbury.explain import Informative
 from banbury.explain import page as evidence
@@ -250,7 +251,7 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    each = (f"{f.family.in_words()} {'block' if f.columns else 'column'}" for f in model.schema.features)
+    each = (f"{in_words(f.family)} {'block' if f.columns else 'column'}" for f in model.schema.features)
     yield "counted as", safe(", ".join(many(n, name) for name, n in Counter(each).most_common()))
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.distributions.bag import lost_words
 from banbury.distributions.text import warn_of_no_words
 from banbury.naive_bayes import ClassPrior, Model, score_each
 from banbury.readers import Batch, Remembering
@@ -46,7 +47,7 @@ class PendingWarnings:
 
     def note(self, model: Model) -> None:
         for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
-            if n_words := group.lost_words(sums):
+            if n_words := lost_words(group, sums):
                 self.wordless[features[0].name] = n_words
 
     def warn(self, how: str) -> None:

@@ -14,6 +14,7 @@ from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature
+from banbury.distributions.keys import places_of
 from banbury.distributions.text import LookedUpTexts
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
@@ -39,7 +40,7 @@ class RowCells:
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> RowCells | None:
         """None where bins are so many that how wide they are depends on the rows that are counted."""
-        keyed = tuple(f for f in schema.features if f.family.key_finder(f, (), threads) is not None)
+        keyed = tuple(f for f in schema.features if f.family.keyed and (f.kinds or not f.columns))
         schema = replace(schema, features=keyed)
         if not keyed:
             return cls(schema, (), (), threads)
@@ -48,8 +49,8 @@ class RowCells:
         if counted.schema != schema:
             return None
         known = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
-        finders = [feature.family.key_finder(feature, known[feature.name], threads) for feature in keyed]
-        places = tuple(np.asarray(find(batch)).astype(np.int64) + 1 for find in finders if find is not None)
+        each = ((f.family.keys_of(batch, f, threads), known[f.name]) for f in keyed)
+        places = tuple(places_of(codes, keys).astype(np.int64) + 1 for codes, keys in each)
         return cls(schema, tuple(known[feature.name] for feature in keyed), places, threads)
 
     def count(self, shares: Real) -> Counts:
@@ -80,9 +81,8 @@ class Observed:
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
         """``weights``: one for each row; they say which words are too rare, where a family asks that."""
-        each = [(f, f.family.looked_up(f, batch, weights, threads)) for f in schema.features]
-        texts = tuple(looked_up for _, looked_up in each if looked_up is not None)
-        names = [name for f, looked_up in each if looked_up is None for name in f.inputs]
+        texts = tuple(LookedUpTexts.of(f, batch, weights, threads) for f in schema.features if f.reads_text)
+        names = [name for f in schema.features if not f.reads_text for name in f.inputs]
         strings = [name for name in names if batch.kind(name) == "string"]
         batch = batch.coded(strings) if strings else batch
         cells = None if texts else RowCells.of(batch, schema, weights, threads)

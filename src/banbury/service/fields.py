@@ -10,6 +10,7 @@ import numpy as np
 import banbury
 from banbury import errors
 from banbury.arrays import FARTHEST
+from banbury.distributions.evidence import check_line
 from banbury.explain.explanation import strict
 from banbury.labels import LabelModel, yes_no
 from banbury.naive_bayes import Model, estimate
@@ -42,7 +43,7 @@ def _can_be_drawn(schema: Schema) -> bool:
     """Whether every feature has a line in a nomogram: lists of numbers and blocks have none."""
     try:
         for feature in schema.features:
-            feature.family.check_line(feature)
+            check_line(feature)
     except errors.BadSetting:
         return False
     return True
@@ -57,7 +58,7 @@ def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     places = {f.name: (group, k) for group in groups for k, f in enumerate(group.features)}
     for feature, column in columns:
         told = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
-        if feature.family.reads_text():
+        if feature.reads_text:
             yield told
             continue
         group, k = places.get(feature.name, (None, 0))

@@ -40,7 +40,7 @@ class WeighedColumns:
         for feature in tally.schema.features:
             if feature.name in known:
                 cells.append(known[feature.name])
-            elif feature.family.used_words(feature, tally.of(feature.name)) is not None:
+            elif feature.counter.words:
                 texts.append(_lexicon(feature, tally))
             else:
                 scored.append(feature)
@@ -76,7 +76,7 @@ def _out_of_fold(tally: Tally, feature: Feature, batch: Batch, held_out: HeldOut
     scores = np.zeros_like(plain)
     for fold in np.unique(folds).tolist():
         mine = own.take(np.arange(fold * k, (fold + 1) * k))
-        left = feature.counter.trimmed(features, feature.counter.minus(features, sums, mine, range(k)))
+        left = (sums - mine).without_empty([feature.family.declared()])
         rows = np.flatnonzero(folds == fold)
         scores[rows] = held_out.take(rows).scores(feature.family.estimate(features, left, CHOICE, UNUSED))
     return scores
@@ -97,7 +97,7 @@ def cells_of(tally: Tally, threads: int) -> dict[str, Cells]:
     """The cells of each column that has some."""
     found: dict[str, Cells] = {}
     for family, features, sums in tally.groups:
-        if family.has_cells() and not features[0].columns:
+        if family.has_cells:
             each = family.cells(features, sums, _missing(tally, sums), threads)
             found |= {cells.feature.name: cells for cells in each if cells is not None}
     return found
@@ -110,11 +110,10 @@ def _missing(tally: Tally, sums: Any) -> Real:
 
 def counted(tally: Tally, columns: Sequence[Cells]) -> list[Real]:
     """Rows per cell and class of each column, as they are counted now."""
-    of: dict[str, tuple[Keys, Real | None, Real, Real]] = {}
+    of: dict[str, tuple[Feature, Keys, Real, Real]] = {}
     for family, features, sums in tally.groups:
-        if family.has_cells() and not features[0].columns:
-            rows, middles, missing = sums.cells.value, family.middles(features, sums), _missing(tally, sums)
+        if family.has_cells:
+            rows, missing = sums.cells.value, _missing(tally, sums)
             for f, at in enumerate(map(slice, sums.offsets[:-1], sums.offsets[1:])):
-                inside = None if middles is None else middles[at]
-                of[features[f].name] = sums.keys[f], inside, rows[at], missing[f]
+                of[features[f].name] = features[f], sums.keys[f], rows[at], missing[f]
     return [cells.counted(*of[cells.feature.name]) for cells in columns]

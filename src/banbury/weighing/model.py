@@ -266,15 +266,13 @@ class WeighedParameters(Parameters):
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         raise NotImplementedError  # a model draws from its plain parameters
 
-    def axes(self, f: int) -> tuple[str, ...]:
-        return ()
-
-    def is_seen(self, f: int, rows: ColumnReader) -> bool:
-        j, other = self.found_by.columns[f]
-        cells, names = self.cells[j], [self.features[f].name]
-        if other >= 0 or cells.stretches or rows.first(names)[0] is None:
-            return True
-        return bool(cells.find(rows, 1)[0] >= 0)
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        new = np.zeros((rows.n_rows, len(self.features)), dtype=np.bool_)
+        for f, (j, other) in enumerate(self.found_by.columns):
+            cells = self.cells[j]
+            if other < 0 and not cells.stretches and rows.first([self.features[f].name])[0] is not None:
+                new[:, f] = cells.find(rows, 1) < 0
+        return new
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
+from banbury.distributions.bag import weighed_texts
 from banbury.distributions.bags import Bags, Lexicon
 from banbury.distributions.evidence import Comparison, TellingValues, Term
 from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line, named
@@ -41,9 +42,9 @@ def word_scores(
     lexicon: Lexicon, sums: Any, scale: Reals32, table: Reals32, often: bool, documents: Real, n_texts: Real
 ) -> Parameters:
     """Parameters that add up the scores of a lexicon's words, (words, classes); ``documents`` of each class have each word."""
-    family = lexicon.feature.family
-    texts: Parameters | None = family.weighed_words(lexicon, scale, table, often, documents, n_texts)
-    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, often, table) if texts is None else texts
+    if lexicon.feature.reads_text:
+        return weighed_texts(lexicon, scale, table, often, documents, n_texts)
+    return WordColumnScores((lexicon.feature,), sums, lexicon, scale, often, table)
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,6 @@ class WordColumnScores(Parameters):
     def telling(self, compared: Comparison) -> None:
         return None
 
-    def axes(self, f: int) -> tuple[str, ...]:
-        return ()
-
 
 @dataclass(frozen=True)
 class ScaledParameters(Parameters):
@@ -112,17 +110,11 @@ class ScaledParameters(Parameters):
         scores = self.weight * scores if self.weight else np.zeros_like(scores)
         return [line_by_line(np.arange(rows.n_rows), scores)]
 
-    def check(self, rows: ColumnReader) -> None:
-        self.own.check(rows)
-
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         return self.own.sample(classes, rng)
 
-    def is_seen(self, f: int, rows: ColumnReader) -> bool:
-        return self.own.is_seen(f, rows)
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
+        return self.own.never_seen(rows)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return self.own.telling(compared)
-
-    def axes(self, f: int) -> tuple[str, ...]:
-        return self.own.axes(f)

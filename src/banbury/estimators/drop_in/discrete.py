@@ -269,7 +269,7 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         if isinstance(group, BernoulliParameters):
             return np.ascontiguousarray(group.yes.T)
         assert isinstance(group, OccurrencesParameters)
-        alpha = group.family.pseudo_counts(model.choice, len(group.ids))
+        alpha = group.family.column_counts(model.choice, len(group.ids))
         a: Any = pseudo_count(model.choice.how, alpha)
         yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
         return np.ascontiguousarray(yes.T)
