@@ -32,6 +32,7 @@ def __getattr__(name: str) -> Any:
     """A public name or a module of the package, imported when it is first asked for, so that a short command starts at once."""
     module = _MODULES.get(name, "banbury")
     if module != "banbury":
+        import_module(f"{__name__}.engines")  # from now on, data of Dask and Spark are opened
         public = getattr(import_module(module), name)
         globals()[name] = public
         return public
