@@ -800,7 +800,7 @@ def test_many_rows_have_the_densities_that_the_bumps_add_up_to(bandwidth: float)
     bump = model.parameters[0].bumps[0]  # type: ignore[attr-defined]
     x = np.concatenate([np.linspace(-12, 14, 3000), rng.standard_cauchy(500) * 20])
     found = model.log_likelihood({"x": x}, "x")[:, 0]
-    logs = np.log(bump.weights[:, 0]) + stats.norm.logpdf(x[:, None], bump.centres * 2.0**-6, bandwidth)
+    logs = np.log(bump.weights[:, 0]) + stats.norm.logpdf(x[:, None], bump.centres[:, 0] * 2.0**-6, bandwidth)
     np.testing.assert_allclose(found, logsumexp(logs, axis=1), rtol=1e-11, atol=1e-11)
 
 

@@ -21,8 +21,8 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
+from banbury.distributions.cells import trees_of
 from banbury.distributions.quantile_tree import Leaves
-from banbury.distributions.trees import trees_of
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
 from banbury.weighing.evidence import MOST_PAIR_NUMBERS, EvidenceTables, PairedColumns, WeighedPair

@@ -19,8 +19,8 @@ from banbury.distributions.column_tree import ColumnTree, joining_family
 from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
 from banbury.distributions.gaussian import NormalInverseGamma
 from banbury.distributions.keys import kind_of
+from banbury.distributions.moments import SAMPLE, first_rows
 from banbury.distributions.occurrences import Occurrences
-from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.distributions.words import runs_python
 from banbury.label_sets import LabelTarget
 from banbury.readers import Batch, Format, Headers, Sparse, read

@@ -15,9 +15,8 @@ from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.dependence.testing import joins, test_features
 from banbury.distributions.family import RowsToCount
 from banbury.distributions.histogram import as_compared
-from banbury.distributions.information import ColumnTest, entropy, shares
-from banbury.distributions.key_families import within_reach
-from banbury.distributions.pair_information import LEVEL
+from banbury.distributions.information import LEVEL, ColumnTest, entropy, shares
+from banbury.distributions.keys import within_reach
 from banbury.readers import Batch
 from banbury.readers.columns import Numbers
 from banbury.schema import Features, Missing, Schema

@@ -8,7 +8,7 @@ from banbury import errors
 from banbury.dependence.results import Information
 from banbury.distributions.family import Feature
 from banbury.distributions.information import entropy, shares
-from banbury.distributions.words import most_telling, used_words
+from banbury.distributions.words import most_telling, word_family
 from banbury.tally import Tally
 
 
@@ -71,7 +71,7 @@ def _telling(feature: Feature, sums: Any, n: int) -> dict[str, float] | None:
     """The words that tell most, with their bits; None where values are no words."""
     if not feature.counter.words:
         return None
-    return {word.name: word.bits for word in most_telling(feature, used_words(feature, sums), n)}
+    return {word.name: word.bits for word in most_telling(feature, word_family(feature).used_words(feature, sums), n)}
 
 
 def check_tally(tally: Any) -> None:

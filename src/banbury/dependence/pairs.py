@@ -15,9 +15,8 @@ from banbury.dependence.results import Pair
 from banbury.dependence.testing import MOST_VALUES, groups_given_class
 from banbury.distributions.column_tree import CountedPairs, pairs_of
 from banbury.distributions.family import Feature
-from banbury.distributions.information import FEWEST_ROWS
-from banbury.distributions.keys import places_of
-from banbury.distributions.pair_information import (
+from banbury.distributions.information import (
+    FEWEST_ROWS,
     LEVEL,
     NOTHING,
     SAME,
@@ -25,8 +24,9 @@ from banbury.distributions.pair_information import (
     PairInformation,
     measured,
 )
+from banbury.distributions.keys import places_of
 from banbury.distributions.vocabulary import Vocabulary
-from banbury.distributions.words import most_telling, used_words, words_in_rows
+from banbury.distributions.words import most_telling, word_family
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
 from banbury.readers.columns import Coded
@@ -70,7 +70,7 @@ class Word(NamedTuple):
 
 def word_columns(tally: Tally) -> list[WordColumn]:
     each = ((feature, sums) for _, features, sums in tally.groups for feature in features if feature.counter.words)
-    return [WordColumn(feature, sums, used_words(feature, sums)) for feature, sums in each]
+    return [WordColumn(feature, sums, word_family(feature).used_words(feature, sums)) for feature, sums in each]
 
 
 def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
@@ -223,7 +223,7 @@ def _add_words(
 
     marks: list[tuple[Int, Int]] = []
     for at, (feature, sums, _) in enumerate(texts):
-        present, row, ids = words_in_rows(batch, feature, sums, threads)
+        present, row, ids = word_family(feature).words_in_rows(batch, feature, sums, threads)
         marks.append((present, np.full(len(present), len(words) + at)))
         mark_of = np.full(sums.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
         mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]

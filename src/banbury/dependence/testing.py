@@ -11,7 +11,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.covariance import block_test
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.information import ColumnTest, equal_groups, expected, p_values, table_test, untested
-from banbury.distributions.words import most_telling, used_words
+from banbury.distributions.words import most_telling, word_family
 from banbury.sums import Keys, Products, Words
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average
@@ -54,7 +54,7 @@ def test_features(
 
 def _test_words(feature: Feature, sums: Words, scale: float, n: int) -> ColumnTest:
     """Of the word that tells most; p is that of the best of so many words."""
-    words, texts = used_words(feature, sums), sums.texts.value
+    words, texts = word_family(feature).used_words(feature, sums), sums.texts.value
     n_texts, classes = float(texts.sum()) * scale, int(np.count_nonzero(texts))
     freedom = max(classes - 1, 0) if words.n_words else 0
     best, chance = most_telling(feature, words, n), float(expected(freedom, n_texts))

@@ -14,7 +14,7 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.vocabulary import Vocabulary
-from banbury.distributions.words import bags_of, used_words
+from banbury.distributions.words import word_family
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
 SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20
@@ -80,7 +80,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, feature: Feature, sums: Any) -> Lexicon:
-        return cls(feature, used_words(feature, sums))
+        return cls(feature, word_family(feature).used_words(feature, sums))
 
     def __len__(self) -> int:
         return len(self.used.ids)
@@ -103,7 +103,7 @@ class Lexicon:
 
     def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
         """The texts of rows."""
-        return self.ranked(bags_of(rows, self.feature, sums, threads), threads)
+        return self.ranked(word_family(self.feature).bags(rows, self.feature, sums, threads), threads)
 
     def ranked(self, found: tuple[Int, Int, Real], threads: int) -> Bags:
         """Texts whose words are ids of the table."""

@@ -27,8 +27,7 @@ from banbury.distributions.family import (
     check_finite,
     check_settings,
 )
-from banbury.distributions.key_families import KeyedFamily
-from banbury.distributions.keys import KeyCounter, count_values, dense_numbers, finite_numbers, scalar_keys
+from banbury.distributions.keys import KeyCounter, KeyedFamily, count_values, dense_numbers, finite_numbers, scalar_keys
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index

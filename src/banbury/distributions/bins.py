@@ -16,8 +16,7 @@ from banbury.arrays import Real
 from banbury.distributions import grid
 from banbury.distributions.family import MOST_BINS, Counter, Feature, RowsToCount, is_power, named
 from banbury.distributions.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
-from banbury.distributions.moments import names_of
-from banbury.distributions.scales import first_rows, scales
+from banbury.distributions.moments import first_rows, names_of, scales
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys
 

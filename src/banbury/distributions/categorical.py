@@ -14,7 +14,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
-from banbury.distributions.cells import NamedCells
+from banbury.distributions.cells import NamedCells, flat, prior_of
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
@@ -28,10 +28,8 @@ from banbury.distributions.family import (
     check_positive,
     side_by_side,
 )
-from banbury.distributions.key_families import KeyedFamily
-from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_values, dense_numbers, looked_up
+from banbury.distributions.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, looked_up
 from banbury.distributions.leave_one_out import Shares, by_cells
-from banbury.distributions.trees import flat, prior_of
 from banbury.readers import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 

@@ -16,7 +16,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.bernoulli import Bernoulli
 from banbury.distributions.categorical import Categorical, counts_missing
-from banbury.distributions.conditional import conditional
+from banbury.distributions.dirichlet import conditional
 from banbury.distributions.evidence import Term
 from banbury.distributions.family import (
     Choice,
@@ -30,7 +30,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.forests import Node, NodeForest, children_first
 from banbury.distributions.histogram import Histogram
-from banbury.distributions.information import FEWEST_ROWS
+from banbury.distributions.information import FEWEST_ROWS, LEVEL, PairInformation, informed
 from banbury.distributions.joint import TOGETHER, CombinationCounter, OrderedColumn, filled, stacked
 from banbury.distributions.keys import KEY_TYPES, kind_of
 from banbury.distributions.nodes import (
@@ -46,7 +46,6 @@ from banbury.distributions.nodes import (
     can_be_node,
     intervals,
 )
-from banbury.distributions.pair_information import LEVEL, PairInformation, informed
 from banbury.readers import Batch
 from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, lines_with_some
 from banbury.threads import n_threads

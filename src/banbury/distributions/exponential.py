@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature, check_settings
-from banbury.distributions.positive import SMALLEST_MEAN, RateFamily, RateParameters
+from banbury.distributions.positive import EACH, SMALLEST_MEAN, RateFamily, RateParameters
 from banbury.sums import Moments
 
 
@@ -18,10 +18,12 @@ from banbury.sums import Moments
 class ExponentialParameters(RateParameters):
     """Exponential of these rates; where they are uncertain, Lomax."""
 
-    def log_density(self, z: Real) -> Real:
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+        rate = self.rate[f]
         if self.scale is None:
-            return np.asarray(np.log(self.rate) - self.rate * z)
-        return np.asarray(np.log(self.rate) - (self.rate * self.scale + 1.0) * np.log1p(z / self.scale))
+            return np.asarray(np.log(rate) - rate * z)
+        scale = self.scale[f]
+        return np.asarray(np.log(rate) - (rate * scale + 1.0) * np.log1p(z / scale))
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

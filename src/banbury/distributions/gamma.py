@@ -15,6 +15,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.family import Choice, Feature, RowsToCount, Stored, check_settings
 from banbury.distributions.moments import LARGE, MOMENTS, names_of
 from banbury.distributions.positive import (
+    EACH,
     SMALLEST_MEAN,
     TINY,
     Positive,
@@ -205,13 +206,14 @@ class GammaParameters(PositiveParameters):
     mean: Real
     strength: Real | None
 
-    def log_density(self, z: Real) -> Real:
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
         """About the mean, so that nothing is lost where shapes are large: u = z / mean.
 
         ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last
         term is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
         """
-        k, a, u = self.shape, self.strength, z / self.mean
+        k, a = self.shape[f], None if self.strength is None else self.strength[f]
+        u = z / self.mean[f]
         log_u = np.where(u < 0.5, np.log(np.maximum(u, TINY)), np.log1p(np.maximum(u, 0.5) - 1.0))
         common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, TINY))
         if a is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -39,7 +39,7 @@ from banbury.distributions.joint import (
     shares,
     too_many_combinations,
 )
-from banbury.distributions.key_families import BinnedFamily
+from banbury.distributions.keys import BinnedFamily
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
@@ -73,10 +73,6 @@ class Joined(NamedTuple):
     @property
     def reach(self) -> Real:
         return reached(self.sizes)
-
-
-# What makes bins for estimation of a column's fine bins, their rows per class, and how many columns its block has.
-Join = Callable[[Keys, Real, int], Joined]
 
 
 class GridFamily(BinnedFamily):
@@ -179,7 +175,7 @@ class Histogram(GridFamily):
         alpha = choice.alpha if self.alpha is None else self.alpha
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
-            cells = tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
+            cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
             return HistogramBlockParameters(features, cells)
         joined = self._joined_of(sums)
         ends, every = np.cumsum([0, *(len(bins.cells) for bins in joined)]), np.concatenate([b.cells for b in joined])
@@ -234,18 +230,18 @@ class Histogram(GridFamily):
         assert isinstance(sums, Counts)
         n_columns = [len(feature.inputs) for feature in features]
         if features[0].columns:
-            bins = [joined(self.joined, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
+            bins = [join_columns(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
         return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         """Between the lowest and the highest bin of each column that rows have."""
-        axes, numbers, _ = occupied(self.joined, feature, *_cells(sums, 0))
+        axes, numbers, _ = occupied(self, feature, *_cells(sums, 0))
         bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
         return 1.0 - len(numbers) / prod(int(np.ptp(each)) + 1 for each in bins) if len(numbers) else 0.0
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        return occupied(self.joined, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
 
     def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
         """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
@@ -537,7 +533,7 @@ def _numbered(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
-def joined(join: Join, keys: Any, cells: Real, d: int) -> list[Joined]:
+def join_columns(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
     """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
     found = []
@@ -545,14 +541,14 @@ def joined(join: Join, keys: Any, cells: Real, d: int) -> list[Joined]:
         own, where = np.unique(codes[:, j], return_inverse=True)
         rows = np.zeros((len(own), cells.shape[1]))
         np.add.at(rows, where, cells)
-        found.append(join(tuple(own.tolist()), rows, d))
+        found.append(family.joined(tuple(own.tolist()), rows, d))
     return found
 
 
-def occupied(join: Join, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
+def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
     """The bins of each column, the cells that rows have, and their rows per class."""
     d = len(feature.inputs)
-    bins = joined(join, keys, cells, d)
+    bins = join_columns(family, keys, cells, d)
     if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
@@ -568,9 +564,9 @@ def occupied(join: Join, feature: Feature, keys: Any, cells: Real) -> tuple[tupl
 
 
 def cells_of(
-    join: Join, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
+    family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
 ) -> BlockCells:
-    axes, numbers, cells = occupied(join, feature, keys, rows)
+    axes, numbers, cells = occupied(family, feature, keys, rows)
     every = float(prod(axis.n_bins for axis in axes))
     seen, empty = shares(cells, every, alpha, choice, rng)
     return BlockCells(axes, numbers, seen, empty, every - len(numbers))

@@ -28,8 +28,7 @@ from banbury.distributions.family import (
     by_class,
     check_settings,
 )
-from banbury.distributions.key_families import KeyedFamily
-from banbury.distributions.keys import KEY_TYPES, KeyCounter, count_codes, dense_numbers, kind_of
+from banbury.distributions.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_codes, dense_numbers, kind_of
 from banbury.readers import Batch, Codes
 from banbury.sums import Combinations, Counts, Keys, in_order, lines_with_some
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -196,9 +197,9 @@ class KernelDensity(GridFamily):
         if not isinstance(self.bandwidth, str):
             given = np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), centres.shape[1:])
             return np.tile(given / _places(feature)[1], (cells.shape[1], 1))
-        return np.array([self._by_rule(centres, rows) for rows in cells.T])
+        return np.array([self._by_rule(centres, rows, bool(feature.columns)) for rows in cells.T])
 
-    def _by_rule(self, centres: Real, rows: Real) -> Real:
+    def _by_rule(self, centres: Real, rows: Real, block: bool = False) -> Real:
         """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
         d, n = centres.shape[1], rows.sum()
         deviation = means_and_deviations(centres, rows)[1] / DEVIATION[self.kernel]
@@ -206,7 +207,7 @@ class KernelDensity(GridFamily):
         rule = deviation * n ** (-1.0 / (d + 4.0))
         if self.bandwidth != "leave-one-out":
             return np.asarray(rule)
-        if d > 1:
+        if block:
             return _leave_one_out(self.kernel, centres, rows, rule)
         tried, likelihoods = self._tried(centres[:, 0], rows, float(rule[0]))
         return np.asarray(tried[[likelihoods.argmax()]] if len(tried) else rule)
@@ -443,22 +444,27 @@ class KernelDensityParameters(NumericParameters):
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         parts: list[tuple[Any, ...]] = []
+        for feature, (kind, *shape) in zip(self.features, self._shapes, strict=True):
+            columns: Any = rows.numbers(feature.inputs)
+            parts.append((kind, columns if feature.columns else columns[0].reshape(-1), *shape))
+        return parts
+
+    @cached_property
+    def _shapes(self) -> list[tuple[Any, ...]]:
+        """The kernel's arguments beside the columns."""
+        shapes: list[tuple[Any, ...]] = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             starts, widths = _places(feature)
             units = 2.0 ** np.floor(np.log2(widths))  # powers of two, which a bin need not be
             bins = widths / units
+            centres, bandwidth, floor = bump.centres * bins, bump.bandwidth * bins, bump.floor * bins
             if feature.columns:
-                shape = (bump.centres * bins, bump.weights, bump.bandwidth * bins, bump.floor * bins)
-                parts.append(("product", rows.numbers(feature.inputs), starts, units, bump.kernel, *shape))
+                shapes.append(("product", starts, units, bump.kernel, centres, bump.weights, bandwidth, floor))
                 continue
-            column, constant = (
-                rows.numbers([feature.name])[0].reshape(-1),
-                np.full(len(bump.bandwidth), -np.log(units[0])),
-            )
-            centres, bandwidth, floor = (each[:, 0] * bins[0] for each in (bump.centres, bump.bandwidth, bump.floor))
-            placed = ("kernel", column, feature.origin, float(units[0]), bump.kernel)
-            parts.append((*placed, centres, bump.weights, bandwidth, constant, floor))
-        return parts
+            constant, unit = np.full(len(bandwidth), -np.log(units[0])), float(units[0])
+            shape = (bump.kernel, centres[:, 0], bump.weights, bandwidth[:, 0], constant, floor[:, 0])
+            shapes.append(("kernel", feature.origin, unit, *shape))
+        return shapes
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns: list[NDArray[Any]] = []

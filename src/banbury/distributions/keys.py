@@ -1,10 +1,10 @@
-"""Values counted by key: how many rows of each class have each value, combination of values, or bin."""
+"""Values counted by key: how many rows of each class have each value, combination of values, or bin; and families of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,25 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.family import ColumnReader, Counter, Feature, Kind, Reads, RowsToCount, Stored, side_by_side
+from banbury.distributions.family import (
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    Kind,
+    Reads,
+    RowsToCount,
+    Stored,
+    side_by_side,
+)
+from banbury.distributions.information import bits_of
 from banbury.readers import Batch, Codes, LikelyCodes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
+FARTHEST = 2.0**52  # bins from the origin
 ListedCounts = list[tuple[Keys, Integers]]  # of each column its keys, and the rows of each
 
+WIDEST_LOOKUP = 1 << 20  # bins in a narrower range are looked up as they are
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 FEW_CELLS = 2**20
 LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
@@ -158,11 +171,18 @@ def places_of(codes: Codes | None, keys: Keys) -> Int:
     """Of rows that have these codes the place of each one's key among some keys, −1 where it is none of them."""
     assert codes is not None
     if isinstance(codes.values, range):  # the numbers of bins, in order
-        bins = np.array(keys, dtype=np.int64)
+        bins, size = np.array(keys, dtype=np.int64), len(codes.values)
+        if size < WIDEST_LOOKUP:
+            lookup = np.full(size + 1, -1, dtype=np.int32)
+            inside = (bins >= codes.low) & (bins < codes.low + size)
+            lookup[bins[inside] - codes.low] = np.flatnonzero(inside)
+            return lookup[np.where(codes.codes == LOWEST, size, codes.codes - codes.low)].astype(np.int64)
         at = np.minimum(np.searchsorted(bins, codes.codes), max(len(bins) - 1, 0))
         return np.where(bins[at] == codes.codes, at, -1) if len(bins) else np.full(len(codes.codes), -1)
     place = {key: k for k, key in enumerate(keys)}
-    return looked_up(codes, lambda values: [place.get(value, -1) for value in values])
+    if len(codes.values) > len(codes.codes):
+        return looked_up(codes, lambda values: [place.get(value, -1) for value in values])
+    return np.array([*(place.get(value, -1) for value in codes.values), -1], dtype=np.int64).take(codes.codes)
 
 
 def kind_of(batch: Batch, name: str) -> Kind:
@@ -211,3 +231,56 @@ def finite_numbers(rows: ColumnReader, name: str) -> Real:
     for row in np.flatnonzero(np.isinf(numbers)).tolist():
         raise errors.bad_value("infinite", float(numbers[row]), name, rows.first_row + row, rows.source)
     return numbers
+
+
+# Families that are counted by key -------------------------------------------------------------------------------------
+
+
+class KeyedFamily(Family):
+    """The base of families whose sums are counts by key."""
+
+    keyed: ClassVar[bool] = True
+
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """Rows per key and class, as an estimate takes them."""
+        return cells
+
+    def has_density(self) -> bool:
+        return False
+
+    def bits(self, features: tuple[Feature, ...], sums: Counts, rows: Real) -> Real:
+        each = ((feature, *sums.feature(f)) for f, feature in enumerate(features))
+        return np.array([bits_of(self.joined_cells(feature, keys, cells.value)) for feature, keys, cells in each])
+
+
+class BinnedFamily(KeyedFamily):
+    """The base of families whose keys are the numbers of fine bins; of a block, of the bins of each column."""
+
+    def has_density(self) -> bool:
+        return True
+
+    def keys_of(self, rows: ColumnReader, feature: Feature, threads: int = 1, strict: bool = True) -> Codes | None:
+        if feature.columns:
+            return None
+        numbers = rows.numbers([feature.name])[0].reshape(-1)
+        try:
+            bins = _core.bins(numbers, feature.origin, feature.unit, threads)
+        except _core.BadValue:  # of a row that is counted at the farthest bin, or not at all
+            near, middle = within_reach(numbers, feature), feature.origin
+            near = np.nan_to_num(near, nan=np.nan, posinf=middle, neginf=middle)
+            bins = _core.bins(near, feature.origin, feature.unit, threads)
+        return bin_codes(bins)
+
+
+def bin_codes(bins: Int) -> Codes:
+    """The numbers of bins as codes; where a value is missing they are LOWEST."""
+    there = bins if int(bins.min(initial=0)) > LOWEST else bins[bins != LOWEST]
+    low, high = (int(there.min()), int(there.max())) if len(there) else (0, -1)
+    return Codes(bins, low, range(low, high + 1))
+
+
+def within_reach(numbers: NDArray[Any], feature: Feature) -> Real:
+    """The numbers, those too far away for their bins to be numbered brought to where they can be; infinite ones as they are."""
+    reach = FARTHEST * feature.unit
+    numbers = numbers.astype(np.float64)
+    return np.where(np.isinf(numbers), numbers, np.clip(numbers, feature.origin - reach, feature.origin + reach))

@@ -27,7 +27,7 @@ from banbury.distributions.family import (
     line_by_line,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
-from banbury.distributions.words import TellingFamily
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 from banbury.threads import n_threads
 
@@ -44,7 +44,7 @@ UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts 
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(TellingFamily):
+class Occurrences(WordFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all

@@ -25,7 +25,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.moments import MomentCounter, log_rising, names_of
-from banbury.distributions.positive import PositiveCounter, RateFamily, RateParameters
+from banbury.distributions.positive import EACH, PositiveCounter, RateFamily, RateParameters
 from banbury.readers import Batch
 from banbury.sums import GRID, Moments
 
@@ -67,12 +67,14 @@ WHOLE_NUMBERS = WholeNumberCounter()
 class PoissonParameters(RateParameters):
     """Poisson of these means; where they are uncertain, negative binomial."""
 
-    def log_density(self, z: Real) -> Real:
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
+        rate = self.rate[f]
         if self.scale is None:
-            return np.asarray(xlogy(z, self.rate) - self.rate - gammaln(z + 1.0))
-        shape, scale = self.rate * self.scale, self.scale
+            return np.asarray(xlogy(z, rate) - rate - gammaln(z + 1.0))
+        scale = self.scale[f]
+        shape = rate * scale
         choose = log_rising(shape, z) - gammaln(z + 1.0)
         return np.asarray(choose - shape * np.log1p(1.0 / scale) - z * np.log1p(scale))
 
@@ -86,7 +88,7 @@ class PoissonParameters(RateParameters):
             columns.append(column.codes)
             low.append(column.low)
             lookups.append(np.arange(start, start + len(values), dtype=np.uint32))
-            tables.append(self.select([f]).log_density(values[:, None]))
+            tables.append(self.log_density(values[:, None], f))
             start += len(values)
         starts = np.array(low, dtype=np.int64)
         return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
@@ -105,7 +107,7 @@ class PoissonParameters(RateParameters):
         gaps = np.diff(nodes, prepend=nodes[0] - 1.0, append=nodes[-1] + 1.0)
         gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
         widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
-        return bits_of_densities(self.select([f]).log_density(nodes[:, None])[:, seen], widths, shares(rows[seen]))
+        return bits_of_densities(self.log_density(nodes[:, None], f)[:, seen], widths, shares(rows[seen]))
 
     def spread(self, f: int) -> tuple[Real, Real]:
         mean = self.rate[f]

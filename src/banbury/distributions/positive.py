@@ -23,11 +23,11 @@ from banbury.distributions.family import (
     line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
-from banbury.distributions.moments import MomentCounter, names_of
-from banbury.distributions.scales import first_rows, scales
+from banbury.distributions.moments import MomentCounter, first_rows, names_of, scales
 from banbury.readers import Batch
 from banbury.sums import Moments
 
+EACH = slice(None)  # features, one for each number
 FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
 SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
 TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
@@ -94,8 +94,8 @@ class Positive(Family):
 class PositiveParameters(NumericParameters):
     """Parameters, (features, classes), of columns of numbers from 0 up, in units of z = x / unit."""
 
-    def log_density(self, z: Real) -> Real:
-        """Of numbers, (numbers, 1), each with a feature of its own, or all of the only one: (numbers, classes)."""
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+        """Of numbers of a feature, (numbers, 1), or of numbers each of which has a feature of its own: (numbers, classes)."""
         raise NotImplementedError
 
     def log_probability_of_each(self, x: Real) -> Real:
@@ -110,7 +110,7 @@ class PositiveParameters(NumericParameters):
             x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
             there = ~np.isnan(x)
             z = np.minimum(np.where(there, x, feature.unit)[:, None] / feature.unit, FARTHEST)
-            table = self.select([f]).log_density(z) - np.log(feature.unit)
+            table = self.log_density(z, f) - np.log(feature.unit)
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts
 

@@ -14,7 +14,20 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.bins import BinCounter
-from banbury.distributions.cells import INFINITE, SIGN, NumberCells, between, bin_edges
+from banbury.distributions.cells import (
+    HALF_ROW,
+    INFINITE,
+    MOST_LEAVES,
+    SIGN,
+    SMALLEST,
+    NumberCells,
+    Strengths,
+    Tree,
+    between,
+    bin_edges,
+    prior_of,
+    trees_of,
+)
 from banbury.distributions.evidence import stretch
 from banbury.distributions.family import (
     Choice,
@@ -28,10 +41,8 @@ from banbury.distributions.family import (
     check_settings,
     is_power,
 )
-from banbury.distributions.key_families import MISSING_BIN, BinnedFamily, bin_codes
-from banbury.distributions.keys import KeyCounter, scalar_keys
+from banbury.distributions.keys import LOWEST, BinnedFamily, KeyCounter, bin_codes, scalar_keys
 from banbury.distributions.leave_one_out import different_rows
-from banbury.distributions.trees import HALF_ROW, MOST_LEAVES, SMALLEST, Strengths, Tree, prior_of, trees_of
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
 
@@ -157,7 +168,7 @@ class QuantileTree(BinnedFamily):
         numbers = rows.numbers([feature.name])[0].reshape(-1).astype(np.float64) + 0.0  # −0 is no other number
         bits = numbers.view(np.int64)
         keys = np.where(bits < 0, bits ^ SIGN, bits) >> int(np.log2(feature.unit))
-        return bin_codes(np.where(np.isnan(numbers), MISSING_BIN, keys))
+        return bin_codes(np.where(np.isnan(numbers), LOWEST, keys))
 
     def cells(self, features: tuple[Feature, ...], sums: Counts, missing: Real, threads: int) -> Sequence[NumberCells]:
         each = zip(features, self.leaves(features, sums, threads), missing, strict=True)

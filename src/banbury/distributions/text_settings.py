@@ -19,7 +19,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.event_models import WEIGHING
 from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive, check_settings
 from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
-from banbury.distributions.words import TellingFamily
+from banbury.distributions.words import WordFamily
 
 Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 
@@ -28,7 +28,7 @@ LONGEST_NGRAM = 5
 
 
 @dataclass(frozen=True, repr=False)
-class TextSettings(TellingFamily):
+class TextSettings(WordFamily):
     """The part of ``bb.Text`` that its parameters ask: how a text is read, and which of its words count how much."""
 
     tokens: str = "word"

@@ -26,7 +26,7 @@ KernelRows = tuple[
 
 
 class WordFamily(Family):
-    """A family of bags of words: what the kernel that counts them must know."""
+    """The base of families whose sums are occurrences of words; a feature tells what its most telling word does."""
 
     @property
     def tokeniser(self) -> _core.Tokeniser:
@@ -71,13 +71,21 @@ class WordFamily(Family):
         """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
         raise NotImplementedError
 
+    def has_density(self) -> bool:
+        return False
+
+    def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
+        best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
+        return np.array([words[0].bits if words else 0.0 for words in best])
+
 
 def runs_python(family: Family) -> bool:
     """Whether Python itself goes through every row, so that several threads are no faster, and only one hears Ctrl-C."""
     return isinstance(family, WordFamily) and family.split is not None
 
 
-def _family(feature: Feature) -> WordFamily:
+def word_family(feature: Feature) -> WordFamily:
+    """The family of a column of texts, or of a block of occurrences."""
     assert isinstance(feature.family, WordFamily)
     return feature.family
 
@@ -137,12 +145,12 @@ class GrowingWords:
 
     @classmethod
     def of(cls, feature: Feature, table: _core.Words) -> GrowingWords:
-        return cls(feature, WordTable(_family(feature).tokeniser, table), table.version)
+        return cls(feature, WordTable(word_family(feature).tokeniser, table), table.version)
 
     @classmethod
     def begin(cls, feature: Feature, n_classes: int, words: Words | None) -> GrowingWords:
         """Beginning with these words, or with none."""
-        table = _family(feature).empty_table(feature, n_classes) if words is None else words.table.copy()
+        table = word_family(feature).empty_table(feature, n_classes) if words is None else words.table.copy()
         return cls.of(feature, table)
 
     @property
@@ -157,7 +165,7 @@ class GrowingWords:
         return Words(self.table)
 
     def frozen(self) -> Words:
-        return _family(self.feature).frozen(self.seen())
+        return word_family(self.feature).frozen(self.seen())
 
     def _changed(self, adds: bool, rows: KernelRows) -> tuple[GrowingWords, Ids]:
         ids, version = self._table.change(self._version, adds, rows)
@@ -165,7 +173,7 @@ class GrowingWords:
 
     def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> tuple[GrowingWords, Ids]:
         """With more rows, of classes by these numbers; the ids of their words too."""
-        family = _family(self.feature)
+        family = word_family(self.feature)
         try:
             return self._changed(True, _arguments(self.feature, numbers, rows))
         except _core.BadValue as bad:
@@ -187,7 +195,7 @@ class GrowingWords:
 
     def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> tuple[GrowingWords, Ids]:
         """Without rows that were added; raises where their words were not."""
-        family = _family(self.feature)
+        family = word_family(self.feature)
         try:
             return self._changed(False, _arguments(self.feature, numbers, rows))
         except _core.NotThere as absent:
@@ -215,7 +223,7 @@ def _arguments(feature: Feature, numbers: NDArray[np.int32], rows: RowsToCount) 
 
     Rows of a matrix are repeated for each of their classes; texts are not, for they are still to be read.
     """
-    family = _family(feature)
+    family = word_family(feature)
     given = family.kernel_input(rows.batch, feature)
     if rows.several is None or not (isinstance(given, tuple) and isinstance(given[0], str)):
         return given, numbers, rows.weights, rows.threads, rows.several
@@ -242,7 +250,7 @@ def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) 
     word, label, left = absent.args
     if word is None:
         return errors.negative_count(left, classes[label], feature.name)
-    column, what = _family(feature).word(feature, word)
+    column, what = word_family(feature).word(feature, word)
     if what is None:
         return errors.negative_count(left, classes[label], column, what="occurrences")
     return errors.negative_count(left, classes[label], column, what)
@@ -271,7 +279,7 @@ class WordCounter(Counter):
             super().check(features, sums, rows, classes)
 
     def summary(self, feature: Feature, sums: Words, missing: str) -> str:
-        each = (_family(feature).word(feature, name) for name in sums.most_frequent(5))
+        each = (word_family(feature).word(feature, name) for name in sums.most_frequent(5))
         names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
         often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
         total, real = float(sums.occurrences.value.sum()), sums.occurrences.digits > 0
@@ -280,7 +288,7 @@ class WordCounter(Counter):
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
         (feature,) = features
-        n_columns = _family(feature).empty_table(feature, n_classes).n_columns
+        n_columns = word_family(feature).empty_table(feature, n_classes).n_columns
         table = _core.Words.from_state(n_classes, n_columns, stored.arrays, n_threads(None))
         if feature.columns and table.n_ids > len(feature.columns):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
@@ -305,21 +313,6 @@ def without_rare_words(words: Words, min_count: float, every: int | None) -> Wor
     return words if kept.complete else Words(words.table.only(kept.ids))
 
 
-def used_words(feature: Feature, words: Words) -> Vocabulary:
-    """The words that an estimate uses."""
-    return _family(feature).used_words(feature, words)
-
-
-def bags_of(rows: ColumnReader, feature: Feature, words: Words, threads: int) -> tuple[Int, Int, Real]:
-    """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
-    return _family(feature).bags(rows, feature, words, threads)
-
-
-def words_in_rows(rows: ColumnReader, feature: Feature, words: Words, threads: int) -> tuple[Int, Int, Int]:
-    """The rows that have a text, and the row and the number of every word in them."""
-    return _family(feature).words_in_rows(rows, feature, words, threads)
-
-
 # What words tell about the class ----------------------------------------------------------------------------------------
 
 
@@ -339,14 +332,3 @@ def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWor
     ids = words.ids[best]
     names = [feature.columns[k] for k in best.tolist()] if feature.columns else words.table.words(ids)
     return [TellingWord(*word) for word in zip(ids.tolist(), names, bits[best].tolist(), strict=True)]
-
-
-class TellingFamily(WordFamily):
-    """The base of families whose sums are occurrences of words; a feature tells what its most telling word does."""
-
-    def has_density(self) -> bool:
-        return False
-
-    def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
-        best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
-        return np.array([words[0].bits if words else 0.0 for words in best])

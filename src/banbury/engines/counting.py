@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from banbury import errors
-from banbury.distributions.scales import SAMPLE
+from banbury.distributions.moments import SAMPLE
 from banbury.engines.engine import FAN_IN, Parcel
 from banbury.engines.parcels import CountedPartitions, Wider
 from banbury.readers import Batch, read

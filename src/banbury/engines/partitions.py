@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from banbury import errors
-from banbury.distributions.scales import SAMPLE
+from banbury.distributions.moments import SAMPLE
 from banbury.engines.answers import PartitionAnswers
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, PartWork, Steps

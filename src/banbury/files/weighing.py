@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Real
-from banbury.distributions.cells import Cells, NamedCells, NumberCells
+from banbury.distributions.cells import Cells, NamedCells, NumberCells, Tree
 from banbury.distributions.keys import scalars
-from banbury.distributions.trees import Tree
 from banbury.files.checking import Arrays, check, texts
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights

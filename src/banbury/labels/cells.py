@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.distributions.bags import Bags
-from banbury.distributions.cells import Cells, codes_of
+from banbury.distributions.cells import HALF_ROW, SMALLEST, Cells, codes_of, prior_of
 from banbury.distributions.family import ColumnReader
-from banbury.distributions.trees import HALF_ROW, SMALLEST, prior_of
 from banbury.label_sets import EVERY
 from banbury.tally import Tally
 from banbury.threads import n_threads

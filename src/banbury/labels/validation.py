@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature
 from banbury.distributions.vocabulary import AllBut
-from banbury.distributions.words import bags_of
+from banbury.distributions.words import word_family
 from banbury.label_calibration import FARTHEST, Flags
 from banbury.label_sets import EVERY, LabelSets
 from banbury.labels.model import LabelModel, labels_of, of_features
@@ -278,7 +278,7 @@ class CountedFolds:
     def _bags(self, feature: Feature, column: FoldWords, batches: list[tuple[Batch, Int]]) -> tuple[Int, Int, Real]:
         """The words of each row that is tested, by their ids."""
         sums, threads = Words(column.table), self.rows.threads
-        found = [bags_of(batch, feature, sums, threads) for batch, _ in batches]
+        found = [word_family(feature).bags(batch, feature, sums, threads) for batch, _ in batches]
         if len(found) == 1:
             return found[0]
         offsets, ids, times = zip(*found, strict=True)

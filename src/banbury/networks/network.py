@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.column_tree import DrawnTree, checked_bins, drawn_trees, tree_of_columns
-from banbury.distributions.conditional import conditional
+from banbury.distributions.dirichlet import conditional
 from banbury.distributions.family import Choice, Feature, How, check_positive, in_words
 from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares

@@ -16,7 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.family import Feature, How
 from banbury.distributions.joint import joined_columns
 from banbury.distributions.keys import looked_up
-from banbury.distributions.words import bags_of, used_words
+from banbury.distributions.words import word_family
 from banbury.naive_bayes import ClassPrior, check_seed
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.recipes import Plain, Recipe
@@ -352,7 +352,7 @@ class PeerArrays:
         blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
         for _, (feature, *_), sums in tally.groups:
             if (matrix := self.words.get(feature.name)) is not None:
-                kept = np.sort(used_words(feature, sums).ids).astype(np.int64)
+                kept = np.sort(word_family(feature).used_words(feature, sums).ids).astype(np.int64)
                 blocks.append((TfidfTransformer(), matrix[:, kept[kept < matrix.shape[1]]]))
         return blocks
 
@@ -361,7 +361,7 @@ def _occurrences(batch: Batch, feature: Feature, sums: Words, threads: int) -> A
     """How often each row has each word, by the ids of words."""
     from scipy import sparse
 
-    offsets, ids, times = bags_of(batch, feature, sums, threads)
+    offsets, ids, times = word_family(feature).bags(batch, feature, sums, threads)
     known = (ids >= 0) & (ids < sums.table.n_ids)
     starts = np.append(0, np.cumsum(known))[offsets]
     return sparse.csr_matrix((times[known].astype(np.float64), ids[known], starts), (batch.n_rows, sums.table.n_ids))
