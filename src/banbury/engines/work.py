@@ -21,7 +21,6 @@ from banbury.files import to_bytes
 from banbury.label_sets import LabelTarget
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels import evaluate as evaluate_labels
-from banbury.labels.validation import HeldRows
 from banbury.naive_bayes import Model, met, same_rows
 from banbury.progress import watched
 from banbury.quality.recipes import Plain
@@ -95,14 +94,10 @@ class Work:
         """Whether the target is one of sets of labels."""
         return self.settled(_asked(target, **counting), Wider()).schema.labels is not None
 
-    def held_sets(self, target: Any, n: int | None, **counting: Any) -> HeldRows:
+    def held_sets(self, target: Any, n: int | None, **counting: Any) -> MemoryRows:
         """A sample of rows with sets of labels, and the tally of all others."""
         tally = self.count(target, **counting)
-        sample = self._countable(tally, target, n, counting)
-        rows = HeldRows.of(sample.table(tally.schema, n_threads(counting["threads"])))
-        if sample.is_whole:
-            return rows
-        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.count())
+        return rows_of_sample(self._countable(tally, target, n, counting), tally, n_threads(counting["threads"]))
 
     def _countable(
         self, tally: Tally, target: Any, n: int | None, counting: Mapping[str, Any], also: tuple[str, ...] = ()

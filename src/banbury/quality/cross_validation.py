@@ -11,17 +11,16 @@ from banbury import errors
 from banbury.calibration import Method
 from banbury.distributions.family import How
 from banbury.label_sets import LabelSets, are_sets
-from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import ClassPrior, check_seed
 from banbury.partitioned import elsewhere, refuse_elsewhere
+from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, Dealing
-from banbury.rows.labelled import chooses, has_sets, load_rows, peeked, several, stream_rows
+from banbury.rows.labelled import chooses, load_rows, refuse_for_sets, several, stream_rows
 from banbury.schema import Features, Missing, Schema
-from banbury.table import Table
 
 DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
 DEFAULTS |= {"missing": None, "weigh": False, "calibrate": None}
@@ -145,13 +144,12 @@ def _judge(
     folds, groups, seed, id = rest["folds"], rest["groups"], rest["seed"], rest["id"]
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": rest["weights"], "missing": settings["missing"] or "skip", "threads": rest["threads"]}
-    of_labels = {name: settings[name] for name in ("how", "alpha", "calibrate")}
-    of_labels |= {"threshold": rest["threshold"], "seed": seed}
     if (work := elsewhere(data, rest["engine"], rest["partitions"])) is not None:
         refuse_elsewhere(groups=groups, features="choose" if chooses(settings["features"]) else None)
         if work.has_sets(target, **counting, **reading):
             refuse_elsewhere(class_prior=settings["class_prior"], id=id, weigh=settings["weigh"] or None)
-            return validate_labels(work.held_sets(target, rest["sample"], **counting, **reading), folds, **of_labels)
+            held = work.held_sets(target, rest["sample"], **counting, **reading)
+            return validate(held, folds, [label_recipe_from(settings, rest["threshold"], seed)], seed=seed)[0]
         recipe, dealing = recipe_from(settings, seed), Dealing.of(folds, seed, id)
         if not isinstance(recipe, Plain):
             counting |= {"missing": "category", "trees": "all"} if isinstance(recipe, Weighed) else {}
@@ -163,18 +161,22 @@ def _judge(
     if (dealing := Dealing.asked(folds, seed, id, rest["deal"])) is not None:  # type: ignore[assignment]
         errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
         groups = id
-    data = peeked(data, settings["schema"], reading)
-    if has_sets(data, target, reading):
-        for name, value in {"class_prior": settings["class_prior"], "groups": groups}.items():
-            errors.require(value is None, name, value, "left out where rows have sets of labels")
-        weigh = settings["weigh"]
-        flag = isinstance(weigh, (bool, np.bool_))
-        errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
-        table = Table.of(data, target, **counting, **reading)
-        return validate_labels(table, folds, weigh=bool(weigh), **of_labels)
-    recipe = recipe_from(settings, seed)
     rows = load_rows(data, target, dealing, groups=groups, **counting, **reading)
-    return validate(rows, folds, [recipe], seed=seed)[0]
+    if rows.sets is None:
+        return validate(rows, folds, [recipe_from(settings, seed)], seed=seed)[0]
+    refuse_for_sets(class_prior=settings["class_prior"])
+    return validate(rows, folds, [label_recipe_from(settings, rest["threshold"], seed)], seed=seed)[0]
+
+
+def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) -> LabelRecipe:
+    """The same of rows with sets of labels."""
+    weigh = settings["weigh"]
+    flag = isinstance(weigh, (bool, np.bool_))
+    errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
+    common = settings["how"], threshold, settings["calibrate"], seed
+    plain = PlainLabels(*common, alpha=settings["alpha"])
+    plain.check()
+    return WeighedLabels(*common) if weigh else plain
 
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
@@ -225,5 +227,5 @@ def cross_validate_stream(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
-    rows = stream_rows(data, target, groups=groups, **counting)
+    rows = stream_rows(data, target, groups=groups, takes_sets=False, **counting)
     return validate(rows, folds, [Plain(how, alpha, class_prior, int(seed))], seed=int(seed))[0]  # type: ignore[return-value]
