@@ -17,7 +17,7 @@ from banbury.explain import Explanation, Informative, explained
 from banbury.label_calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
-from banbury.labels.weighing import LabelWeighing, LabelTables
+from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.partitioned import elsewhere
