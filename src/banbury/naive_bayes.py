@@ -165,6 +165,11 @@ class Model:
         return self.tally.classes
 
     @property
+    def names(self) -> tuple[Label, ...]:
+        """What it tells apart."""
+        return self.classes
+
+    @property
     def schema(self) -> Schema:
         return self.tally.schema
 
@@ -619,6 +624,23 @@ class Model:
         self, n_rows: int, parts: list[tuple[Any, ...]], want: str, threads: int | None = None
     ) -> tuple[NDArray[Any], int]:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
+
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+        """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
+        scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
+        if self.calibration is not None:
+            scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
+        return scores, impossible
+
+    def score_unmet(self, want: str) -> float:
+        """What it says of a class that it has not met: that it is impossible."""
+        return 0.0 if want == "posterior" else -np.inf
+
+    def lost_words(self) -> dict[str, int]:
+        """The columns none of whose words is left, and how many there were."""
+        each = zip(self.parameters, self.tally.groups, strict=True)
+        lost = {features[0].name: group.lost_words(sums) for group, (_, features, sums) in each}
+        return {name: n_words for name, n_words in lost.items() if n_words}
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         for group in parameters:

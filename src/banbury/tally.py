@@ -952,19 +952,19 @@ def count_sets(
     sets: LabelSets,
     weights: NDArray[Any] | None,
     threads: int,
-    groups: tuple[NDArray[Any], int] | None = None,
+    groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Part:
     """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
 
-    Its texts are read once, whatever labels it has. ``groups``: that of each row, and how many there are; class ``label * groups
-    + group`` then has the rows of one label and group, label 0 being that of all rows, and other labels being one more.
+    Its texts are read once, whatever labels it has. ``groups``: that of each row, and the number of the first group of all rows
+    and of each label; the classes are then numbers, each of the rows of one label and group.
     """
     rows = np.flatnonzero(sets.known)
     at = np.concatenate([rows, sets.rows])
     codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
     names: tuple[Label, ...] = (EVERY, *sets.names)
     if groups is not None:
-        used, place = np.unique(codes * np.int64(groups[1]) + groups[0][at], return_inverse=True)
+        used, place = np.unique(groups[1][codes] + groups[0][at], return_inverse=True)
         names, codes = tuple(used.tolist()), place.astype(np.int32)
     classes = np.full(len(sets), -1, dtype=np.int32)
     classes[rows] = codes[: len(rows)]

@@ -14,7 +14,6 @@ from banbury.arrays import Real
 from banbury.engines.counting import Settled
 from banbury.engines.partitions import PartitionedTable
 from banbury.engines.validation import CountFolds, Folded, ScoreFolds
-from banbury.labels import HeldRows, label_rows
 from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
@@ -30,16 +29,23 @@ class PartitionedRows:
     """Labelled rows in partitions, dealt to folds by what they hold."""
 
     table: PartitionedTable
-    dealing: Dealing
+    dealing: Dealing | None
     others: Tally | None = None  # there are none: all rows are here
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
         """What is counted, and the folds, counted apart."""
-        settled, counts = self.table.count(lambda settled: CountFolds(settled, self.dealing))
+        dealing = self.dealing
+        assert dealing is not None
+        settled, counts = self.table.count(lambda settled: CountFolds(settled, dealing))
         assert counts.tally is not None
         complete(counts.tally, counts.n_rows, settled.schema.target)
         return settled, Folded.of(counts.tally, counts.tally.skipped)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether rows have sets of labels, which are validated on a sample."""
+        return self.table.has_sets
 
     @property
     def schema(self) -> Schema:
@@ -82,13 +88,14 @@ class PartitionedRows:
     def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` rows that differ, in memory, with every class; models count all the other rows as well."""
         tally = self.table.counted()
-        also = () if self.dealing.id is None else (self.dealing.id,)
+        also = () if self.dealing is None or self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
         return rows_of_sample(sample, tally, self.table.asked.threads, self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
         settled, folded = self._counted
+        assert self.dealing is not None
         n_together = max(1, MOST_MODELS // len(folded.used))
         for start in range(0, len(recipes), n_together):
             some = recipes[start : start + n_together]
@@ -103,18 +110,9 @@ def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any 
     errors.require(
         table.asked.id == id, "groups", table.asked.id, "left out where rows are in partitions; id= deals them"
     )
+    if table.has_sets and id is None:  # which are sampled, and dealt here
+        return PartitionedRows(table, None)
     return PartitionedRows(table, Dealing.of(folds, seed, id))
-
-
-@label_rows.register
-def _(table: PartitionedTable, n: int | None = None) -> HeldRows:
-    tally = table.counted()
-    sample = table.sampled(tally, table.n_held if n is None else n)
-    sample.check_can_be_subtracted()
-    rows = HeldRows.of(sample.table(tally.schema, table.asked.threads))
-    if sample.is_whole:
-        return rows
-    return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.count())
 
 
 @leave_out.register

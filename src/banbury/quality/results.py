@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,7 @@ class Measures:
     classes: tuple[Label, ...]
     what: str
     notes: tuple[str, ...]
+    headline: ClassVar[str] = "accuracy"  # the measure that is told first
     if TYPE_CHECKING:
 
         @property
@@ -335,9 +336,18 @@ class FoldMeasures(Measures):
         """The mean over folds, and its standard error."""
         return Mean.of(self.fold_accuracies)
 
+    @property
+    def n_folds(self) -> int:
+        return len(self.fold_accuracies)
+
+    @property
+    def brief(self) -> str:
+        """The measures by which models are compared."""
+        return f"{self.accuracy}  log loss {self.log_loss:.4f}"
+
     def _of_accuracy(self) -> dict[str, Any]:
         value, error = self.accuracy
-        return {"folds": len(self.fold_accuracies), "accuracy": value, "standard_error": error}
+        return {"folds": self.n_folds, "accuracy": value, "standard_error": error}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

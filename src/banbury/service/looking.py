@@ -14,10 +14,10 @@ from banbury import errors
 from banbury.explain.page import stated
 from banbury.explain.ratios import LikelihoodRatio
 from banbury.labels import LabelModel
-from banbury.labels import cross_validate as validate_labels
 from banbury.naive_bayes import Model, estimate
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.curves import learn_sizes
+from banbury.quality.label_recipes import label_recipe_of
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.rows.labelled import MemoryRows, load_rows
@@ -25,7 +25,6 @@ from banbury.service.log import Kept
 from banbury.service.rows import key
 from banbury.service.state import ServedState
 from banbury.service.teaching import batch_of, labels_of, suspicious, told_of
-from banbury.table import Table
 from banbury.tally import count
 from banbury.weighing import Weighing
 
@@ -148,10 +147,9 @@ class Looking:
     def _of_labels(self, rows: list[Kept], model: LabelModel) -> dict[str, Any] | None:
         if len(rows) < FEWEST:
             return None
-        table = Table.of(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
-        weighed = model.weighing is not None
-        settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "weigh": weighed}
-        found = validate_labels(table, min(3 if weighed else 10, len(rows)), **settings)
+        recipe = label_recipe_of(model)
+        held = self._held(rows)
+        found: Any = validate(held, default_folds(held.n_labelled, [recipe]), [recipe])[0]
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
