@@ -21,7 +21,7 @@ from banbury.explain import Explanation, Informative, calibrated, explained, inf
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Source, n_threads, read, read_row
-from banbury.readers.columns import Codes, Empty
+from banbury.readers.columns import Codes, empty_column
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import aligned, batches, class_number, opened
@@ -649,7 +649,7 @@ class Model:
         blocks = [f for f in schema.features if f.columns and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.family.optional_columns(f) if name not in present]
         if gaps:  # a block is scored by the columns that there are
-            batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
+            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
             present.update(gaps)
         absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):

@@ -22,8 +22,8 @@ from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
 from banbury.readers import Batch, Format, Headers, Sparse, read
-from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
-from banbury.readers.columns import Numbers
+from banbury.readers.batches import NumberBatch, all_whole, as_name
+from banbury.readers.columns import EXACT, Numbers
 from banbury.uncollected import uncollected
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None

@@ -28,7 +28,7 @@ from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
-from banbury.readers.columns import Empty
+from banbury.readers.columns import empty_column
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
     MOST_ROWS,
@@ -887,7 +887,7 @@ def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: Empty(0)), schema.named)
+    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
     part = count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1)
     return (Growing(schema) + part).frozen()
 

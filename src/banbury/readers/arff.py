@@ -27,7 +27,7 @@ from banbury.readers.blocks import (
     opened,
     reason,
 )
-from banbury.readers.columns import Coded, Codes, Column, Kind, Numbers, decoded
+from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded
 from banbury.readers.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.readers.options import Options
 from banbury.readers.tables import names_for, no_rows
@@ -251,19 +251,12 @@ class _ArffFile(BlockFile):
         return batch
 
 
-class Stamps(Strings):
-    """Dates, as they are written."""
-
-    def kind(self) -> Kind:
-        return "date"
-
-
 def _column(attribute: Attribute, cells: Any) -> Column:
     """The column of what was read for an attribute: an array of numbers, or Arrow's of texts."""
     if isinstance(cells, np.ndarray):
         return Numbers(cells)
     if attribute.kind == "date":
-        return Stamps(cells)
+        return Strings(cells, kind="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
     place = {value: k for k, value in enumerate(attribute.values)}

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.readers.arrow import Strings, join_strings
 from banbury.readers.columns import (
+    EXACT,
     KINDS_OF_DTYPES,
     NUMERIC,
     PARALLEL_ROWS,
@@ -26,6 +28,7 @@ from banbury.readers.columns import (
     Objects,
     Scalar,
     Texts,
+    Unconverted,
     Uneven,
     Unfit,
     Wanted,
@@ -38,7 +41,6 @@ from banbury.readers.columns import (
 from banbury.readers.packed import PackedColumns
 
 T = TypeVar("T")
-EXACT = 2**53  # up to here doubles hold every whole number
 STRETCH = 1 << 20  # numbers that are looked at in one go
 SHOWN = 4096  # rows, or a few more, that show what the others are like
 
@@ -564,13 +566,16 @@ def in_one(batches: Sequence[Batch]) -> Batch:
 
 
 def _joined(columns: Sequence[Column]) -> Column:
-    if len(columns) > 1 and (whole := columns[0].followed_by(columns[1:])) is not None:
-        return whole
-    for kind in (Numbers, Lists):
-        held = [column.held for column in columns if isinstance(column, kind)]
-        if len(held) == len(columns) and len({array.shape[1:] for array in held}) == 1:
-            return kind(np.concatenate(held))
+    first = columns[0]
+    strings = [column for column in columns if isinstance(column, Strings)]
+    if 1 < len(strings) == len(columns) and (joined_strings := join_strings(strings)) is not None:
+        return joined_strings
+    arrays = [c for c in columns if isinstance(c, (Numbers, Lists)) and isinstance(c.held, np.ndarray)]
+    if len(arrays) == len(columns) and len({(type(c), c.width, c.whole) for c in arrays}) == 1:
+        return first._with(np.concatenate([column.held for column in arrays]))
     cells = [cell for column in columns for cell in column.cells()]
+    if all(isinstance(column, Unconverted) for column in columns):
+        return first._with(cells)
     if any(column.text for column in columns):
         return Objects(cells, text=True)
     plain = from_list(cells)

@@ -30,7 +30,7 @@ from banbury.readers.blocks import (
     lines_before,
     reason,
 )
-from banbury.readers.columns import Coded, Codes, Column, Empty, Numbers, decoded, regrouped
+from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded, empty_column, regrouped
 from banbury.readers.decoding import LONE_SURROGATE
 from banbury.readers.options import Options, is_mark
 from banbury.readers.packed import NamedMatrix, PackedColumns, side_by_side
@@ -219,7 +219,7 @@ class _DelimitedFile(BlockFile):
                 codes = regrouped(codes, [None if word in self.missing_values else word for word in words])
             return Coded(codes, categorical=False, each="string")
         empty = found.dtype.kind == "f" and np.isnan(found[:1]).all() and np.isnan(found).all()
-        return Empty(len(found)) if empty else Numbers(found)
+        return empty_column(len(found)) if empty else Numbers(found)
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
@@ -268,7 +268,7 @@ class _DelimitedFile(BlockFile):
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 codes = column.encode()
                 if codes is not None and not codes.values:  # blanks alone
-                    column = Empty(len(column))
+                    column = empty_column(len(column))
                 elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
                     column = Coded(codes, categorical=False)
             yield name, column

@@ -19,7 +19,7 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
     """The columns of numbers, which are taken out of ``columns``: a matrix for each type that they are of."""
     alike: dict[np.dtype[Any], dict[str, NDArray[Any]]] = {}
     for name, column in columns.items():
-        if isinstance(column, Numbers):
+        if isinstance(column, Numbers) and not column.whole:
             alike.setdefault(column.held.dtype, {})[name] = column.held
     for name in [name for held in alike.values() for name in held]:
         del columns[name]

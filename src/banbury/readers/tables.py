@@ -16,10 +16,10 @@ from banbury.readers.columns import (
     Coded,
     Codes,
     Column,
-    Empty,
     Lists,
     Objects,
     Unfit,
+    empty_column,
     from_array,
     from_list,
     ready,
@@ -236,7 +236,7 @@ def from_arrow_batches(
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
     """A batch of these columns without a row."""
-    return Batch(names, 0, {name: Empty(0) for name in names}, True, source)
+    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
 
 
 def arrow_batch(
