@@ -20,7 +20,7 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import elsewhere
-from banbury.readers import Batch, Source, n_threads, read, read_row
+from banbury.readers import Batch, Beside, Source, n_threads, read, read_row
 from banbury.readers.columns import Codes, empty_column
 from banbury.schema import Schema
 from banbury.sums import in_order
@@ -288,10 +288,13 @@ class Model:
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
         """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
         warned = set[str]()
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
-            batch.beside = lambda later: self._kernel(*self._fitting(later, warned), want)
-            yield batch, *(batch.done or batch.beside(batch))
+
+        def score(batch: Batch) -> tuple[NDArray[Any], int]:
+            return self._kernel(*self._fitting(batch, warned), want)
+
+        beside = Beside(self.threads, score)
+        for batch in batches(source, "scoring", beside):
+            yield batch, *(beside.result(batch) or score(batch))
 
     @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:

@@ -26,7 +26,7 @@ from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
-from banbury.readers import Batch, Codes, Format, Headers
+from banbury.readers import Batch, Beside, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import empty_column
 from banbury.schema import Features, Group, Missing, Schema
@@ -611,6 +611,11 @@ class Growing:
         return bool(self._words)
 
     @property
+    def word_columns(self) -> list[str]:
+        """The columns whose words are counted."""
+        return [name for g in self._words for feature in self.schema.groups[g].features for name in feature.inputs]
+
+    @property
     def only_words(self) -> bool:
         """Whether rows were counted, and all sums are words."""
         return self._rest is not None and len(self._words) == len(self._rest.sums)
@@ -833,27 +838,29 @@ def summed(table: Table) -> tuple[Tally, int]:
     """
     growing: list[Growing] = []
     n_rows = 0
+    beside = Beside[tuple[Part, ...]](table.labels.threads)
 
     def add(part: Part) -> None:
         growing[0] = growing[0] + part
 
     with Behind() as behind:
-        for batch in gathered(table.batches("counting", growing.clear), growing):
+        for batch in gathered(table.batches("counting", growing.clear, beside=beside), growing):
             behind.wait()  # the schema may become another one
             if not growing:
                 growing.append(Growing(table.settled(batch)))
                 n_rows = 0
             n_rows += batch.n_rows
+            large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
             schema = growing[0].schema
-            lasts = batch.lasting and batch.n_rows >= MANY_ROWS and table.labels.threads > 1
-            for part in batch.done or parts(table.aligned(batch, schema), schema, table.labels):
+            aligned = table.aligned(batch, schema)
+            for part in beside.result(batch) or parts(aligned, schema, table.labels):
                 behind.wait()
-                if lasts and growing[0].grows_in_place:
+                if large and growing[0].grows_in_place and aligned.text_bytes(growing[0].word_columns) is not None:
                     behind.start(partial(add, part))
                 else:
                     add(part)
             if table.labels.by_column and not growing[0].grows_in_place:
-                batch.beside = partial(_parts_beside, table, growing[0].schema)
+                beside.work = partial(_parts_beside, table, growing[0].schema)
         behind.wait()
     return growing[0].seen, n_rows
 

@@ -13,7 +13,18 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered, other_columns
+from banbury.readers.batches import (
+    Batch,
+    Beside,
+    Matrix,
+    Remembering,
+    Row,
+    Source,
+    Sparse,
+    Widened,
+    numbered,
+    other_columns,
+)
 from banbury.readers.columns import Codes, Kind, LikelyCodes, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
@@ -31,7 +42,18 @@ from banbury.readers.options import (
 from banbury.readers.tables import column, encode, from_texts, library
 from banbury.threads import n_threads
 
-__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "LikelyCodes", "Remembering"]
+__all__ = [
+    "MISSING_VALUES",
+    "SUBJECT",
+    "Batch",
+    "Beside",
+    "Codes",
+    "Format",
+    "Headers",
+    "Kind",
+    "LikelyCodes",
+    "Remembering",
+]
 __all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
 __all__ += ["n_threads", "read", "read_row"]
 
@@ -150,7 +172,7 @@ def _with_headers(source: Source, headers: Headers) -> Source:
                 raise errors.BadSetting(text, setting="headers", value=headers)
             yield batch
 
-    return replace(source, start=batches)
+    return replace(source, start=batches, parses=False)
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -362,7 +384,11 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
     once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
     reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
-    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, not once, reading=reading)
+
+    def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
+        return _aligned(batch for table in data for batch in opened(table).each(beside))
+
+    return Source(batches, None, not once, reading=reading, parses=True)
 
 
 def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:

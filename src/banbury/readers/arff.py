@@ -14,7 +14,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, texts
-from banbury.readers.batches import Batch, Source, distinct
+from banbury.readers.batches import Batch, Beside, Source, distinct
 from banbury.readers.blocks import (
     BLOCK,
     LONGEST_RECORD,
@@ -64,7 +64,7 @@ class Broken(Exception):
 def from_arff(path: str, options: Options) -> Source:
     """An ARFF file, which need not fit in memory; where rows have weights, the source names their column."""
     file = _ArffFile(path, options)
-    return Source(file.batches, path, weights=file.weight)
+    return Source(file.batches, path, weights=file.weight, parses=True)
 
 
 class _ArffFile(BlockFile):
@@ -126,10 +126,10 @@ class _ArffFile(BlockFile):
         """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
         return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in cut(self.path, self.start))
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
         blocks = self._bounded(cut(self.path, self.start))
         first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
     def _bounded(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, cut again where they have so many rows that these, written out, would not fit: sparse ones may."""

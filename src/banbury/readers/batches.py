@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +71,8 @@ class Batch:
 
     ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
-    much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
-    row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
-    are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
-    or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown. ``lasting``: columns
-    stay what they are when the next batch is asked for; a list or an array may be written over then. ``beside`` is what whoever
-    takes a file's first batch wants done with each of the others, on the thread that parses it, and ``done`` what came of it.
+    much of the source is read with this batch, where that is known. ``aside`` are columns that are no features, whatever else
+    is said: weights that came with the rows.
     """
 
     def __init__(
@@ -85,15 +82,8 @@ class Batch:
         self.source: str | None = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
-        self.known_fractional: frozenset[str] = frozenset()
-        self.known_kinds: Mapping[str, Kind] = {}
-        self.known_varied: frozenset[str] = frozenset()
-        self.taken_for_whole: set[str] = set()
         self.aside: frozenset[str] = frozenset()
-        self.lasting = False
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
-        self.beside: Callable[[Batch], Any] | None = None
-        self.done: Any = None
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -153,10 +143,10 @@ class Batch:
 
     def text_bytes(self, names: Sequence[str]) -> int | None:
         """How many bytes these columns take, where they are texts side by side, and stay what they are."""
-        if not self.lasting or not set(self.names).issuperset(names):
+        if not set(self.names).issuperset(names):
             return None
-        each = [self.column(name).text_bytes() for name in names]
-        return None if None in each else sum(each)  # type: ignore[arg-type]
+        sizes = [self.column(name).text_bytes() for name in names]
+        return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
@@ -504,6 +494,29 @@ class Row(Batch):
         return [value] if type(value) is str else super().texts(name)
 
 
+class Beside(Generic[T]):
+    """Work on the batches of a file, once it is set, that the threads which parse them do, with how many there may be.
+
+    Where it fails or warns, whoever takes the batch does it again.
+    """
+
+    def __init__(self, threads: int | None, work: Callable[[Batch], T] | None = None) -> None:
+        self.threads, self.work = threads, work
+        self._results: dict[Batch, T] = {}
+
+    def __call__(self, batch: Batch) -> None:
+        if self.work is None:
+            return
+        batch.threads = 1
+        with contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+            result = self.work(batch)
+            if not warnings:
+                self._results[batch] = result
+
+    def result(self, batch: Batch) -> T | None:
+        return self._results.pop(batch, None)
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
@@ -511,7 +524,7 @@ class Source:
     ``target`` is the column of the classes, where the source itself says so: a folder does. ``weights`` is that of the weights.
     """
 
-    start: Callable[[], Iterator[Batch]]
+    start: Callable[..., Iterator[Batch]]
     name: str | None = None
     again: bool = True
     target: str | None = None
@@ -519,9 +532,14 @@ class Source:
     holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
     peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
     reading: Mapping[str, Any] = field(default_factory=dict)  # of files: the settings that are not the usual ones
+    parses: bool = False  # whether batches are parsed on threads, which can do work beside it: ``start`` takes it
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()
+
+    def each(self, beside: Beside[Any] | None) -> Iterator[Batch]:
+        """The batches, with work done beside the parsing where there is any."""
+        return self.start(beside) if self.parses else self.start()
 
     def peeked(self) -> Source:
         """The same, whose first batch with rows can be looked at before all are read."""
@@ -536,7 +554,7 @@ class Source:
             first.clear()
             yield from batches
 
-        return replace(self, start=start, peekable=True)
+        return replace(self, start=start, peekable=True, parses=False)
 
 
 def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -561,7 +579,7 @@ def in_one(batches: Sequence[Batch]) -> Batch:
     first = batches[0]
     columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
-    batch.n_rows, batch.lasting = sum(each.n_rows for each in batches), first.lasting
+    batch.n_rows = sum(part.n_rows for part in batches)
     return batch
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from banbury import errors
 from banbury.readers.archives import divided, opened_member
 from banbury.readers.arrow import arrow
-from banbury.readers.batches import Batch, numbered
+from banbury.readers.batches import Batch, Beside, numbered
 from banbury.threads import n_threads
 
 BLOCK = 4 << 20
@@ -309,12 +309,12 @@ class BlockFile(Protocol):
         text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
-    def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
-        return numbered(self._read(first, blocks))
+    def read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any] | None) -> Iterator[Batch]:
+        return numbered(self._read(first, blocks, beside or Beside(None)))
 
-    def _read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
-        yield (batch := self._tried(lambda: self.infer(first), first))
-        n_workers, parse = min(n_threads(batch.threads), MOST_THREADS), partial(self._parsed, batch.beside)
+    def _read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
+        yield self._tried(lambda: self.infer(first), first)
+        n_workers, parse = min(n_threads(beside.threads), MOST_THREADS), partial(self._parse, beside)
         if n_workers == 1:
             yield from (self._tried(partial(parse, block), block) for block in blocks)
             return
@@ -334,14 +334,10 @@ class BlockFile(Protocol):
                 for future, _ in waiting:
                     future.cancel()
 
-    def _parsed(self, beside: Callable[[Batch], Any] | None, block: Block) -> Any:
-        """The block, parsed, and what is wanted of it done; where that fails or warns, whoever takes it does it again."""
+    def _parse(self, beside: Beside[Any], block: Block) -> Any:
         parsed = self.parse(block)
-        if beside is not None and isinstance(parsed, Batch):
-            parsed.threads = 1
-            with contextlib.suppress(errors.BanburyError), errors.overheard() as said:
-                done = beside(parsed)
-                parsed.done = None if said else done
+        if isinstance(parsed, Batch):
+            beside(parsed)
         return parsed
 
     def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:

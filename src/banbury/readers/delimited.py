@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, kind_of_type
-from banbury.readers.batches import Batch, Source, Widened, distinct
+from banbury.readers.batches import Batch, Beside, Source, Widened, distinct
 from banbury.readers.blocks import (
     HEAD,
     MOST_COLUMNS,
@@ -50,7 +50,7 @@ def from_delimited(path: str, options: Options) -> Source:
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
-    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True)
+    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True, parses=True)
 
 
 class _DelimitedFile(BlockFile):
@@ -151,10 +151,10 @@ class _DelimitedFile(BlockFile):
     def _records(self, data: bytes) -> Any:
         return records(self._text(data), self.delimiter, self.quote)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
         blocks = cut(self.path, self.start, self.layout)
         first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
     def infer(self, block: Block) -> Any:
         self.plain = ""

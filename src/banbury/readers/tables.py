@@ -226,7 +226,6 @@ def from_arrow_batches(
         for batch in numbered(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
             batch.share = n_read / n_rows if n_rows else None
-            batch.lasting = True
             yield batch
         if n_read == 0:
             yield no_rows(labels, source)
