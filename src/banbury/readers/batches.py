@@ -577,6 +577,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
 def in_one(batches: Sequence[Batch]) -> Batch:
     """Batches of the same columns, each of which begins where the one before ends, as one; columns are made when asked for."""
     first = batches[0]
+    if len(batches) == 1:
+        return first
     columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
     batch.n_rows = sum(part.n_rows for part in batches)
