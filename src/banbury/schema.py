@@ -21,7 +21,7 @@ from banbury.distributions.keys import kind_of
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
-from banbury.readers import Batch, Format, Headers, Sparse, read
+from banbury.readers import Batch, Sparse, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import EXACT, Numbers
 from banbury.uncollected import uncollected
@@ -84,11 +84,6 @@ class Schema:
         *,
         features: Features = "auto",
         missing: Missing = "skip",
-        columns: Sequence[str] | None = None,
-        delimiter: str | None = None,
-        missing_values: Sequence[str] | None = None,
-        format: Format | None = None,
-        headers: Headers | None = None,
         **reading: Any,
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
@@ -98,9 +93,9 @@ class Schema:
         more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out;
         "soil_*" is every column that begins so).
         Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
+        ``reading`` is how a file is read, as ``bb.count`` takes it.
         """
-        reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-        source = read(data, **reading, format=format, headers=headers)
+        source = read(data, **reading)
         target = source.target if target is None else as_name(target)
         for batch in source:
             aside = {} if target is None else {target: "the target"}

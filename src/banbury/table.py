@@ -20,7 +20,7 @@ from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.progress import watched
-from banbury.readers import Batch, Beside, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, read
+from banbury.readers import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import missing as is_missing
 from banbury.schema import Features, Known, Missing, Schema, Trees, infer
@@ -207,19 +207,12 @@ def _reopened(
 
 
 def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise.
-
-    Under one of texts a list of strings holds texts: none of them is taken for a file's name.
-    """
+    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise."""
     if isinstance(data, Source):
         return data
     if schema is None or isinstance(data, Batch):
         return read(data, **reading)
-    kinds = schema.kinds()
-    plain = all(value is None for name, value in reading.items() if name not in ("columns", "remembered"))
-    if plain and "text" in kinds.values() and is_texts(data):
-        return from_texts(data, reading.get("columns"), None)
-    return read(data, kinds=kinds, **{"remembered": schema.reading, **reading})
+    return read(data, kinds=schema.kinds(), **{"remembered": schema.reading, **reading})
 
 
 def batches(

@@ -26,7 +26,7 @@ from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
-from banbury.readers import Batch, Beside, Codes, Format, Headers
+from banbury.readers import Batch, Beside, Codes
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import empty_column
 from banbury.schema import Features, Group, Missing, Schema
@@ -764,11 +764,6 @@ def count(
     weights: Any = None,
     classes: Sequence[Label] | None = None,
     missing: Missing = "skip",
-    columns: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    missing_values: Sequence[str] | None = None,
-    format: Format | None = None,
-    headers: Headers | None = None,
     threads: int | None = None,
     target_delimiter: str | None = None,
     engine: Any = None,
@@ -809,8 +804,7 @@ def count(
     (14, ('no', 'yes'))
     """
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
-    reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-    reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
+    reading["target_delimiter"] = target_delimiter
     if schema is not None:
         reading = {"remembered": schema.reading, **reading}
     if (work := elsewhere(data, engine, partitions)) is not None:

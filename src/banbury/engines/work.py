@@ -26,7 +26,7 @@ from banbury.naive_bayes import Model, met, same_rows
 from banbury.progress import watched
 from banbury.quality.recipes import Plain
 from banbury.quality.results import OWN_ROWS, SummedEvaluation, SummedValidation
-from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.readers import n_threads
 from banbury.readers.batches import other_columns
 from banbury.rows.folds import Dealing
 from banbury.rows.labelled import MemoryRows, rows_of_sample
@@ -34,8 +34,6 @@ from banbury.tally import Tally, complete
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST
 
-# Of how tables are read, what is not sent.
-UNSAID = {"missing_values": MISSING_VALUES, "format": "auto", "headers": SUBJECT}
 COUNTED_BY = ("schema", "features", "missing", "trees")
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
@@ -255,7 +253,7 @@ class Work:
 def _asked(target: Any, *, schema: Any, features: Any, weights: Any, missing: Any, threads: Any, **rest: Any) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
     classes, trees = rest.pop("classes", None), rest.pop("trees", "many")
-    said = {name: value for name, value in rest.items() if value != UNSAID.get(name)}
+    said = {name: value for name, value in rest.items() if value is not None}
     columns = _column("target", target), _column("weights", weights)
     threads = n_threads(threads or 1)
     return Asked(columns[0], schema, features, columns[1], classes, missing, threads, said, trees=trees)

@@ -36,7 +36,6 @@ from banbury.readers.options import (
     Format,
     Headers,
     Options,
-    class_patterns,
     header_columns,
 )
 from banbury.readers.tables import column, encode, from_texts, library
@@ -59,36 +58,16 @@ __all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES, *OF_FOLDERS)
-NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 STREAMED = 4096  # texts of a stream that are looked at together
-
-# What other libraries call our keywords.
-SAID_ELSEWHERE = dict(
-    pair.split("=")
-    for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
-    sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
-)
 
 
 def read(
     data: Any,
     *,
-    columns: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    missing_values: Sequence[str] | None = None,
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None,
     batch_rows: int | None = None,
-    format: Format | None = None,
-    headers: Headers | None = None,
-    header: bool | None = None,
-    quote: str | None = None,
-    comment: str | None = None,
-    skip_lines: int | None = None,
-    classes_at: int | None = None,
-    class_from: Mapping[str, str] | str | None = None,
     remembered: Mapping[str, Any] | None = None,
-    **unknown: Any,
+    **settings: Any,
 ) -> Source:
     """The table as batches of columns.
 
@@ -122,40 +101,15 @@ def read(
     >>> batch.names, batch.texts("text")
     (('text',), ['a text', 'and another'])
     """
-    for name in unknown:
-        near = SAID_ELSEWHERE.get(name)
-        hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
-        known = f" How a table is read: {errors.listed(READING)}."
-        raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    settings: dict[str, Any] = {
-        "columns": columns,
-        "delimiter": delimiter,
-        "missing_values": missing_values,
-        "format": format,
-    }
-    settings |= {"header": header, "quote": quote, "comment": comment, "skip_lines": skip_lines, "headers": headers}
-    settings |= {"classes_at": classes_at, "class_from": class_from}
     settings = {name: value for name, value in settings.items() if value is not None}
-    plain = settings.keys() <= {"columns", "delimiter", "missing_values", "format"}
-    if plain and type(data) is np.ndarray and data.ndim == 2:
-        return tables.from_numpy(data, columns, batch_rows)
-    texts = type(data) is list and data and _is_prose(data[0]) and format in (None, "auto", "text")
-    if plain and texts and batch_rows is None:
-        return from_texts(data, columns, None)
+    if type(data) is np.ndarray and data.ndim == 2 and settings.keys() <= {"columns"}:
+        return tables.from_numpy(data, settings.get("columns"), batch_rows)
     if isinstance(data, (Batch, Source)):
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
-    if isinstance(missing_values, str):
-        settings["missing_values"] = (missing_values,)
-    if class_from is not None:
-        settings["class_from"] = class_patterns(class_from)
-    if isinstance(data, bytes):
-        data = os.fsdecode(data)
-    replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
-    rest = {name: value for name, value in (remembered or {}).items() if name not in replaced}
-    numbered = bool(header and remembered and remembered.get("header") is False)
-    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **settings).checked()
-    source = _read(data, options)
-    return source if headers is None or not header_columns(headers) else _with_headers(source, headers)
+    options = Options.of(settings, kinds, batch_rows, remembered or {})
+    source = _read(os.fsdecode(data) if isinstance(data, bytes) else data, options)
+    asked = "headers" in settings and header_columns(options.headers)
+    return _with_headers(source, options.headers) if asked else source
 
 
 def _with_headers(source: Source, headers: Headers) -> Source:
@@ -189,7 +143,7 @@ def _read(data: Any, options: Options) -> Source:
     if library(data) == "pandas" and not hasattr(data, "columns") and hasattr(data, "index"):
         is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
         data = data.to_dict() if is_row else data
-    if options.missing_values is not MISSING_VALUES and _is_table(data):
+    if options.missing_values != MISSING_VALUES and _is_table(data):
         text = "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its "
         raise errors.BadSetting(f"{text}place, for instance with frame.replace('?', None).")
     if isinstance(data, Mapping):
@@ -267,7 +221,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if not data:
         raise errors.empty_data(why="the list is empty")
     first = data[0]
-    if isinstance(first, (str, os.PathLike)) and are_paths(data):
+    if isinstance(first, (str, os.PathLike)) and are_paths(data, options):
         return _read_paths(data, options)
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
@@ -288,11 +242,6 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
 def is_texts(data: Any) -> bool:
     """Whether it is a list of strings: of texts, unless they may be the names of files."""
     return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
-
-
-def _is_prose(text: Any) -> bool:
-    """Whether it is a text that cannot be a path, by a glance: no ending, no folder."""
-    return type(text) is str and "." not in text[-8:] and os.sep not in text
 
 
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
@@ -343,7 +292,7 @@ def _read_stream(data: Any, options: Options) -> Source:
     if isinstance(data, Iterator):
         entries, first = data, next(data, None)
         data = entries if first is None else chain([first], entries)
-        if _is_prose(first):
+        if isinstance(first, str) and not are_paths([first], options):
 
             def batches() -> Iterator[Batch]:
                 while some := list(islice(data, options.batch_rows or STREAMED)):

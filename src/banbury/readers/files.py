@@ -58,15 +58,17 @@ def known_ending(path: str) -> bool:
     return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
 
-def are_paths(texts: Sequence[Any]) -> bool:
+def are_paths(texts: Sequence[Any], options: Options) -> bool:
     """Whether a list names files or folders rather than being one of texts.
 
     Each entry must be a single word that ends as files do (so that one that is not there is missed), or the path of a file
     that is there and ends so or has a folder in it, or that of a folder with a slash at the end.
     """
 
+    texts_only = options.are_texts()
+
     def is_path(text: Any) -> bool:
-        if not isinstance(text, str) or len(text) > LONGEST_PATH or "\n" in text:
+        if not isinstance(text, str) or texts_only or len(text) > LONGEST_PATH or "\n" in text:
             return isinstance(text, os.PathLike)
         if text.endswith(os.sep):
             return os.path.isdir(os.path.expanduser(text))
