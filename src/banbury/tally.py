@@ -27,7 +27,7 @@ from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
 from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Beside, Codes
-from banbury.readers.batches import LazyColumns, in_one
+from banbury.readers.batches import LazyColumns, joined
 from banbury.readers.columns import empty_column
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
@@ -871,7 +871,7 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
             some, size = [], 0
         more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield in_one(some)
+            yield joined(some) if len(some) > 1 else some[0]
             some, size = [], 0
         if more is None:
             yield batch
@@ -879,7 +879,7 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
             some.append(batch)
             size += more
     if some:
-        yield in_one(some)
+        yield joined(some) if len(some) > 1 else some[0]
 
 
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...]:

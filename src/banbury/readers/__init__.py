@@ -17,7 +17,6 @@ from banbury.readers.batches import (
     Batch,
     Beside,
     Matrix,
-    Remembering,
     Row,
     Source,
     Sparse,
@@ -25,7 +24,7 @@ from banbury.readers.batches import (
     numbered,
     other_columns,
 )
-from banbury.readers.columns import Codes, Kind, LikelyCodes, Scalar, Texts, kind_of, missing
+from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import (
@@ -50,8 +49,6 @@ __all__ = [
     "Format",
     "Headers",
     "Kind",
-    "LikelyCodes",
-    "Remembering",
 ]
 __all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
 __all__ += ["n_threads", "read", "read_row"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
@@ -18,12 +19,10 @@ from banbury.readers.columns import (
     EXACT,
     KINDS_OF_DTYPES,
     NUMERIC,
-    PARALLEL_ROWS,
     Coded,
     Codes,
     Column,
     Kind,
-    LikelyCodes,
     Lists,
     Numbers,
     Objects,
@@ -43,7 +42,6 @@ from banbury.readers.packed import PackedColumns
 
 T = TypeVar("T")
 STRETCH = 1 << 20  # numbers that are looked at in one go
-SHOWN = 4096  # rows, or a few more, that show what the others are like
 
 
 class Widened(Exception):
@@ -132,10 +130,6 @@ class Batch:
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
-
-    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
-        """The columns as whole numbers in the ranges that some rows show, where that is sooner known than all rows' own."""
-        return None
 
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
@@ -256,40 +250,24 @@ def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, fi
     return batch
 
 
-class Remembering(Batch):
-    """A batch that keeps what it was asked for, since it is asked again for every model."""
+def remember_answers(batch: Batch) -> Batch:
+    """The same rows in a batch that keeps what it was asked for, since it is asked again for every model."""
+    remembering = copy(batch)
+    for question in ("numbers", "codes", "lists", "occurrences"):
+        setattr(remembering, question, _answered_once(getattr(batch, question)))
+    return remembering
 
-    def __init__(self, batch: Batch) -> None:
-        super().__init__(batch.names, batch.n_rows, batch._columns, batch.named, batch.source)
-        self.first_row, self.threads = batch.first_row, batch.threads
-        self._batch = batch
-        self._kept: dict[Any, Any] = {}
 
-    def kind(self, name: str) -> Kind:
-        return self._batch.kind(name)
+def _answered_once(ask: Callable[..., Any]) -> Callable[..., Any]:
+    answers: dict[Any, Any] = {}
 
-    def numbers(self, names: Sequence[str]) -> Any:
-        return self._once(self._batch.numbers, tuple(names))
+    def answer(columns: Any, *more: Any) -> Any:
+        key = columns if isinstance(columns, str) else tuple(columns), *more
+        if key not in answers:
+            answers[key] = ask(columns, *more)
+        return answers[key]
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Any:
-        return self._once(self._batch.codes, name, wanted)
-
-    def lists(self, name: str, width: int) -> Any:
-        return self._once(self._batch.lists, name, width)
-
-    def integers(self, name: str) -> NDArray[Any] | None:
-        return self._batch.integers(name)
-
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return self._batch.whole(names)
-
-    def occurrences(self, names: Sequence[str]) -> Any:
-        return self._once(self._batch.occurrences, tuple(names))
-
-    def _once(self, ask: Callable[..., Any], *asked: Any) -> Any:
-        if (ask.__name__, asked) not in self._kept:
-            self._kept[ask.__name__, asked] = ask(*asked)
-        return self._kept[ask.__name__, asked]
+    return answer
 
 
 class NumberBatch(Batch):
@@ -391,22 +369,6 @@ class Matrix(NumberBatch):
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, j], low, range(low, high + 1))
         return super().codes(name, wanted)
-
-    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
-        if self.n_rows < PARALLEL_ROWS or not fits_int64(self._array.dtype) or "spans" in self.__dict__:
-            return None
-        if not set(wanted) <= {None, "integer"}:
-            return None
-        lows, highs = _core.span([self._array[:: self.n_rows // SHOWN]], 1)
-        found = list[Codes]()
-        for name in names:
-            j = self._place[name]
-            low, high = int(lows[j]), int(highs[j])
-            more = max(high - low, 8) // 4
-            if max(abs(low), abs(high)) >= 2**62 or high - low >= small_span(self.n_rows):
-                return None
-            found.append(LikelyCodes(self._array[:, j], low - more, range(low - more, high + more + 1)))
-        return found
 
     @cached_property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -566,22 +528,14 @@ def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns as one, in whose columns nothing is left of larger ones that they were cut from."""
-    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
-    columns = {name: _joined([batch.column(name) for batch in batches]) for name in first.names}
-    batch = Batch(first.names, n_rows, columns, first.named, first.source)
-    batch.aside = first.aside
-    return batch
+    """Batches of the same columns, each of which begins where the one before ends, as one.
 
-
-def in_one(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns, each of which begins where the one before ends, as one; columns are made when asked for."""
+    Columns are made when they are asked for; nothing is left in them of larger ones that they were cut from.
+    """
     first = batches[0]
-    if len(batches) == 1:
-        return first
     columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
-    batch.n_rows = sum(part.n_rows for part in batches)
+    batch.n_rows, batch.row_names = sum(part.n_rows for part in batches), None
     return batch
 
 
@@ -600,14 +554,6 @@ def _joined(columns: Sequence[Column]) -> Column:
         return Objects(cells, text=True)
     plain = from_list(cells)
     return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
-
-
-def joined_texts(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns, all of them texts, as one."""
-    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
-    texts = {name: [text for batch in batches for text in batch.column(name).cells()] for name in first.names}
-    columns = {name: Objects(own, text=True) for name, own in texts.items()}
-    return Batch(first.names, n_rows, columns, first.named, first.source)
 
 
 @lru_cache(maxsize=64)

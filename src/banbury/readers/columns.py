@@ -48,10 +48,6 @@ class Codes:
     values: Sequence[Scalar]
 
 
-class LikelyCodes(Codes):
-    """The same of values that some rows have shown: those of others may lie beyond."""
-
-
 class Unfit(Exception):
     """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
 
@@ -396,22 +392,6 @@ def _holds_numbers(value: Any) -> bool:
     return missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
 
 
-def from_objects(values: list[Any]) -> Column:
-    """The column of Python objects: of lists of numbers, where the first is one."""
-    gaps = (type(None), float, np.floating)
-    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
-    first = next(named, None)
-    if not _is_list(first) or not _holds_numbers(first):
-        return Objects(values)
-    width = usual_width(len(value) for value in values if _is_list(value))
-    if width is None:
-        return Objects(values)
-    try:
-        return Lists(stacked(values, width))
-    except (Unfit, Uneven):
-        return Lists(values, width)
-
-
 def from_array(array: NDArray[Any]) -> Column:
     """The column of a 1-D NumPy array."""
     kind = array.dtype.kind
@@ -425,7 +405,7 @@ def from_array(array: NDArray[Any]) -> Column:
         return empty_column(len(array)) if np.isnat(array).all() else Unconverted(array, "date", iso_texts)
     if kind == "c":
         raise ValueError("Complex data not supported. Give the real and the imaginary part as two columns.")
-    return from_objects(array.tolist())
+    return from_list(array.tolist())
 
 
 def iso_texts(dates: NDArray[Any]) -> list[str | None]:
@@ -434,14 +414,25 @@ def iso_texts(dates: NDArray[Any]) -> list[str | None]:
 
 
 def from_list(values: list[Any]) -> Column:
-    """The column of a list: an array where all its cells are numbers of one type, else the list itself."""
+    """The column of a list: an array where all its cells are numbers of one type, or lists of numbers; else the list itself."""
+    if values and type(values[0]) is str:
+        return Objects(values)
     types = set(map(type, values))
     if types == {int} or types == {bool} or types == {float} or types == {int, float}:
         array = np.array(values)
         exact = types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
         if array.dtype.kind in ("bi" if types == {int} else "bif") and exact:
             return Numbers(array)
-    return from_objects(values)
+    gaps = (type(None), float, np.floating)
+    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
+    first = next(named, None)
+    width = usual_width(map(len, filter(_is_list, values))) if _is_list(first) and _holds_numbers(first) else None
+    if width is None:
+        return Objects(values)
+    try:
+        return Lists(stacked(values, width))
+    except (Unfit, Uneven):
+        return Lists(values, width)
 
 
 def ready(array: NDArray[Any]) -> NDArray[Any]:

@@ -69,10 +69,8 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
     labels = checked_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, labels, names is not None), batch_rows)
-    each: list[Any] = [array[:, j] for j in range(array.shape[1])]
-    columns = [from_list(cells.tolist()) if array.dtype.kind == "O" else from_array(cells) for cells in each]
-    named = dict(zip(labels, columns, strict=True))
-    return single(Batch(labels, array.shape[0], named, names is not None), batch_rows)
+    columns = {name: from_array(array[:, j]) for j, name in enumerate(labels)}
+    return single(Batch(labels, array.shape[0], columns, names is not None), batch_rows)
 
 
 def _not_a_table(array: Any) -> errors.BanburyError:
@@ -139,7 +137,7 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
             text = f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
             raise errors.BanburyError(f"{text}For a single row give a list with one mapping in it.", column=name)
-        columns[name] = from_list(values) if type(values) is list else _matrix(values) or column(values)
+        columns[name] = _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
@@ -327,7 +325,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
 def column(values: Any) -> Column:
     """The column of anything one-dimensional."""
     if type(values) is list:
-        return Objects(values) if values and type(values[0]) is str else from_list(values)
+        return from_list(values)
     if isinstance(values, np.ndarray):
         return _from_numpy(values)
     if library(values) == "pandas":
