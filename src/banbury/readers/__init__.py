@@ -116,7 +116,8 @@ def _with_headers(source: Source, headers: Headers) -> Source:
         for batch in source:
             if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
                 texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
-                where, columns = errors.where(source.name), errors.listed(batch.names)
+                where = errors.where(source.name)
+                columns = errors.listed(batch.names)
                 what = f"the rows{where} are plain texts" if texts else f"there is a table{where}, of {columns}"
                 text = f"headers={headers!r} makes columns of the headers of messages, and {what}. "
                 text += "If each text or file is a message, say so with format='mail'; else leave headers= out."
@@ -156,7 +157,9 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
     if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
-    names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
+    names = options.columns
+    batch_rows = options.batch_rows
+    is_frame = hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
         return tables.single(tables.Frame(data, names), batch_rows)
     if library(data) == "pyarrow":
@@ -250,7 +253,8 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
         return _chained(paths, options)
     sources = [_read(path, options) for path in paths]
     [target, *others] = {source.target for source in sources}
-    target, reading = None if others else target, sources[0].reading
+    target = None if others else target
+    reading = sources[0].reading
     return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=target, reading=reading)
 
 
@@ -287,7 +291,8 @@ def _read_stream(data: Any, options: Options) -> Source:
         text = f"{type(data).__name__} is a cursor of a database, whose rows have no columns. Give what it fetches as a table: "
         raise TypeError(f"{text}cursor.fetch_record_batch() of ADBC, a relation of DuckDB, or pandas.read_sql(...).")
     if isinstance(data, Iterator):
-        entries, first = data, next(data, None)
+        entries = data
+        first = next(data, None)
         data = entries if first is None else chain([first], entries)
         if isinstance(first, str) and not are_paths([first], options):
 
@@ -345,7 +350,8 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
         if batch.names != names and set(batch.names) != set(names):
             what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
             raise other_columns(batch.names, names, what, "batch")
-        batch.names, batch.share = names, None
+        batch.names = names
+        batch.share = None
         yield batch
     if names is None:
         raise errors.empty_data(why="the iterable gave no batch")

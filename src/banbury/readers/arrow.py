@@ -126,10 +126,12 @@ def _lists(array: Any) -> Column | None:
     there = _bits(array.buffers()[0], array) if array.null_count else np.ones(len(array), dtype=np.bool_)
     if arrow("types").is_fixed_size_list(array.type):
         width = array.type.list_size
-        lengths, first = np.full(len(array), width), width * array.offset
+        lengths = np.full(len(array), width)
+        first = width * array.offset
     else:
         offsets = plain(array.offsets)
-        lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
+        lengths = np.diff(offsets)
+        first = int(offsets[0]) if len(offsets) else 0
     common = usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
     if not common:
         return None
@@ -207,7 +209,9 @@ class Strings(Column):
     def __init__(
         self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), kind: Kind = "string"
     ) -> None:
-        self.held, self.strip, self.missing_values = array, strip, missing_values
+        self.held = array
+        self.strip = strip
+        self.missing_values = missing_values
         self.declared = kind
 
     def kind(self) -> Kind:
@@ -226,7 +230,8 @@ class Strings(Column):
         self.held = _narrow(self.held)
         buffers = offsets, data, _, _ = _buffers(self.held)
         codes, first, _ = _core.encode_strings(*buffers, self.strip, threads)
-        raw, bounds = data.data, zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
+        raw = data.data
+        bounds = zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
         values = self._stripped([decoded(bytes(raw[start:end])) for start, end in bounds])
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
@@ -243,7 +248,8 @@ class Strings(Column):
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
         self.held = array = _narrow(self.held)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
-            pa, compute = arrow(), arrow("compute")
+            pa = arrow()
+            compute = arrow("compute")
             array = compute.ascii_trim(array, BLANKS)
             gone = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
             array = compute.if_else(gone, pa.scalar(None, array.type), array)

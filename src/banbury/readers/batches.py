@@ -49,7 +49,9 @@ class Widened(Exception):
 
     def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
         super().__init__(f"column {column!r} is read as {kind} from line {line} on")
-        self.column, self.kind, self.line = column, kind, line
+        self.column = column
+        self.kind = kind
+        self.line = line
 
 
 class LazyColumns(dict[str, Column]):
@@ -76,7 +78,11 @@ class Batch:
     def __init__(
         self, names: tuple[str, ...], n_rows: int, columns: Mapping[str, Column], named: bool = True, source: Any = None
     ) -> None:
-        self.names, self.named, self.n_rows, self.first_row, self._columns = names, named, n_rows, 0, columns
+        self.names = names
+        self.named = named
+        self.n_rows = n_rows
+        self.first_row = 0
+        self._columns = columns
         self.source: str | None = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
@@ -187,8 +193,11 @@ class Batch:
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
-        batch.first_row, batch.threads = self.first_row, self.threads
-        batch.row_names, batch.share, batch.aside = self.row_names, self.share, self.aside
+        batch.first_row = self.first_row
+        batch.threads = self.threads
+        batch.row_names = self.row_names
+        batch.share = self.share
+        batch.aside = self.aside
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -246,7 +255,9 @@ class Batch:
 
 def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
     batch = kind(*made)
-    batch.names, batch.first_row, batch.row_names = names, first_row, row_names
+    batch.names = names
+    batch.first_row = first_row
+    batch.row_names = row_names
     return batch
 
 
@@ -308,7 +319,8 @@ class NumberBatch(Batch):
         if names == self.names:
             return self
         batch = type(self)(self._held, names, self.named, self.source)
-        batch.first_row, batch.threads = self.first_row, self.threads
+        batch.first_row = self.first_row
+        batch.threads = self.threads
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -365,7 +377,8 @@ class Matrix(NumberBatch):
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         if wanted in (None, "integer") and fits_int64(self._array.dtype):
             j = self._place[name]
-            low, high = int(self.spans[0][j]), int(self.spans[1][j])
+            low = int(self.spans[0][j])
+            high = int(self.spans[1][j])
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, j], low, range(low, high + 1))
         return super().codes(name, wanted)
@@ -414,7 +427,8 @@ def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
     for block in batch.numbers(names) if names else []:
         columns = block[:, None] if block.ndim == 1 else block
         n_rows, n_columns = columns.shape
-        each, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
+        each = np.ones(n_columns, dtype=np.bool_)
+        step = max(STRETCH // max(n_columns, 1), 1)
         for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
             x = columns[start : start + step]
             odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
@@ -463,7 +477,8 @@ class Beside(Generic[T]):
     """
 
     def __init__(self, threads: int | None, work: Callable[[Batch], T] | None = None) -> None:
-        self.threads, self.work = threads, work
+        self.threads = threads
+        self.work = work
         self._results: dict[Batch, T] = {}
 
     def __call__(self, batch: Batch) -> None:
@@ -507,7 +522,8 @@ class Source:
         """The same, whose first batch with rows can be looked at before all are read."""
         if self.again or self.peekable:
             return self
-        batches, first = iter(self), list[Batch]()
+        batches = iter(self)
+        first = list[Batch]()
 
         def start() -> Iterator[Batch]:
             while not (first and first[-1].n_rows) and (batch := next(batches, None)) is not None:
@@ -523,7 +539,8 @@ def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The batches, each with the number of rows before it."""
     first_row = 0
     for batch in batches:
-        batch.first_row, first_row = first_row, first_row + batch.n_rows
+        batch.first_row = first_row
+        first_row += batch.n_rows
         yield batch
 
 
@@ -535,7 +552,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
     first = batches[0]
     columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
-    batch.n_rows, batch.row_names = sum(part.n_rows for part in batches), None
+    batch.n_rows = sum(part.n_rows for part in batches)
+    batch.row_names = None
     return batch
 
 
@@ -573,8 +591,10 @@ def as_name(column: Any) -> Any:
 
 def other_columns(own: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
     """The error of a part of a table that has other columns than the first part."""
-    known, there = frozenset(first), frozenset(own)
-    lacking, extra = [name for name in first if name not in there], [name for name in own if name not in known]
+    known = frozenset(first)
+    there = frozenset(own)
+    lacking = [name for name in first if name not in there]
+    extra = [name for name in own if name not in known]
     parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
     text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."

@@ -137,10 +137,12 @@ class Column:
     def head(self, n: int) -> list[Scalar]:
         """The first n values that are not missing, from ever longer stretches of rows."""
         values: list[Scalar] = []
-        start, step = 0, 2 * n
+        start = 0
+        step = 2 * n
         while start < len(self) and len(values) < n:
             values += self.cut(start, min(start + step, len(self))).present()
-            start, step = start + step, 4 * step
+            start += step
+            step = 4 * step
         return values[:n]
 
 
@@ -153,7 +155,8 @@ class Numbers(Column):
     """Booleans, integers or floats, kept as they are. ``whole``: floats that are integers, with gaps."""
 
     def __init__(self, held: NDArray[Any], whole: bool = False) -> None:
-        self.held, self.whole = held, whole
+        self.held = held
+        self.whole = whole
 
     def kind(self) -> Kind:
         array = self.held
@@ -192,7 +195,8 @@ class Objects(Column):
     held: list[Any]
 
     def __init__(self, held: list[Any], text: bool = False) -> None:
-        self.held, self.text = held, text
+        self.held = held
+        self.text = text
 
     @cached_property
     def _types(self) -> set[type]:
@@ -253,7 +257,8 @@ class Unconverted(Objects):
     """Dates, whose values are ISO texts, and what cannot be counted at all: Python objects only where they are asked for."""
 
     def __init__(self, array: Any, kind: Kind, convert: Callable[[Any], list[Any]]) -> None:
-        self.array, self.convert = array, convert
+        self.array = array
+        self.convert = convert
         self._kind = kind
 
     @cached_property
@@ -274,15 +279,19 @@ class Coded(Column):
     """A column that came as codes already: a categorical, a dictionary array. ``each``: the kind of all values, each once."""
 
     def __init__(self, codes: Codes, categorical: bool = True, each: Wanted | None = None) -> None:
-        self.held, self.low, self.values = codes.codes, codes.low, codes.values
-        self.categorical, self.each = categorical, each
+        self.held = codes.codes
+        self.low = codes.low
+        self.values = codes.values
+        self.categorical = categorical
+        self.each = each
 
     @property
     def coded(self) -> Codes:
         return Codes(self.held, self.low, self.values)
 
     def kind(self) -> Kind:
-        codes, low = self.held, self.low
+        codes = self.held
+        low = self.low
         if len(self) and not ((codes >= low) & (codes < low + len(self.values))).any():
             return "empty"
         return kind_of(self.values)
@@ -456,7 +465,8 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
         return Codes(array, 0, [])
     if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
-        low, high = int(lows[0]), int(highs[0])
+        low = int(lows[0])
+        high = int(highs[0])
         if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
     return _numbered(array, threads)
@@ -467,7 +477,8 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     if not len(array):
         return None
     array = np.ascontiguousarray(array)
-    low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
+    low = float(np.fmin.reduce(array))
+    high = float(np.fmax.reduce(array))
     if not (abs(low) < 2**31 and abs(high) < 2**31 and high - low < small_span(len(array))):
         return None
     values = range(int(low), int(high) + 1)
@@ -494,7 +505,8 @@ def _numbered(array: NDArray[Any], threads: int) -> Codes:
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Numbers the distinct bytes of the array's cells; also the row at which each first occurs."""
-    n_rows, width = len(array), array.dtype.itemsize
+    n_rows = len(array)
+    width = array.dtype.itemsize
     if n_rows == 0 or width == 0:
         return np.zeros(n_rows, dtype=np.int32), np.zeros(min(n_rows, 1), dtype=np.int64)
     records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, width)

@@ -210,7 +210,8 @@ def kind_of_table(path: str) -> str:
 
 def from_parquet(path: str, options: Options) -> Source:
     """A Parquet file, some rows at a time. Strings are read as the codes that they are stored as, but for texts."""
-    pa, pq = arrow(), arrow("parquet")
+    pa = arrow()
+    pq = arrow("parquet")
 
     def reader(coded: list[str] | None = None) -> Any:
         try:
@@ -219,8 +220,11 @@ def from_parquet(path: str, options: Options) -> Source:
             raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
 
     with reader() as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    own, named, kinds = schema.names, options.columns, options.kinds or {}
+        schema = file.schema_arrow
+        n_rows = file.metadata.num_rows
+    own = schema.names
+    named = options.columns
+    kinds = options.kinds or {}
     names = own if named is None or len(named) != len(own) else named
     strings = [field.name for field in schema if kind_of_type(field.type) == "string"]
     texts = {mine for mine, name in zip(own, names, strict=True) if kinds.get(name) == "text"}

@@ -86,7 +86,8 @@ class _LinesFile(BlockFile):
 
     def finished(self, table: Any, block: Block) -> Batch:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
-        pa, wider = arrow(), dict[str, Any]()
+        pa = arrow()
+        wider = dict[str, Any]()
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known = self.types.get(name)
             if data_type in (known, pa.null()):
@@ -101,7 +102,8 @@ class _LinesFile(BlockFile):
             self.types |= wider
             name = next(iter(wider))
             raise Widened(name, kind_of_type(wider[name]), lines_before(self.path, block.offset) + 1)
-        names, columns = names_for(list(self.types), self.names), []
+        names = names_for(list(self.types), self.names)
+        columns = []
         place = {name: j for j, name in enumerate(table.schema.names)}
         for name, known in self.types.items():
             column = table.column(place[name]) if name in place else pa.nulls(len(table))

@@ -110,11 +110,14 @@ class Options:
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
-        values, headers, rows = self.missing_values, self.headers, self.batch_rows
+        values = self.missing_values
+        headers = self.headers
+        rows = self.batch_rows
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
-        said, wanted = self.header in (True, False, None), "True, False, or None to have it found out"
+        said = self.header in (True, False, None)
+        wanted = "True, False, or None to have it found out"
         errors.require(said, "header", self.header, wanted)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")

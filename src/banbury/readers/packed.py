@@ -31,7 +31,8 @@ class PackedColumns(dict[str, Column]):
 
     def __init__(self, matrices: Sequence[NamedMatrix], others: Mapping[str, Column]) -> None:
         super().__init__()
-        self._matrices, self._others = matrices, others
+        self._matrices = matrices
+        self._others = others
         self._starts = [0, *accumulate(len(names) for names, _ in matrices)]  # of each matrix, among all their columns
         self._place = {name: place for place, name in enumerate(name for names, _ in matrices for name in names)}
 

@@ -48,7 +48,8 @@ def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
     if names is None:
         return positions(n_columns)
     if len(names) != n_columns:
-        named, there = errors.many(len(names), "entry", "entries"), errors.many(n_columns, "column")
+        named = errors.many(len(names), "entry", "entries")
+        there = errors.many(n_columns, "column")
         raise errors.LengthMismatch(f"columns has {named}, and the data have {there}. Name each column once.")
     return distinct(names)
 
@@ -105,7 +106,8 @@ def has_twins(rows: Any) -> bool:
     """Whether some row of a sparse matrix has a column twice."""
     if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
-    offsets, columns = rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False)
+    offsets = rows.indptr.astype(np.int64, copy=False)
+    columns = rows.indices.astype(np.int32, copy=False)
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
@@ -117,7 +119,8 @@ class Frame(Batch):
 
     def __init__(self, frame: Any, names: Names) -> None:
         own = frame.columns.tolist()
-        self._frame, self._own_names = frame, names_for(own, names)
+        self._frame = frame
+        self._own_names = names_for(own, names)
         place = dict(zip(self._own_names, own, strict=True))
         super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
 
@@ -252,7 +255,8 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself, or gives its stream but once, can be read only once."""
     data = without_128_bits(data)
     reader = _opened(data)
-    schema, waiting = reader.schema, [reader]
+    schema = reader.schema
+    waiting = [reader]
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
@@ -264,7 +268,8 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
 
 def _opened(data: Any) -> Any:
     """A reader of the batches; what the maker of the data raises comes as an error of ours."""
-    readers, what = arrow().RecordBatchReader, f"this {type(data).__name__}"
+    readers = arrow().RecordBatchReader
+    what = f"this {type(data).__name__}"
     try:
         return data if isinstance(data, readers) else readers.from_stream(data)
     except arrow().ArrowException as error:
