@@ -7,7 +7,7 @@ from banbury.labels.learning import LabelTuning, cross_validate, evaluate, fitte
 from banbury.labels.model import LabelModel, yes_no
 from banbury.labels.results import LabelEvaluation, PerLabel
 from banbury.labels.thresholds import Thresholds
-from banbury.labels.validation import HeldRows
+from banbury.labels.validation import HeldRows, label_rows, refuse_of_sets
 from banbury.labels.weighing import LabelWeighing
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
     "cross_validate",
     "evaluate",
     "fitted",
+    "label_rows",
+    "refuse_of_sets",
     "tune",
     "validated",
     "yes_no",

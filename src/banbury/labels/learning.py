@@ -194,6 +194,10 @@ def cross_validate(
     likewise; where words are weighed, they are weighed anew within the rows that each fold learns from.
     """
     rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
+    errors.require(isinstance(weigh, (bool, np.bool_)), "weigh", weigh, "True or False where rows have sets of labels")
+    errors.require(
+        not weigh or rows.others is None, "weigh", weigh, "left out where rows are a sample of those in partitions"
+    )
     numbers, labels = _folds(folds, rows, seed), rows.labels
     known = np.flatnonzero(rows.known)
     what = f"{len(np.unique(numbers[known]))}-fold cross-validation"
@@ -315,6 +319,9 @@ def tune(
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
     rows = table if isinstance(table, HeldRows) else HeldRows.of(table)
+    if rows.others is not None:
+        wanted = "left out where rows are a sample of those in partitions"
+        errors.require(_several(weigh) == [False], "weigh", weigh, wanted)
     candidates = _candidates(rows.schema, alpha, how, text, weigh)
     counted = CountedFolds.of(rows, rows.labels, _folds(folds, rows, seed))
     tally = counted.total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,19 @@ class HeldRows:
     def differ(self) -> bool:
         """Whether some can be held out, since not all are alike."""
         return len(np.unique(self.hashes()[self.known])) > 1
+
+
+@singledispatch
+def label_rows(table: Any, n: int | None = None) -> HeldRows:
+    """The rows of a table with sets of labels, in memory; a sample of ``n`` where they are in partitions."""
+    errors.require(n is None, "sample", n, "left out where rows are in memory")
+    return HeldRows.of(table)
+
+
+def refuse_of_sets(**settings: Any) -> None:
+    """Raises where a setting is given that rows with sets of labels do not have."""
+    for name, value in settings.items():
+        errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,15 @@ from banbury.calibration import Method
 from banbury.distributions.family import How
 from banbury.label_sets import LabelSets, are_sets
 from banbury.labels import cross_validate as validate_labels
+from banbury.labels import label_rows, refuse_of_sets
 from banbury.naive_bayes import ClassPrior, check_seed
-from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
-from banbury.rows.folds import Deal, Dealing
-from banbury.rows.labelled import chooses, has_sets, load_rows, peeked, several, stream_rows
+from banbury.rows.folds import Deal, kept_together
+from banbury.rows.labelled import chooses, labelled_rows, open_labelled, several, stream_rows
 from banbury.schema import Features, Missing, Schema
-from banbury.table import Table
 
 DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
 DEFAULTS |= {"missing": None, "weigh": False, "calibrate": None}
@@ -142,38 +141,19 @@ def _judge(
     data: Any, target: Any, settings: Mapping[str, Any], rest: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Any:
     """Builds the rows and the recipe, and validates it."""
-    folds, groups, seed, id = rest["folds"], rest["groups"], rest["seed"], rest["id"]
+    folds, seed = rest["folds"], rest["seed"]
+    dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
-    counting |= {"weights": rest["weights"], "missing": settings["missing"] or "skip", "threads": rest["threads"]}
-    of_labels = {name: settings[name] for name in ("how", "alpha", "calibrate")}
-    of_labels |= {"threshold": rest["threshold"], "seed": seed}
-    if (work := elsewhere(data, rest["engine"], rest["partitions"])) is not None:
-        refuse_elsewhere(groups=groups, features="choose" if chooses(settings["features"]) else None)
-        if work.has_sets(target, **counting, **reading):
-            refuse_elsewhere(class_prior=settings["class_prior"], id=id, weigh=settings["weigh"] or None)
-            return validate_labels(work.held_sets(target, rest["sample"], **counting, **reading), folds, **of_labels)
-        recipe, dealing = recipe_from(settings, seed), Dealing.of(folds, seed, id)
-        if not isinstance(recipe, Plain):
-            counting |= {"missing": "category", "trees": "all"} if isinstance(recipe, Weighed) else {}
-            held = work.held(target, dealing, rest["sample"], **counting, **reading)
-            return validate(held, None, [recipe], seed=seed)[0]
-        errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where all rows are validated")
-        return work.validated(target, dealing, [recipe], **counting, **reading)[1][0]
-    errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where rows are here")
-    if (dealing := Dealing.asked(folds, seed, id, rest["deal"])) is not None:  # type: ignore[assignment]
-        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
-        groups = id
-    data = peeked(data, settings["schema"], reading)
-    if has_sets(data, target, reading):
-        for name, value in {"class_prior": settings["class_prior"], "groups": groups}.items():
-            errors.require(value is None, name, value, "left out where rows have sets of labels")
-        weigh = settings["weigh"]
-        flag = isinstance(weigh, (bool, np.bool_))
-        errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
-        table = Table.of(data, target, **counting, **reading)
-        return validate_labels(table, folds, weigh=bool(weigh), **of_labels)
+    counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
+    counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
+    table = open_labelled(data, target, **counting, **reading)
+    if table.has_sets:
+        refuse_of_sets(class_prior=settings["class_prior"], groups=counting["groups"])
+        recipe_of_sets = {name: settings[name] for name in ("how", "alpha", "calibrate", "weigh")}
+        rows = label_rows(table, rest["sample"])
+        return validate_labels(rows, folds, threshold=rest["threshold"], seed=seed, **recipe_of_sets)
     recipe = recipe_from(settings, seed)
-    rows = load_rows(data, target, dealing, groups=groups, **counting, **reading)
+    rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
     return validate(rows, folds, [recipe], seed=seed)[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -18,7 +18,6 @@ from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import LabelTarget, are_sets
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
-from banbury.readers.tables import library
 from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rounds
 from banbury.rows.groups import Groups
 from banbury.schema import Known, Schema, infer
@@ -31,12 +30,13 @@ from banbury.table import (
     fractional_among,
     label_target,
     numbered,
+    open_table,
     opened,
     refuse_continuous,
     wants_folders,
 )
 from banbury.tally import Growing, Label, Tally, counted_weights, parts
-from banbury.weighing.sampling import RowSample
+from banbury.weighing.sampling import MOST_ROWS, RowSample
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
@@ -160,6 +160,10 @@ class LabelledRows:
         table = replace(self.table, **counting)
         return replace(self, schema=self._settle(table), table=table)
 
+    def with_schema(self, schema: Schema) -> Self:
+        """The same rows and folds under a schema."""
+        return replace(self, schema=schema)
+
     def _settle(self, table: Table) -> Schema:
         raise NotImplementedError
 
@@ -251,8 +255,9 @@ class MemoryRows(LabelledRows):
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
-    def sample(self, n: int) -> MemoryRows:
+    def sample(self, n: int | None = None) -> MemoryRows:
         """All rows: they are in memory already."""
+        errors.require(n is None, "sample", n, "left out where rows are in memory")
         return self
 
 
@@ -287,19 +292,17 @@ class StreamedRows(LabelledRows):
                 schemas.append(table.settled(batch))
         return schemas[0]
 
-    def sample(self, n: int) -> MemoryRows:
+    def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well."""
         assert self.table is not None
-        return rows_of_sample(
-            RowSample.of(self.table, self.schema, n, also=self.schema.columns), self.tally, self.threads
-        )
+        sample = RowSample.of(self.table, self.schema, MOST_ROWS if n is None else n, also=self.schema.columns)
+        return rows_of_sample(sample, self.tally, self.threads)
 
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
     """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
-    wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
-    errors.require(not sample.has_too_many_alike or sample.weights is None, "sample", sample.n, wanted)
-    rows = load_rows(sample.table(tally.schema, threads), None, dealing)
+    sample.check_can_be_subtracted()
+    rows = read_into_memory(sample.table(tally.schema, threads), dealing)
     labels = renumbered([(rows.classes, rows.labels)], tally.classes)
     rows = replace(rows, classes=tally.classes, labels=labels, skipped=tally.skipped)
     if sample.is_whole:
@@ -331,28 +334,34 @@ class Encoded:
         return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
 
 
-def load_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> MemoryRows:
-    """Reads a labelled table into memory; the first batch settles what is counted, as in ``bb.count``.
+def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
+    """Reads a labelled table into memory; the settings are those of ``Table.of``."""
+    return read_into_memory(open_labelled(data, target, **settings))
 
-    The settings are those of ``Table.of``. Families that are still to be chosen are inferred. ``dealing`` deals rows to folds by
-    what they hold.
-    """
-    if isinstance(data, MemoryRows):
-        return data
+
+@singledispatch
+def labelled_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
+    """The labelled rows of a table, to be dealt to folds: by the column ``id``, or by what they hold where ``deal`` says so."""
+    return read_into_memory(table, Dealing.asked(folds, seed, id, deal))
+
+
+def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
+    """The rows of a table in memory; the first batch settles what is counted, as in ``bb.count``."""
     batches = list[Batch]()
-    known = _read_labels(_table(data, target, **settings), dealing, batches)
+    known = _read_labels(table, dealing, batches)
     return MemoryRows(**known, batches=tuple(batches))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
     """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
-    table = _table(data, target, **settings).again()
+    table = open_labelled(data, target, **settings).again()
     return StreamedRows(**_read_labels(table, dealing, None))
 
 
-def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Table:
+def open_labelled(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Any:
+    """The table of rows that have a class or labels each; families that are still to be chosen are inferred."""
     errors.require(np.ndim(weights) <= 1, "weights", "a matrix", "one number per row")
-    return Table.of(data, target, features="auto" if chooses(features) else features, weights=weights, **settings)
+    return open_table(data, target, features="auto" if chooses(features) else features, weights=weights, **settings)
 
 
 def chooses(features: Any) -> bool:
@@ -446,14 +455,6 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
-
-
-def peeked(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Any:
-    """What may give its rows but once, as a source whose first rows can be looked at; other data as they are."""
-    streams = hasattr(data, "__arrow_c_stream__") and library(data) not in ("pandas", "polars", "pyarrow")
-    if not streams and not hasattr(data, "__next__"):
-        return data
-    return opened(data, schema, {name: value for name, value in reading.items() if name != "target_delimiter"}).peeked()
 
 
 def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +46,13 @@ class PendingWarnings:
     # Columns none of whose words is left, and how many there were.
     wordless: dict[str, int] = field(default_factory=dict)
 
+    def __add__(self, other: PendingWarnings) -> PendingWarnings:
+        return PendingWarnings(self.impossible + other.impossible, self.wordless | other.wordless)
+
+    def add(self, other: PendingWarnings) -> None:
+        self.impossible += other.impossible
+        self.wordless |= other.wordless
+
     def note(self, model: Model) -> None:
         for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
             if n_words := group.lost_words(sums):
@@ -57,8 +65,9 @@ class PendingWarnings:
             errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
 
 
+@singledispatch
 def leave_out(
-    rows: LabelledRows,
+    rows: Any,
     splits: Round,
     recipes: Sequence[Estimates],
     want: str,
