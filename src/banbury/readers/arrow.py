@@ -100,11 +100,6 @@ def _plain_layout(array: Any) -> Any:
         return _plain_layout(array.storage)
     if types.is_run_end_encoded(array.type):
         return _plain_layout(arrow("compute").run_end_decode(array))
-    if types.is_list_view(array.type) or types.is_large_list_view(array.type):
-        compute = arrow("compute")
-        lengths = filled(compute.list_value_length(array), 0, np.int64)
-        offsets = _integers(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-        return arrow().LargeListArray.from_arrays(offsets, array.flatten(), mask=compute.is_null(array))
     if types.is_dictionary(array.type) and kind_of_type(array.type) in ("list", "other"):
         return _plain_layout(array.dictionary.take(array.indices))
     return array
@@ -123,29 +118,20 @@ _KINDS: dict[Kind, str] = {
 
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None where they are of any length."""
-    there = _bits(array.buffers()[0], array) if array.null_count else np.ones(len(array), dtype=np.bool_)
-    if arrow("types").is_fixed_size_list(array.type):
-        width = array.type.list_size
-        lengths = np.full(len(array), width)
-        first = width * array.offset
-    else:
-        offsets = plain(array.offsets)
-        lengths = np.diff(offsets)
-        first = int(offsets[0]) if len(offsets) else 0
-    common = usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
-    if not common:
+    lengths = plain(arrow("compute").list_value_length(array).drop_null())
+    width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
+    if not width:
         return None
-    if (lengths[there] != common).any():
-        return Lists(array.to_pylist(), common)
-    inside = array.values.slice(first, int(lengths.sum()))
-    inner = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
-    if there.all():
-        return Lists(inner.reshape(len(array), common))
-    matrix = np.full((len(array), common), np.nan, dtype=inner.dtype if inner.dtype.kind == "f" else np.float64)
-    held = lengths == common  # where a list is null there may be numbers, or none
-    matrix[held] = inner[np.repeat(held, lengths)].reshape(-1, common)
-    matrix[~there] = np.nan
-    return Lists(matrix)
+    if (lengths != width).any():
+        return Lists(array.to_pylist(), width)
+    inside = array.flatten()  # without what stands where a list is null
+    numbers = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
+    matrix = numbers.reshape(-1, width)
+    if not array.null_count:
+        return Lists(matrix)
+    with_gaps = np.full((len(array), width), np.nan, dtype=numbers.dtype if numbers.dtype.kind == "f" else np.float64)
+    with_gaps[_bits(array.buffers()[0], array)] = matrix
+    return Lists(with_gaps)
 
 
 def floats(array: Any) -> NDArray[Any]:
