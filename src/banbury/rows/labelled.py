@@ -20,7 +20,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes
 from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
 from banbury.rows.groups import Groups
-from banbury.schema import Schema, infer
+from banbury.schema import Known, Schema, infer
 from banbury.sums import in_order, some
 from banbury.table import (
     Held,
@@ -239,16 +239,16 @@ class MemoryRows(LabelledRows):
         """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
         if table.schema is not None:
             return table.schema
-        first, known = copy(self.batches[0]), self.schema
+        first, *rest = self.batches
+        fractional = table.known.fractional
         while True:
-            first.taken_for_whole = set()
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees)
-            schema = replace(schema, target=known.target, target_kind=known.target_kind, labels=known.labels)
-            schema = replace(schema, reading=known.reading)
-            fractional = {name for batch in self.batches[1:] for name in fractional_among(batch, first.taken_for_whole)}
-            if not fractional:
-                return schema
-            first.known_fractional = first.known_fractional | fractional
+            known = Known(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, known=known)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole))
+            if not shown:
+                kept = ("target", "target_kind", "labels", "reading")
+                return replace(schema, **{name: getattr(self.schema, name) for name in kept})
+            fractional |= shown
 
     def row_name(self, row: int) -> str | None:
         """The file that a row came from, where each came from one."""
