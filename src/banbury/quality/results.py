@@ -15,7 +15,6 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import met, model_of, same_rows
 from banbury.partitioned import elsewhere
@@ -408,13 +407,13 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)
-    if isinstance(model, LabelModel):
+    wanted = "a Model, as bb.estimate makes it, or an estimator"
+    errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
+    if model.schema.labels is not None:
         own = {name: reading.pop(name, None) for name in ("engine", "partitions", "sample")}
         if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
             return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
-    wanted = "a Model, as bb.estimate makes it, or an estimator"
-    errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
     target = as_name(target)
     if (work := elsewhere(data, reading.pop("engine", None), reading.pop("partitions", None))) is not None:
         return work.evaluate(model, target, **reading)
