@@ -19,6 +19,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli, errors
+from banbury.engines.partitions import Partitions
 from banbury.files import FORMAT, to_bytes
 from engine_rows import DieOnce, brought_here, parts, rows, written
 
@@ -326,6 +327,5 @@ def test_without_a_cluster_the_scheduler_that_is_set_does_the_work(frame: pandas
     collection = dd.from_pandas(frame, npartitions=3)
     graph = dict(collection.optimize().__dask_graph__())
     keys = [on_dask.TaskRef(key) for key in collection.optimize().__dask_keys__()]
-    work = bb.engines.Work(engine(keys, None, None, graph))
-    settings = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip"}
-    assert work.count("label", **settings, threads=None) == bb.count(frame, "label")
+    partitions = Partitions(engine(keys, None, None, graph))
+    assert partitions.table("label").counted() == bb.count(frame, "label")

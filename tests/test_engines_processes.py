@@ -19,13 +19,14 @@ import pandas
 import pytest
 
 import banbury as bb
-from banbury import cli, errors, partitioned, progress
+from banbury import cli, errors, progress
 from banbury.engines import counting, parcels, processes
+from banbury.engines.partitions import Partitions
 from banbury.files import FORMAT, from_bytes, to_bytes
-from banbury.rows.folds import Dealing
+from banbury.rows.labelled import labelled_rows
+from banbury.table import open_table
 from engine_rows import DieOnce, parts, rows, written
 
-SETTINGS = {"schema": None, "features": "auto", "weights": None, "classes": None, "missing": "skip", "threads": None}
 AGAIN = "not stay what the first 1,000 rows were"
 
 
@@ -128,8 +129,8 @@ def test_a_partition_that_comes_twice_counts_once(frame: pandas.DataFrame) -> No
                 yield found
 
     with ThreadPoolExecutor(2) as threads:
-        work = bb.engines.Work(Twice(parts(frame, 5), None, threads))
-        assert work.count("label", **SETTINGS) == bb.count(frame, "label")
+        twice = Partitions(Twice(parts(frame, 5), None, threads))
+        assert twice.table("label").counted() == bb.count(frame, "label")
 
 
 def test_what_a_tally_holds_is_not_added_twice(pool: Any, frame: pandas.DataFrame, tmp_path: Path) -> None:
@@ -180,9 +181,9 @@ def test_many_files_are_counted_in_groups(pool: Any, frame: pandas.DataFrame, tm
 def test_processes_and_one_that_dies(frame: pandas.DataFrame, tmp_path: Path) -> None:
     pattern = written(tmp_path, parts(frame, 4), "parquet")
     mark = tmp_path / "died"
-    work = bb.engines.Work(Dying(*processes.parts_of(pattern, 2), None))
-    work.engine.mark = mark
-    assert work.count("label", **SETTINGS) == bb.count(frame, "label")
+    dying = Dying(*processes.parts_of(pattern, 2), None)
+    dying.mark = mark
+    assert Partitions(dying).table("label").counted() == bb.count(frame, "label")
     assert mark.exists()
 
 
@@ -247,7 +248,7 @@ def test_an_interrupt_that_python_loses_is_heard(pool: Any, frame: pandas.DataFr
     engine.added = lambda work, add: _slowly_collected(watching)  # type: ignore[method-assign]
     try:
         with pytest.raises(KeyboardInterrupt):
-            bb.engines.Work(engine).count("label", **SETTINGS)
+            Partitions(engine).table("label").counted()
     finally:
         gc.callbacks.remove(watching)
     assert pressed
@@ -277,7 +278,7 @@ def test_what_cannot_be_done_is_said(pool: Any, frame: pandas.DataFrame, tmp_pat
         bb.count(parts(frame, 3), "lable", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'wait'"):
         bb.count(parts(frame, 3), "label", weights="wait", engine=pool)
-    with pytest.raises(errors.BadSetting, match="target must be the name of a column where rows live elsewhere"):
+    with pytest.raises(errors.BadSetting, match="target must be the name of a column where rows are in partitions"):
         bb.count(parts(frame, 3), np.zeros(len(frame)), engine=pool)
     with pytest.raises(errors.EmptyData, match="all partitions are empty"):
         bb.count([frame.iloc[:0]] * 3, "label", engine=pool)
@@ -413,16 +414,16 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
     pieces = parts(frame.iloc[:200], 3)
     with pytest.raises(errors.BadSetting, match="folds must be a whole number from 2 to 10,000"):
         bb.cross_validate(pieces, "label", folds="loo", engine=pool)
-    with pytest.raises(errors.BadSetting, match="features must be left out where rows live elsewhere"):
-        bb.cross_validate(pieces, "label", features="choose", engine=pool)
+    with pytest.raises(errors.BadSetting, match="groups must be left out where rows are in partitions; id= deals them"):
+        bb.cross_validate(pieces, "label", groups="colour", engine=pool)
     with pytest.raises(errors.BadSetting, match="sample must be left out where all rows are validated"):
         bb.cross_validate(pieces, "label", sample=100, engine=pool)
-    with pytest.raises(errors.BadSetting, match="sample must be left out where rows are here"):
+    with pytest.raises(errors.BadSetting, match="sample must be left out where all rows are validated"):
         bb.cross_validate(frame, "label", sample=100)
     with pytest.raises(errors.BadSetting, match="sample must be a whole number from 2 up"):
         bb.weigh(bb.count(pieces[0], "label"), pieces, "label", sample=1, engine=pool)
-    with pytest.raises(errors.BadSetting, match="weigh must be without False where rows live elsewhere"):
-        bb.tune(pieces, "label", weigh=[False, True], engine=pool)
+    with pytest.raises(errors.BadSetting, match="sample must be left out where rows are in memory"):
+        bb.cross_validate(frame, "label", calibrate="platt", sample=100)
     with pytest.raises(errors.BadSetting, match="groups must be the name of a column"):
         bb.weigh(bb.count(pieces[0], "label"), pieces, "label", groups=[1, 2], engine=pool)
     with pytest.raises(errors.BadSetting, match="how must be one of"):
@@ -433,8 +434,6 @@ def test_what_cannot_be_validated_is_said(pool: Any, frame: pandas.DataFrame) ->
         bb.cross_validate(pieces, "label", id="user", engine=pool)
     with pytest.raises(errors.UnknownColumn, match="no column 'user'"):
         bb.cross_validate(frame, "label", id="user")
-    with pytest.raises(errors.BadSetting, match="200 models at most"):
-        bb.tune(pieces, "label", folds=20, engine=pool)
     with pytest.raises(errors.BadSetting, match="two folds at least"):
         bb.cross_validate([frame.iloc[:1]] * 4, "label", folds=3, schema=bb.count(frame, "label").schema, engine=pool)
 
@@ -526,9 +525,7 @@ def test_what_rows_in_memory_teach_is_validated_on_a_sample(pool: Any, settings:
 def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None:
     """Each fold of the sample is scored by what all rows but its own add up to."""
     table = rows(200)[["grade", "colour", "label"]].assign(number=np.arange(200) * 1.5)
-    dealing = Dealing.of(3, 0, None)
-    work = partitioned.elsewhere(parts(table, 3), pool)
-    held = work.held("label", dealing, 60, **{name: value for name, value in SETTINGS.items() if name != "classes"})
+    held = labelled_rows(open_table(parts(table, 3), "label", engine=pool), 3, 0).sample(60)
     assert held.n_rows == 60 and held.others.n_rows == 140
     found = bb.cross_validate(parts(table, 5), "label", folds=3, calibrate="temperature", sample=60, engine=pool)
     assert len(found.rows) == 60
@@ -541,13 +538,24 @@ def test_models_of_a_sample_count_the_rows_that_are_not_in_it(pool: Any) -> None
 
 def test_tuning_and_a_classifier_of_a_sample(pool: Any, frame: pandas.DataFrame) -> None:
     table = frame.iloc[:200]
-    for settings in ({"weigh": {"pairs": [True, False]}}, {"alpha": [0.1, 1.0], "calibrate": "temperature"}):
+    for settings in (
+        {"weigh": {"pairs": [True, False]}},
+        {"alpha": [0.1, 1.0], "calibrate": "temperature"},
+        {"alpha": [0.1, 1.0], "weigh": [False, True]},
+        {"features": {"text": bb.Text()}, "alpha": "auto", "calibrate": "temperature"},
+    ):
         whole = bb.tune(table, "label", folds=3, deal="content", **settings)
         found = bb.tune(parts(table, 3), "label", folds=3, engine=pool, **settings)
         assert found.best == whole.best and found.tally == whole.tally
         assert np.allclose(found.scores, whole.scores, rtol=1e-12)
         some = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, **settings)
         assert some.tally == whole.tally and some.model.n_rows == 200
+    chosen = bb.tune(parts(table, 3), "label", folds=3, engine=pool, sample=80, features="choose", alpha=1.0)
+    assert chosen.tally.n_rows == 200 and len(chosen.chosen.names) > 0
+    with pytest.raises(errors.BadSetting, match="text must be left out where settings are compared on a sample"):
+        bb.tune(
+            parts(table, 3), "label", folds=3, engine=pool, sample=80, calibrate="platt", text={"min_count": [1, 2]}
+        )
     some = bb.EvidenceClassifier(sample=80).fit(table.drop(columns="label"), table["label"])
     assert some.weighing_.sample == 80 and some.tally_.n_rows == 200
 
@@ -573,11 +581,17 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
     assert tuned.best == bb.tune(tagged, "tags", alpha=[0.1, 1.0], **settings).best
     some_tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, sample=90, **settings)
     assert some_tuned.model.tally == tuned.model.tally == bb.count(tagged, "tags", target_delimiter=";")
-    for refused in ({"weigh": True}, {"id": "text"}, {"class_prior": "uniform"}):
-        with pytest.raises(
-            errors.BadSetting, match=f"{next(iter(refused))} must be left out where rows live elsewhere"
-        ):
-            bb.cross_validate(parts(tagged, 2), "tags", engine=pool, **settings, **refused)
+    numbered = parts(tagged.assign(number=np.arange(200.0)), 2)
+    for name, refused in {
+        "weigh": {"weigh": True, "sample": 90},
+        "class_prior": {"class_prior": "uniform"},
+    }.items():
+        with pytest.raises(errors.BadSetting, match=f"{name} must be left out where rows"):
+            bb.cross_validate(numbered, "tags", engine=pool, **settings, **refused)
+    of_all = tagged.assign(number=np.arange(200.0))
+    for options in ({"id": "number"}, {"weigh": True}):
+        there = bb.cross_validate(of_all, "tags", **settings, **options)
+        assert bb.cross_validate(numbered, "tags", engine=pool, **settings, **options).micro_f1 == there.micro_f1
 
 
 def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.DataFrame) -> None:

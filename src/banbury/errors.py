@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import os
 import sys
 import threading
@@ -17,7 +18,7 @@ from numbers import Integral
 from typing import Any
 
 HERE = os.path.dirname(__file__) + os.sep
-WITHIN = contextlib.__file__  # what decorators of the package pass through
+WITHIN = contextlib.__file__, functools.__file__  # what decorators of the package pass through
 
 
 class BanburyError(ValueError):
@@ -154,7 +155,7 @@ _led_here = threading.local()
 def _line() -> tuple[str, int, str, dict[Any, Any]]:
     """The line outside of the package that led here: its file, number and module, and what was said there before."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, WITHIN)):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, *WITHIN)):
         frame = frame.f_back
     said = frame.f_globals.setdefault("__warningregistry__", {})
     return frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), said

@@ -19,7 +19,7 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
-from banbury.partitioned import elsewhere
+from banbury.partitioned import or_in_partitions
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import Codes, Empty
 from banbury.schema import Schema
@@ -252,6 +252,7 @@ class Model:
 
     # Answers
 
+    @or_in_partitions
     def predict(self, rows: Any, *, costs: Any = None, unsure: float | None = None, **reading: Any) -> NDArray[Any]:
         """The most probable class of each row.
 
@@ -260,8 +261,6 @@ class Model:
 
         A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
         """
-        if (work := elsewhere(rows)) is not None:
-            return work.answered(self, "predict", costs=costs, unsure=unsure, **reading)  # type: ignore[no-any-return]
         if costs is None and unsure is None:
             return taken(self.labels, self._best(self._scored(rows, self._wanted, reading)), self.threads)
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
@@ -276,10 +275,9 @@ class Model:
         certain[posterior[np.arange(len(best)), best] < unsure] = None
         return certain
 
+    @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
-        if (work := elsewhere(rows)) is not None:
-            return work.answered(self, "posterior", **reading)  # type: ignore[no-any-return]
         if self.calibration is None:
             return self._scored(rows, "posterior", reading)
         return self.calibration.apply(self._scored(rows, "log_posterior", reading))
@@ -316,6 +314,7 @@ class Model:
             batch.beside = lambda later: self._kernel(*self._fitting(later, warned), want)
             yield batch, *(batch.done or batch.beside(batch))
 
+    @or_in_partitions
     @uncollected()
     def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
@@ -340,9 +339,6 @@ class Model:
           temperature  = cool       -1.25  -
           sum                       +4.10
         """
-        if (work := elsewhere(row)) is not None:
-            settings = {"against": against, "held_out": held_out, "label": label}
-            return work.answered(self, "explain", **settings)  # type: ignore[no-any-return]
         if len(self.classes) < 2:
             wanted = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
             raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{wanted}unusual")

@@ -1,68 +1,47 @@
-"""Data that live elsewhere: on Dask or Spark, or in parts for several processes. The verbs hand over to the engine there.
+"""Rows in partitions: on Dask or Spark, or in parts for several processes.
 
-Nothing of an engine is imported to see whether data are its own: the package of their type tells. Each engine has a module of
-its name in ``banbury.engines``, which is loaded when it is needed; ``banbury.engines.engine`` says what such a module has.
+``banbury.engines`` says here how they are opened. All that stands below it asks ``partitions_of``, and knows no engine.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar, cast
 
 from banbury import errors
 
-# The engine of things by the package of their type.
-PACKAGES = {"dask": "dask", "distributed": "dask", "pyspark": "spark", "concurrent": "processes"}
-EXTRAS = {"dask": "banbury[dask]", "spark": "banbury[spark]"}
-WANTED = (
-    "a client of Dask, a Spark session, 'dask://host:port', 'spark://host:port',"
-    " 'processes', or an executor of concurrent.futures"
-)
+Open = Callable[[Any, Any, int | None], Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+_openers: list[Open] = []
 
 
-def elsewhere(data: Any, engine: Any = None, partitions: int | None = None) -> Any:
-    """What does the work on data that live elsewhere: ``banbury.engines.Work``; None where the rows are here.
-
-    ``engine`` says where; if not given, the data tell.
-    """
-    name = _engine_of(data) if engine is None else _named(engine)
-    if name is None:
-        errors.require(partitions is None, "partitions", partitions, "given with engine=, or for data of Dask or Spark")
-        return None
-    if partitions is not None:
-        errors.check_whole("partitions", partitions, 1)
-    try:
-        adapter = import_module(f"banbury.engines.{name}")
-    except ImportError as lacking:
-        text = f"engine {name!r} needs the package {lacking.name!r}, which is not installed. "
-        raise errors.MissingLibrary(f"{text}Install it: pip install '{EXTRAS.get(name, lacking.name)}'") from None
-    return import_module("banbury.engines").Work(adapter.engine(data, engine, partitions))
+def open_by(opener: Open) -> None:
+    """From now on, data are opened by this function of the data, the engine and the number of partitions, as far as it can."""
+    _openers[:] = [opener]
 
 
-def _engine_of(data: Any) -> str | None:
-    """The engine that data live on, by their type; a list is what its first entry is."""
-    if isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    name = PACKAGES.get(type(data).__module__.partition(".")[0])
-    return None if name == "processes" else name
+def partitions_of(data: Any, engine: Any = None, partitions: int | None = None) -> Any:
+    """The partitions that rows are in, as ``banbury.engines.Partitions``; None of rows that are here."""
+    for opener in _openers:
+        if (opened := opener(data, engine, partitions)) is not None:
+            return opened
+    errors.require(engine is None, "engine", engine, "left out: banbury.engines is not loaded")
+    errors.require(partitions is None, "partitions", partitions, "given with engine=, or for data of Dask or Spark")
+    return None
 
 
-def _named(engine: Any) -> str:
-    """The name of an engine that was asked for."""
-    known = {"dask", "spark", "processes"}
-    if isinstance(engine, str):
-        name = engine.partition("://")[0]
-        name = "spark" if name in ("sc", "local") or name.startswith("local[") else name
-        if name in known:
-            return name
-    else:
-        for kind in type(engine).__mro__:
-            if (found := PACKAGES.get(kind.__module__.partition(".")[0])) is not None:
-                return found
-    raise errors.bad_setting("engine", engine, WANTED)
+def or_in_partitions(method: Method) -> Method:
+    """Decorates a function that answers rows by a model: of rows in partitions, their engine answers instead."""
+    names = list(signature(method).parameters)[2:]
 
+    @wraps(method)
+    def answer(model: Any, rows: Any, *args: Any, **settings: Any) -> Any:
+        where = partitions_of(rows, settings.pop("engine", None), settings.pop("partitions", None))
+        if where is None:
+            return method(model, rows, *args, **settings)
+        settings |= dict(zip(names, args, strict=False))
+        return getattr(where, method.__name__)(model, **settings)
 
-def refuse_elsewhere(**settings: Any) -> None:
-    """Raises where a setting is given that rows which live elsewhere cannot have."""
-    for name, value in settings.items():
-        errors.require(value is None, name, value, "left out where rows live elsewhere; it needs them in memory")
+    return cast(Method, answer)

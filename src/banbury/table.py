@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from tempfile import SpooledTemporaryFile
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from banbury.arrays import Real
 from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
+from banbury.partitioned import partitions_of
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
@@ -93,6 +94,15 @@ class Table:
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
         return cls(source, labels, schema, features, missing, data, reading, trees)
 
+    n_held: ClassVar[int | None] = (
+        None  # rows that are sampled where they are needed in memory: None, since all can be read
+    )
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether the target is one of sets of labels."""
+        return self.labels.several is not None
+
     @property
     def name(self) -> str | None:
         """What the rows are read from, where that has a name."""
@@ -160,6 +170,17 @@ class Table:
         if _is_file(self.data):
             return _reopened, (self.data, self.reading, *rest)
         return Table, (Held(tuple(self.source), self.name, self.source.target, self.source.reading), *rest)
+
+
+def open_table(
+    data: Any, target: Any = None, *, engine: Any = None, partitions: int | None = None, **settings: Any
+) -> Any:
+    """The table of any data: a ``Table`` of rows that are here, a ``PartitionedTable`` of rows in partitions on an engine.
+
+    The settings are those of ``Table.of``. Whoever works on either asks a generic function, such as ``counted``.
+    """
+    where = partitions_of(data, engine, partitions)
+    return Table.of(data, target, **settings) if where is None else where.table(target, **settings)
 
 
 def wants_folders(source: Source, target: Any) -> bool:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property, partial, singledispatch
 from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -25,7 +25,6 @@ from banbury.distributions.keys import code_numbers, dense
 from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
-from banbury.partitioned import elsewhere
 from banbury.readers import Batch, Codes, Format, Headers
 from banbury.readers.batches import LazyColumns, in_one
 from banbury.readers.columns import Empty
@@ -43,7 +42,7 @@ from banbury.sums import (
     total,
     weighed,
 )
-from banbury.table import Labels, Table, doubt, refuse_continuous
+from banbury.table import Labels, Table, doubt, open_table, refuse_continuous
 from banbury.threads import Behind
 
 Label = bool | int | float | str
@@ -810,12 +809,12 @@ def count(
     reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
     if schema is not None:
         reading = {"remembered": schema.reading, **reading}
-    if (work := elsewhere(data, engine, partitions)) is not None:
-        return work.count(target, **given, threads=threads, **reading)  # type: ignore[no-any-return]
-    return counted(Table.of(data, target, **given, threads=threads, **reading))
+    where = {"engine": engine, "partitions": partitions}
+    return counted(open_table(data, target, **given, **where, threads=threads, **reading))
 
 
-def counted(table: Table) -> Tally:
+@singledispatch
+def counted(table: Any) -> Tally:
     """The tally of a table, batch by batch."""
     return complete(*summed(table), table.labels.name)
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import banbury.engines  # noqa: F401 (data of Dask and Spark are opened from now on)
 from banbury import errors, progress
 from banbury.cli import parsers
 from banbury.cli.bar import Bar

@@ -85,4 +85,4 @@ def demo(args: Namespace) -> None:
     if args.page:
         import_module("banbury.cli.label").serve_demo(args)  # which needs what `pip install banbury[serve]` brings
     else:
-        banbury.demo.main(args.folder)
+        import_module("banbury.demo").main(args.folder)

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
 from banbury.engines.counting import has_no_rows, here
 from banbury.files import from_bytes, to_bytes
-from banbury.naive_bayes import Model
 from banbury.readers import read
 
 KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", str: "string"}
@@ -95,9 +93,3 @@ def _received(model: bytes, question: str, settings: Mapping[str, Any], taken: C
 
 def _plain(values: Any) -> Any:
     return values if isinstance(values, np.ndarray) and values.dtype.kind == "f" else list(values)
-
-
-def check_question(model: Any, question: str) -> None:
-    """Raises where a model cannot be asked that of many rows."""
-    wanted = "one of a class per row, to be explained as columns"
-    errors.require(question != "explain" or isinstance(model, Model), "the model", type(model).__name__, wanted)

@@ -29,8 +29,6 @@ from banbury.sums import in_order
 from banbury.table import Table, numbered
 from banbury.tally import Growing, Label, Tally, count_rows
 
-MOST_MODELS = 200  # of folds and settings: all are in a worker's memory at once
-
 
 @dataclass(frozen=True)
 class CountFolds(CountPart):
@@ -79,12 +77,11 @@ class Scored:
     """How the answers to the rows of some partitions came out, for each setting."""
 
     outcomes: tuple[Outcomes, ...]
-    told: PendingWarnings
+    pending: PendingWarnings
 
     def __add__(self, other: Scored) -> Scored:
         each = tuple(a + b for a, b in zip(self.outcomes, other.outcomes, strict=True))
-        wordless = self.told.wordless | other.told.wordless
-        return Scored(each, PendingWarnings(self.told.impossible + other.told.impossible, wordless))
+        return Scored(each, self.pending + other.pending)
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,6 @@ class ScoreFolds:
 
     @classmethod
     def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
-        if len(folded.used) * len(recipes) > MOST_MODELS:
-            asked = f"{len(folded.used)} folds × {len(recipes)} settings"
-            raise errors.bad_setting("folds", asked, f"{MOST_MODELS} models at most where rows live elsewhere")
         tally = folded.groups.counted
         content, every = tuple(in_chunks(to_bytes(tally))), tuple(recipes)
         digest = f"{tally.digest()} {every}"

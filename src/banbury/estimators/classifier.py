@@ -27,7 +27,7 @@ from banbury.estimators.rows import (
 from banbury.explain import Explanation, Informative
 from banbury.learner import Learner
 from banbury.naive_bayes import Model, checked_choice, tell_other_columns
-from banbury.partitioned import elsewhere
+from banbury.partitioned import or_in_partitions, partitions_of
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
@@ -104,18 +104,32 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """
         self._check_class_weight()
         self.tuning_ = None
-        here = elsewhere(X) is None
-        rows, labels = self._checked(X, y) if here else (X, y)
-        if self._chosen or self.calibrate is not None:
-            learner = self._learn_by_choosing(rows, labels, sample_weight)
-        elif here:
-            learner = self._learn_first(rows, labels, sample_weight)
-        else:
+        if partitions_of(X) is not None:
+            return self._begin(self._learn_partitions(X, y, sample_weight))
+        batch, labels = self._checked(X, y)
+        chooses = self._chosen or self.calibrate is not None
+        learn = self._learn_by_choosing if chooses else self._learn_first
+        return self._begin(learn(batch, labels, sample_weight), labels.dtype)
+
+    def _learn_partitions(self, frame: Any, target: Any, weights: Any) -> Learner:
+        """What all rows of a frame of Dask or Spark teach, counted where they are."""
+        if not self._chosen and self.calibrate is None:
             settings = self._settings(self.alpha)
-            tally = count(rows, labels, weights=sample_weight, features=self._families, **self._counting)
+            tally = count(frame, target, weights=weights, features=self._families, **self._counting)
             tell_unlabelled(tally.skipped)
-            learner = Learner.of(tally, settings)
-        self._begin(learner, labels.dtype if here else dtype_of(learner.classes))
+            return Learner.of(tally, settings)
+        from banbury.quality import tune
+
+        settings_tried: dict[str, Any] = {"alpha": self._alpha_tried, "how": self.how, "class_prior": self.class_prior}
+        settings_tried |= {
+            "seed": self.seed,
+            "features": self.features,
+            "calibrate": self.calibrate,
+            "weights": weights,
+        }
+        tuning = tune(frame, target, folds=FOLDS, **settings_tried, **self._counting)
+        tell_unlabelled(tuning.tally.skipped)
+        return self._tuned(tuning)
 
     @property
     def _families(self) -> Any:
@@ -134,11 +148,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             choice, self.class_prior, **learned, threads=self.threads, class_weight=self.class_weight
         )
 
-    def _begin(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
+    def _begin(self, learner: Learner, dtype: np.dtype[Any] | None = None) -> None:
         """Goes on with all that ``fit`` learned; raises where no model can be derived from it."""
         check_class_weight(self.class_weight, learner.classes)
         _ = learner.current
-        self._keep(learner, dtype)
+        self._keep(learner, dtype_of(learner.classes) if dtype is None else dtype)
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -209,11 +223,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         settings = {name: getattr(self, name) for name in COUNTED_BY} | {"features": self._families}
         return to_validate(X), settings | self._prior_to_validate()
 
+    @or_in_partitions
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row; of a frame of Dask or Spark that frame, with a column more."""
         with self._lock:
-            if elsewhere(X) is not None:
-                return self.model_.predict(X)
             model = self._check_fitted().current
             if (scores := model._texts_scored(X, model._wanted)) is None:
                 scores = model._scored(self._known_columns(X), model._wanted, {})
@@ -221,10 +234,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             labels = self.classes_ if same else as_array(model.classes, self._dtype)
             return taken(labels, model._best(scores), model.threads)
 
+    @or_in_partitions
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``; of a frame of Dask or Spark that frame, with a column for each class."""
-        if elsewhere(X) is not None:
-            return self.model_.posterior(X)
         return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
@@ -280,31 +292,28 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         settings = {name: getattr(self, name) for name in CHOSEN}
         return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
 
-    def _learn_by_choosing(self, rows: Any, labels: Any, sample_weight: Any) -> Learner:
+    @property
+    def _alpha_tried(self) -> Any:
+        """What is tuned: "auto", or the one α that is given."""
+        return "auto" if "alpha" in self._chosen else self._settings(self.alpha).choice.alpha
+
+    def _learn_by_choosing(self, batch: Batch, labels: Any, sample_weight: Any) -> Learner:
         """What all rows teach, and what is chosen by leaving some of them out: α, families, a calibration."""
-        from banbury.quality import tune
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
-        chosen = self._chosen
-        alpha: Any = "auto" if "alpha" in chosen else self._settings(self.alpha).choice.alpha
-        if isinstance(rows, Batch):
-            features = "auto" if "features" in chosen else self.features
-            weights = sample_weights(sample_weight, rows.n_rows)
-            data = load_rows(rows, labels, features=features, weights=weights, **self._counting)
-            n_rows = int(np.count_nonzero(data.labels >= 0))
-            if n_rows < 2:
-                raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
-            tell_unlabelled(data.skipped)
-            families = "choose" if "features" in chosen else "auto"
-            grid = Tuned.of(alpha, self.how, None, families, self.class_prior, self.seed, self.calibrate)
-            tuning = grid.tune(data, min(FOLDS, n_rows))
-        else:
-            choosing = {"alpha": alpha, "how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-            choosing |= {"features": self.features, "calibrate": self.calibrate, "weights": sample_weight}
-            tuning = tune(rows, labels, folds=FOLDS, **choosing, **self._counting)
-            tell_unlabelled(tuning.tally.skipped)
-        self.tuning_ = tuning if chosen else None
+        weights = sample_weights(sample_weight, batch.n_rows)
+        rows = load_rows(batch, labels, features=self.features, weights=weights, **self._counting)
+        if rows.n_labelled < 2:
+            raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+        tell_unlabelled(rows.skipped)
+        families = "choose" if "features" in self._chosen else "auto"
+        grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
+        return self._tuned(grid.tune(rows, min(FOLDS, rows.n_labelled)))
+
+    def _tuned(self, tuning: Tuning) -> Learner:
+        """What a tuning teaches; it is kept where a setting was to be chosen."""
+        self.tuning_ = tuning if self._chosen else None
         return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
 
     def _learn_first(

@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.estimators.class_weights import check_class_weight
-from banbury.estimators.classifier import NaiveBayesClassifier, dtype_of
+from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import WeighsEvidence, sample_weights, tell_unlabelled, to_validate
 from banbury.learner import Learner
 from banbury.naive_bayes import Model, check_seed
-from banbury.partitioned import elsewhere
+from banbury.partitioned import partitions_of
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
-from banbury.table import Held, Table
-from banbury.tally import Tally
-from banbury.weighing import FEWEST_ROWS, MOST_ROWS, RowSample, learn, learn_sample
+from banbury.table import Held, Table, open_table
+from banbury.tally import Tally, counted
+from banbury.weighing import FEWEST_ROWS, learn, learn_sample
+from banbury.weighing.sampling import sample_rows
 
 
 class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
@@ -76,30 +77,22 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         self._check_weighing()
         self._check_class_weight()
         self.tuning_ = None
-        if (work := elsewhere(X)) is not None:
-            learner = self._weigh_elsewhere(work, y, sample_weight, groups)
-            dtype = dtype_of(learner.classes)
-        else:
-            batch, labels = self._checked(X, y)
-            learner = self._learn_first(batch, labels, sample_weight)
-            check_class_weight(self.class_weight, learner.classes)
-            weighing = self._weighed(learner.tally, batch, labels, sample_weight, groups)
-            learner = learner.under(self._settings(1.0, weighing=weighing))
-            dtype = labels.dtype
-        self._begin(learner, dtype)
+        if partitions_of(X) is not None:
+            return self._begin(self._learn_partitions(X, y, sample_weight, groups))
+        batch, labels = self._checked(X, y)
+        learner = self._learn_first(batch, labels, sample_weight)
+        check_class_weight(self.class_weight, learner.classes)
+        weights = sample_weights(sample_weight, batch.n_rows)
+        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
+        return self._begin(learner.under(self._settings(1.0, weighing=weighing)), labels.dtype)
 
-    def _weigh_elsewhere(self, work: Any, y: Any, sample_weight: Any, groups: Any) -> Learner:
-        counting = {"schema": None, "features": self.features, "missing": self.missing, "trees": "all"}
-        reading = {"weights": sample_weight, "threads": self.threads}
-        tally = work.count(y, id=groups, **counting, **reading)
+    def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
+        counting = {"features": self.features, "missing": self.missing, "trees": "all", "threads": self.threads}
+        table = open_table(frame, target, weights=weights, groups=groups, **counting)
+        tally = counted(table)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
-        weighing = None
-        if self._weighs(tally):
-            n_rows = MOST_ROWS if self.sample is None else self.sample
-            sample = work.sampled(tally, y, n_rows, groups=groups, **reading)
-            weighing = learn_sample(tally, sample, self.threads, **self._how)
-        return Learner.of(tally, self._settings(1.0, weighing=weighing))
+        return Learner.of(tally, self._settings(1.0, weighing=self._weighed(tally, table)))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -125,7 +118,8 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         learner = self._check_fitted()
         batch, labels = self._checked(X, y)
         self._check_columns(batch)
-        weighing = self._weighed(learner.tally, batch, labels, sample_weight, groups)
+        weights = sample_weights(sample_weight, batch.n_rows)
+        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
 
@@ -148,18 +142,20 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
         return infer(batch, [], None, self.features, self.missing, more_to_come, trees="all")  # type: ignore[arg-type]
 
-    def _weighed(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
-        """The weights, or None where there are too few rows, or nothing to weigh."""
+    def _table(self, tally: Tally, batch: Batch, labels: NDArray[Any], weights: Any, groups: Any) -> Table:
+        """Rows that a tally counted."""
+        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        given = {"weights": weights, "groups": groups, "threads": n_threads(self.threads)}
+        return Table.of(Held((batch,)), labels, schema=tally.schema, **given)
+
+    def _weighed(self, tally: Tally, table: Any) -> Any:
+        """The weights, learned from a table that a tally counted; None where there are too few rows, or nothing to weigh."""
         if not self._weighs(tally):
             return None
-        weights = sample_weights(sample_weight, batch.n_rows)
-        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        table = Table.of(
-            Held((batch,)), labels, schema=tally.schema, weights=weights, groups=groups, threads=n_threads(self.threads)
-        )
-        if self.sample is not None:
-            return learn_sample(tally, RowSample.of(table, tally.schema, self.sample), self.threads, **self._how)
-        return learn(tally, table, **self._how)
+        n_sampled = table.n_held if self.sample is None else self.sample
+        if n_sampled is None:
+            return learn(tally, table, **self._how)
+        return learn_sample(tally, sample_rows(table, tally, n_sampled), self.threads, **self._how)
 
     def _weighs(self, tally: Tally) -> bool:
         few = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS

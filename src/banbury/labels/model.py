@@ -20,7 +20,7 @@ from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
-from banbury.partitioned import elsewhere
+from banbury.partitioned import or_in_partitions
 from banbury.readers import Batch, Source, n_threads
 from banbury.schema import Schema
 from banbury.sums import Words
@@ -327,13 +327,13 @@ class LabelModel:
         found = [plain.scores(batch) for batch, _ in plain.stream(rows, **reading)]
         return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
 
+    @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
-        if (work := elsewhere(rows)) is not None:
-            return work.answered(self, "posterior", **reading)  # type: ignore[no-any-return]
         found = [posterior for _, posterior in self.stream(rows, **reading)]
         return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
 
+    @or_in_partitions
     def predict(
         self, rows: Any, *, top: int | None = None, at_least_one: bool = False, **reading: Any
     ) -> list[tuple[Label, ...]]:
@@ -343,8 +343,6 @@ class LabelModel:
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1):
             raise errors.bad_setting("top", top, "a whole number from 1 up")
-        if (work := elsewhere(rows)) is not None:
-            return work.answered(self, "predict", top=top, at_least_one=at_least_one, **reading)  # type: ignore[no-any-return]
         found: list[tuple[Label, ...]] = []
         for _, posterior in self.stream(rows, **reading):
             found += self.chosen(posterior, top, at_least_one)

@@ -12,14 +12,13 @@ from banbury.calibration import Method
 from banbury.distributions.family import How
 from banbury.label_sets import LabelSets, are_sets
 from banbury.naive_bayes import ClassPrior, check_seed
-from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
-from banbury.rows.folds import Deal, Dealing
-from banbury.rows.labelled import chooses, load_rows, refuse_for_sets, several, stream_rows
+from banbury.rows.folds import Deal, kept_together
+from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several, stream_rows
 from banbury.schema import Features, Missing, Schema
 
 DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
@@ -141,31 +140,20 @@ def _judge(
     data: Any, target: Any, settings: Mapping[str, Any], rest: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Any:
     """Builds the rows and the recipe, and validates it."""
-    folds, groups, seed, id = rest["folds"], rest["groups"], rest["seed"], rest["id"]
+    folds, seed = rest["folds"], rest["seed"]
+    dealt = {name: rest[name] for name in ("id", "deal")}
     counting = {name: settings[name] for name in ("schema", "features")}
-    counting |= {"weights": rest["weights"], "missing": settings["missing"] or "skip", "threads": rest["threads"]}
-    if (work := elsewhere(data, rest["engine"], rest["partitions"])) is not None:
-        refuse_elsewhere(groups=groups, features="choose" if chooses(settings["features"]) else None)
-        if work.has_sets(target, **counting, **reading):
-            refuse_elsewhere(class_prior=settings["class_prior"], id=id, weigh=settings["weigh"] or None)
-            held = work.held_sets(target, rest["sample"], **counting, **reading)
-            return validate(held, folds, [label_recipe_from(settings, rest["threshold"], seed)], seed=seed)[0]
-        recipe, dealing = recipe_from(settings, seed), Dealing.of(folds, seed, id)
-        if not isinstance(recipe, Plain):
-            counting |= {"missing": "category", "trees": "all"} if isinstance(recipe, Weighed) else {}
-            held = work.held(target, dealing, rest["sample"], **counting, **reading)
-            return validate(held, None, [recipe], seed=seed)[0]
-        errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where all rows are validated")
-        return work.validated(target, dealing, [recipe], **counting, **reading)[1][0]
-    errors.require(rest["sample"] is None, "sample", rest["sample"], "left out where rows are here")
-    if (dealing := Dealing.asked(folds, seed, id, rest["deal"])) is not None:  # type: ignore[assignment]
-        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
-        groups = id
-    rows = load_rows(data, target, dealing, groups=groups, **counting, **reading)
-    if rows.sets is None:
-        return validate(rows, folds, [recipe_from(settings, seed)], seed=seed)[0]
-    refuse_for_sets(class_prior=settings["class_prior"])
-    return validate(rows, folds, [label_recipe_from(settings, rest["threshold"], seed)], seed=seed)[0]
+    counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
+    counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
+    table = open_labelled(data, target, **counting, **reading)
+    recipe: Recipe
+    if table.has_sets:
+        refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
+        recipe = label_recipe_from(settings, rest["threshold"], seed)
+    else:
+        recipe = recipe_from(settings, seed)
+    rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
+    return validate(rows, folds, [recipe], seed=seed)[0]
 
 
 def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) -> LabelRecipe:

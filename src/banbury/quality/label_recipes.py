@@ -101,7 +101,7 @@ class PlainLabels(LabelRecipe):
         checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
-        return replace(rows, schema=with_text(rows.schema, self.text)) if self.text else rows
+        return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> LabelModel:
         """The model of a tally, with thresholds of one half."""
@@ -161,6 +161,11 @@ class WeighedLabels(LabelRecipe):
 
     name: ClassVar[str] = Weighed.name
     weighs: ClassVar[bool] = True
+
+    def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
+        held: MemoryRows = super().rows_from(rows, n)
+        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
+        return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         wanted = "False for rows that are all alike: none can be held out from the others"

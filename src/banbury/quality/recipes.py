@@ -43,6 +43,10 @@ class Recipe:
         """The rows as this recipe counts them."""
         return rows
 
+    def rows_from(self, rows: Any, n: int | None = None) -> Any:
+        """Rows as this recipe needs them: in memory, a sample of ``n`` where they are not."""
+        return self.under(rows).sample(n)
+
     def called(self, schema: Schema) -> str:
         """What a reader calls it, of rows under a schema."""
         return self.name
@@ -82,7 +86,11 @@ class Plain(Recipe):
         checked_choice(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
-        return replace(rows, schema=with_text(rows.schema, self.text)) if self.text else rows
+        return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
+
+    def rows_from(self, rows: Any, n: int | None = None) -> Any:
+        errors.require(n is None, "sample", n, "left out where all rows are validated")
+        return rows
 
     def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model:
         """The model of a tally, whose classes are some of these."""

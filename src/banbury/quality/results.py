@@ -17,7 +17,7 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import met, model_of, same_rows
-from banbury.partitioned import elsewhere
+from banbury.partitioned import or_in_partitions
 from banbury.readers.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
 from banbury.sums import total, weighed
@@ -390,13 +390,14 @@ def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 
 
+@or_in_partitions
 def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     """The measures of ``bb.cross_validate``, of a model or a fitted estimator, on other rows.
 
     ``target`` is the column of the true classes, or one class per row: the column that the model was counted with, if not given.
     Rows without a class are left aside. A class that the model does not know is never answered, so its rows are wrong. If these
     are the very rows that the model has counted, ``notes`` say so. Of a ``bb.LabelModel`` it is a ``bb.LabelEvaluation``, and
-    the target may be sets of labels. Rows that live elsewhere (see ``engine`` of ``bb.count``) are answered where they are, and
+    the target may be sets of labels. Rows in partitions (see ``engine`` of ``bb.count``) are answered where they are, and
     the figures are the same; those with sets of labels are answered here, a ``sample`` of them (100,000 at most, if not given).
 
     >>> import banbury as bb
@@ -410,13 +411,8 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     wanted = "a Model, as bb.estimate makes it, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
     if model.schema.labels is not None:
-        own = {name: reading.pop(name, None) for name in ("engine", "partitions", "sample")}
-        if (work := elsewhere(data, own["engine"], own["partitions"])) is not None:
-            return work.evaluated_sets(model, target, own["sample"], **reading)
         return evaluate_labels(model, data, target, **reading)
     target = as_name(target)
-    if (work := elsewhere(data, reading.pop("engine", None), reading.pop("partitions", None))) is not None:
-        return work.evaluate(model, target, **reading)
     source = model._read(data, reading)
     target = next((name for name in (target, model.target, source.target) if name is not None), None)
     errors.require(target is not None, "target", target, "the column that has the true classes, or one class per row")

@@ -16,13 +16,20 @@ from banbury.calibration import METHODS, Calibration, Method
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.label_calibration import METHODS as LABEL_METHODS
 from banbury.naive_bayes import ClassPrior, check_seed, is_auto
-from banbury.partitioned import elsewhere, refuse_elsewhere
 from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
-from banbury.rows.folds import Deal, Dealing
-from banbury.rows.labelled import LabelledRows, MemoryRows, chooses, load_rows, refuse_for_sets, several
+from banbury.rows.folds import Deal, kept_together
+from banbury.rows.labelled import (
+    LabelledRows,
+    MemoryRows,
+    chooses,
+    labelled_rows,
+    open_labelled,
+    refuse_for_sets,
+    several,
+)
 from banbury.schema import Features, Missing, Schema
 from banbury.tally import Tally
 
@@ -91,48 +98,25 @@ def tune(
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
-    counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
-    counting["missing"] = "skip" if missing is None else missing
-    if (work := elsewhere(data, engine, partitions)) is not None:
-        refuse_elsewhere(text=text, groups=groups, features=features if chooses(features) else None)
-        if work.has_sets(target, **counting, **reading):
-            refuse_elsewhere(class_prior=class_prior, id=id, weigh=weigh or None)
-            labels = Tuned.of_labels(alpha, how, None, seed, calibrate, False, scoring)
-            return labels.tune(work.held_sets(target, sample, **counting, **reading), folds)
-    of_classes = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
-    if work is not None:
-        grid = Tuned.of(alpha, how, text, features, *of_classes)
-        return _tune_elsewhere(work, target, Dealing.of(folds, int(seed), id), grid, sample, {**counting, **reading})
-    errors.require(sample is None, "sample", sample, "left out where rows are here")
-    if (dealing := Dealing.asked(folds, int(seed), id, deal)) is not None:
-        errors.require(groups is None, "groups", groups, "left out where rows are dealt by id= or by content")
-        groups = id
-    rows = load_rows(data, target, dealing, groups=groups, **counting, **reading)
-    if rows.sets is None:
-        grid = Tuned.of(alpha, how, text, features, *of_classes)
-    else:
-        refuse_for_sets(class_prior=class_prior)
+    reading |= {
+        "schema": schema,
+        "features": features,
+        "weights": weights,
+        "threads": threads,
+        "missing": missing or "skip",
+    }
+    reading |= {"engine": engine, "partitions": partitions, "groups": kept_together(groups, id, deal)}
+    table = open_labelled(data, target, **reading)
+    if table.has_sets:
+        refuse_for_sets(features, class_prior=class_prior, groups=groups)
         grid = Tuned.of_labels(alpha, how, text, seed, calibrate, weigh, scoring)
-    tuning = grid.tune(rows, folds)
-    if not isinstance(data, MemoryRows):  # who asks from within tells it, or not
-        tuning.warn_of_edges()
-    return tuning
-
-
-def _tune_elsewhere(
-    work: Any, target: Any, dealing: Dealing, grid: Tuned, sample: int | None, counting: Mapping[str, Any]
-) -> Tuning:
-    """The best of many settings, of rows that live elsewhere: all of them share two passes, or a sample is compared here."""
-    if grid.weighings or grid.calibrate is not None:
-        wanted = "without False where rows live elsewhere: compare two calls"
-        errors.require(not (grid.weighings and grid.plain), "weigh", grid.weighings, wanted)
-        as_weighed = {"missing": "category", "trees": "all"} if grid.weighings else {}
-        return grid.tune(work.held(target, dealing, sample, **{**counting, **as_weighed}), None)
-    errors.require(sample is None, "sample", sample, "left out where all rows are validated")
-    recipes = [Plain(how, a, grid.class_prior, grid.seed) for how in grid.hows for a in grid.alphas]
-    tally, validations = work.validated(target, dealing, recipes, **counting)
-    comparison = RecipeComparison(tuple((None, recipe) for recipe in recipes), tuple(validations), grid.scoring)
-    tuning = Tuning(comparison, recipes[comparison.best].estimate(tally, tally.classes))
+    else:
+        rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
+        grid = Tuned.of(alpha, how, text, features, *rest)
+    rows = labelled_rows(table, folds, int(seed), id, deal)
+    if table.has_sets:
+        rows, sample = rows.sample(sample), None
+    tuning = grid.tune(rows, folds, sample)
     tuning.warn_of_edges()
     return tuning
 
@@ -220,24 +204,32 @@ class Tuned(Recipe):
     def learn(self, rows: MemoryRows) -> Any:
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
-    def tune(self, rows: MemoryRows, folds: Any) -> Tuning:
+    def tune(self, rows: Any, folds: Any, n_sampled: int | None = None) -> Tuning:
         """The best of all settings over the same folds, and its model; the rows are not kept."""
-        comparison, choice = self.compare(rows, folds)
+        comparison, choice = self.compare(rows, folds, n_sampled=n_sampled)
         return Tuning(comparison.without_rows(), comparison.learn(), choice)
 
     def compare(
-        self, rows: MemoryRows, folds: Any, keep: Keep = "sums"
+        self, rows: Any, folds: Any, keep: Keep = "sums", n_sampled: int | None = None
     ) -> tuple[RecipeComparison, FamilyChoice | None]:
-        """Compares all settings over the same folds; with the families that were chosen, if any were to be."""
-        plain_rows, choice = rows, None
+        """Compares all settings over the same folds; with the families that were chosen, if any were to be.
+
+        Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
+        """
+        needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings)
+        wanted = "left out where all rows are validated"
+        errors.require(needs_rows or n_sampled is None, "sample", n_sampled, wanted)
+        plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
+        choice = None
         if self.chooses_families:
-            first = rows.deal(folds, self.seed)[0]
-            choice = choose(rows, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
-            plain_rows = replace(rows, schema=choice.schema)
+            known = replace(plain_rows, others=None)  # all other rows are counted as other families
+            first = known.deal(folds, self.seed)[0]
+            choice = choose(known, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
+            plain_rows = rows.with_schema(choice.schema).sample(n_sampled)
         tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self.plain_recipes(plain_rows)]
         if choice is not None and self.also is not None:
             tried.append((rows, self._completed(self.also, rows)))
-        tried += [(rows, recipe) for recipe in self.weighings]
+        tried += [(recipe.rows_from(rows, n_sampled), recipe) for recipe in self.weighings]
         return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
 
     def plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
@@ -443,9 +435,11 @@ def _hows(how: Any) -> tuple[How, ...]:
 
 def _texts(text: Any, rows: LabelledRows, choosing: bool) -> list[dict[str, Any]]:
     """Every combination of the settings of texts; those that their families propose, where nobody declared one."""
+    sampled = rows.others is not None  # which were counted under one setting
+    errors.require(text is None or not sampled, "text", text, "left out where settings are compared on a sample")
     if text is None:
         texts = [feature for feature in rows.schema.features if feature.family.text_candidates()]
-        left = choosing and texts and not any(feature.declared for feature in texts)
+        left = choosing and not sampled and texts and not any(feature.declared for feature in texts)
         return [dict(one) for one in texts[0].family.text_candidates()] if left else [{}]
     wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
     errors.require(isinstance(text, Mapping), "text", text, wanted)

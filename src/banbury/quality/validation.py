@@ -20,7 +20,7 @@ from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
 from banbury.rows.folds import MOST_FOLDS, Round, n_folds, refuse_groups
-from banbury.rows.labelled import LabelledRows, MemoryRows
+from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
 from banbury.rows.scoring import PendingWarnings, leave_out, normalised
 from banbury.schema import Schema
 
@@ -83,7 +83,7 @@ def validate(
 def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
     """What was judged, and how."""
     passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
-    in_passes = "" if isinstance(rows, MemoryRows) else f" in {passes} passes"
+    in_passes = f" in {passes} passes" if isinstance(rows, StreamedRows) else ""
     return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.called(rows.schema)}"
 
 
@@ -232,9 +232,12 @@ class _Sums:
         tested = splits >= 0
         weights = None if self.rows.weights is None else self.rows.weights[rows][tested]
         folds = splits[tested] + np.int32(self.start)
-        part = Outcomes.of(scores[tested], self.rows.labels[rows][tested], folds, self.n_splits, weights)
+        self.add(Outcomes.of(scores[tested], self.rows.labels[rows][tested], folds, self.n_splits, weights))
+
+    def add(self, outcomes: Outcomes) -> None:
+        """Adds how some rows came out."""
         with self._lock:
-            self.outcomes = part if self.outcomes is None else self.outcomes + part
+            self.outcomes = outcomes if self.outcomes is None else self.outcomes + outcomes
 
     def keep(self, split: int, model: Model) -> None:
         if self.models is not None:

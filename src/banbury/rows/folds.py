@@ -73,8 +73,6 @@ class Dealing:
     @classmethod
     def asked(cls, folds: Any, seed: int, id: Any, deal: Any) -> Dealing | None:
         """The dealing by what rows hold, where that is asked for."""
-        if deal not in get_args(Deal):
-            raise errors.unknown_choice("deal", deal, get_args(Deal))
         return None if id is None and deal == "stratified" else cls.of(folds, seed, id)
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
@@ -82,6 +80,16 @@ class Dealing:
         names = [name for feature in schema.features for name in feature.inputs] if self.id is None else [self.id]
         turned = mixed(content_hashes(batch, names) * MIX + np.uint64(self.seed))
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
+
+
+def kept_together(groups: Any, id: Any, deal: Any) -> Any:
+    """What says which rows belong together: the groups that a splitter gets, or the column by which rows are dealt."""
+    if deal not in get_args(Deal):
+        raise errors.unknown_choice("deal", deal, get_args(Deal))
+    by_content = id is not None or deal != "stratified"
+    wanted = "left out where rows are dealt by id= or by content"
+    errors.require(groups is None or not by_content, "groups", groups, wanted)
+    return groups if id is None else id
 
 
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any, others: bool = False) -> list[Round]:

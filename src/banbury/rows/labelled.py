@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -30,10 +30,11 @@ from banbury.table import (
     doubt,
     fractional_among,
     numbered,
+    open_table,
     refuse_continuous,
 )
 from banbury.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
-from banbury.weighing.sampling import RowSample
+from banbury.weighing.sampling import MOST_ROWS, RowSample
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Part]]  # a batch, the number of its first row, and the schema
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -207,6 +208,10 @@ class LabelledRows:
         table = replace(self.table, **counting)
         return replace(self, schema=self._settle(table), table=table)
 
+    def with_schema(self, schema: Schema) -> Self:
+        """The same rows and folds under a schema."""
+        return replace(self, schema=schema)
+
     def _settle(self, table: Table) -> Schema:
         raise NotImplementedError
 
@@ -299,8 +304,9 @@ class MemoryRows(LabelledRows):
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
-    def sample(self, n: int) -> MemoryRows:
+    def sample(self, n: int | None = None) -> MemoryRows:
         """All rows: they are in memory already."""
+        errors.require(n is None, "sample", n, "left out where rows are in memory")
         return self
 
     def among(self, tally: Tally) -> MemoryRows:
@@ -341,19 +347,17 @@ class StreamedRows(LabelledRows):
                 schemas.append(table.settled(batch))
         return schemas[0]
 
-    def sample(self, n: int) -> MemoryRows:
+    def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` rows that differ, chosen by what they hold, with every class; models count all the other rows as well."""
         assert self.table is not None
-        return rows_of_sample(
-            RowSample.of(self.table, self.schema, n, also=self.schema.columns), self.tally, self.threads
-        )
+        sample = RowSample.of(self.table, self.schema, MOST_ROWS if n is None else n, also=self.schema.columns)
+        return rows_of_sample(sample, self.tally, self.threads)
 
 
 def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Dealing | None = None) -> MemoryRows:
     """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
-    wanted = f"{sample.n_sampled:,} at least: so many rows are alike, and have weights"
-    errors.require(not sample.has_too_many_alike or sample.weights is None, "sample", sample.n, wanted)
-    rows = load_rows(sample.table(tally.schema, threads), None, dealing)
+    sample.check_can_be_subtracted()
+    rows = read_into_memory(sample.table(tally.schema, threads), dealing)
     return rows if sample.is_whole else rows.among(tally)
 
 
@@ -381,43 +385,39 @@ class Encoded:
         return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
 
 
-def load_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> MemoryRows:
-    """Reads a labelled table into memory; the first batch settles what is counted, as in ``bb.count``.
+def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
+    """Reads a labelled table into memory; the settings are those of ``Table.of``."""
+    return read_into_memory(open_labelled(data, target, **settings))
 
-    The settings are those of ``Table.of``; ``takes_sets=False`` refuses sets of labels. Families that are still to be chosen are
-    inferred. ``dealing`` deals rows to folds by what they hold.
-    """
-    if isinstance(data, MemoryRows):
-        return data
+
+@singledispatch
+def labelled_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> Any:
+    """The labelled rows of a table, to be dealt to folds: by the column ``id``, or by what they hold where ``deal`` says so."""
+    return read_into_memory(table, Dealing.asked(folds, seed, id, deal))
+
+
+def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
+    """The rows of a table in memory; the first batch settles what is counted, as in ``bb.count``."""
     batches = list[Batch]()
-    known = _read_labels(_table(data, target, dealing, **settings), dealing, batches)
+    known = _read_labels(table, dealing, batches)
     return MemoryRows(**known, batches=tuple(batches))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
     """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
-    table = _table(data, target, dealing, **settings).again()
+    table = open_labelled(data, target, **settings).again()
     return StreamedRows(**_read_labels(table, dealing, None))
 
 
-def _table(
-    data: Any,
-    target: Any,
-    dealing: Dealing | None,
-    *,
-    features: Any = "auto",
-    weights: Any = None,
-    takes_sets: bool = True,
-    **settings: Any,
-) -> Table:
+def open_labelled(
+    data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
+) -> Any:
+    """The table of rows that have a class or labels each; families that are still to be chosen are inferred."""
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
-    table = Table.of(data, target, features=families, weights=weights, **settings)
-    if not takes_sets:
+    table = open_table(data, target, features=families, weights=weights, **settings)
+    if not takes_sets and table.has_sets:
         table.labels.check_one_class()
-    if table.labels.several is not None:
-        groups = settings.get("groups") if dealing is None else None
-        refuse_for_sets(groups=groups, features="choose" if chooses(features) else None)
     return table
 
 
@@ -426,9 +426,9 @@ def chooses(features: Any) -> bool:
     return isinstance(features, str) and features == "choose"
 
 
-def refuse_for_sets(**settings: Any) -> None:
-    """Raises where something is given that rows with sets of labels do not have."""
-    for name, value in settings.items():
+def refuse_for_sets(features: Any, **settings: Any) -> None:
+    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
+    for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,6 +56,13 @@ class PendingWarnings:
     # Columns none of whose words is left, and how many there were.
     wordless: dict[str, int] = field(default_factory=dict)
 
+    def __add__(self, other: PendingWarnings) -> PendingWarnings:
+        return PendingWarnings(self.impossible + other.impossible, self.wordless | other.wordless)
+
+    def add(self, other: PendingWarnings) -> None:
+        self.impossible += other.impossible
+        self.wordless |= other.wordless
+
     def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():
             warn_of_no_words(column, n_words)
@@ -62,8 +70,9 @@ class PendingWarnings:
             errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
 
 
+@singledispatch
 def leave_out(
-    rows: LabelledRows,
+    rows: Any,
     splits: Round,
     recipes: Sequence[Estimates],
     want: str,

@@ -18,8 +18,7 @@ from banbury.distributions.cells import MANY_NODES, Cells, cells_by_column
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, check_seed, estimate
-from banbury.partitioned import elsewhere
-from banbury.table import Table
+from banbury.table import Table, open_table
 from banbury.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
@@ -27,7 +26,7 @@ from banbury.weighing.corrections import COMMON
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
-from banbury.weighing.sampling import MOST_ROWS, RowSample
+from banbury.weighing.sampling import RowSample, sample_rows
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
@@ -318,7 +317,7 @@ def weigh(
     together in one fold where something is chosen. The answer stays a sum, and ``explain`` shows it.
 
     ``sample``: weights are learned from so many rows that differ, at most, at least one of every class, chosen by what they
-    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows that live elsewhere: on Dask, on
+    hold, so that neither order nor place matters; all rows if not given, and 100,000 of rows in partitions: on Dask, on
     Spark, or wherever ``engine`` (see ``bb.count``) works on them. ``model.weighing`` says how many rows these were.
 
     >>> import banbury as bb
@@ -332,14 +331,13 @@ def weigh(
     errors.require(isinstance(model, Model), "the model", type(model).__name__, "a Model or a Tally")
     how: dict[str, Any] = {"pairs": pairs, "correct": correct, "seed": seed}
     target = model.schema.target if target is None and np.ndim(weights) < 2 else target
-    if (work := elsewhere(data, engine, partitions)) is not None:
-        given = {"weights": weights, "groups": groups, "threads": threads, **reading}
-        found = work.sampled(model.tally, target, MOST_ROWS if sample is None else sample, **given)
-        return model.weighed(learn_sample(model.tally, found, threads, **how))
-    table = Table.of(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
-    if sample is not None:
-        return model.weighed(learn_sample(model.tally, RowSample.of(table, model.schema, sample), threads, **how))
-    return model.weighed(learn(model.tally, table, **how))
+    reading |= {"engine": engine, "partitions": partitions}
+    table = open_table(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
+    n_sampled = table.n_held if sample is None else sample
+    if n_sampled is None:
+        return model.weighed(learn(model.tally, table, **how))
+    rows = sample_rows(table, model.tally, n_sampled)
+    return model.weighed(learn_sample(model.tally, rows, threads, **how))
 
 
 def learn_sample(tally: Tally, sample: RowSample, threads: int | None, **how: Any) -> Weighing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from hashlib import blake2b
 from typing import Any
 
@@ -23,8 +23,9 @@ from banbury.readers.batches import joined
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import MIX, Held, Labels, Table, content_hashes, mixed, numbered
+from banbury.tally import Tally
 
-MOST_ROWS = 100_000  # of a sample, where nothing else is said and rows live elsewhere
+MOST_ROWS = 100_000  # of a sample, where nothing else is said and rows are in partitions
 LARGEST = float(2**64)  # above all hashes
 
 
@@ -143,6 +144,11 @@ class RowSample:
         """Whether rows that are alike stand in it as one, lest there be more than wanted."""
         return self.n_sampled > max(self.n, len(self.chosen))
 
+    def check_can_be_subtracted(self) -> None:
+        """Raises where rows stand for several that are alike and have weights, whose sums are not theirs to the last bit."""
+        wanted = f"{self.n_sampled:,} at least: so many rows are alike, and have weights"
+        errors.require(not self.has_too_many_alike or self.weights is None, "sample", self.n, wanted)
+
     @property
     def is_whole(self) -> bool:
         """Whether it holds every row."""
@@ -166,6 +172,12 @@ class RowSample:
         place = {name: c for c, name in enumerate(names)}
         codes = np.array([place[name] for name in self.labels[at].tolist()], dtype=np.int32)
         return Table(Held((batch,)), replace(plain, codes=Codes(codes, 0, list(names))), schema)
+
+
+@singledispatch
+def sample_rows(table: Any, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+    """A sample of the rows of a table, which a tally counted."""
+    return RowSample.of(table, tally.schema, n, also=also)
 
 
 def _numbered(table: Table, batch: Batch, schema: Schema) -> tuple[NDArray[np.int32], Sequence[Any], Real | None]:

@@ -1,0 +1,285 @@
+"""Rows in partitions, whatever engine they are on: what is made of each partition is added up, each once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from banbury import errors
+from banbury.distributions.scales import SAMPLE
+from banbury.engines.answers import PartitionAnswers
+from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
+from banbury.engines.engine import Engine, PartWork, Steps
+from banbury.engines.interrupts import heeded
+from banbury.engines.parcels import Adding, CountedPartitions, Wider, in_chunks, opened, repeat_warnings, total
+from banbury.engines.sampling import SampleRows, add_samples, sample_in
+from banbury.engines.validation import Evaluate
+from banbury.files import to_bytes
+from banbury.label_sets import LabelTarget
+from banbury.labels import LabelEvaluation
+from banbury.labels import evaluate as evaluate_labels
+from banbury.naive_bayes import Model, met, model_of, same_rows
+from banbury.progress import watched
+from banbury.quality.results import OWN_ROWS, SummedEvaluation
+from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.readers.batches import as_name, other_columns
+from banbury.tally import Tally, complete, counted
+from banbury.weighing import MOST_ROWS, RowSample
+from banbury.weighing.sampling import LARGEST, sample_rows
+
+# Of how tables are read, what is not sent.
+UNSAID = {"missing_values": MISSING_VALUES, "format": "auto", "headers": SUBJECT}
+MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
+MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
+
+
+@dataclass
+class Done:
+    """Partitions that are done, as progress tells of them."""
+
+    n_rows: int
+    share: float | None
+    value: Any
+
+
+class Partitions:
+    """The partitions of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._first: tuple[dict[str, str], list[Sampled]] | None = None
+
+    def table(self, target: Any, **settings: Any) -> PartitionedTable:
+        """The rows with their target; the settings are those of ``bb.count``."""
+        return PartitionedTable(self, _asked(target, **settings))
+
+    def predict(self, model: Any, **settings: Any) -> Any:
+        """A frame of the same kind, lazily: the class of each row, or its labels, in a column beside its own."""
+        return self._answer(model, "predict", settings)
+
+    def posterior(self, model: Any, **settings: Any) -> Any:
+        """The same with the probability of each class or label."""
+        return self._answer(model, "posterior", settings)
+
+    predict_proba = posterior
+
+    def explain(self, model: Any, **settings: Any) -> Any:
+        """The same with the class of each row and the evidence for it, in decibans."""
+        return self._answer(model, "explain", settings)
+
+    def _answer(self, model: Any, question: str, settings: Mapping[str, Any]) -> Any:
+        given = {name: value for name, value in settings.items() if value is not None}
+        return self.engine.answered(PartitionAnswers(model_of(model), question, given, tuple(self.engine.columns)))
+
+    def evaluate(self, model: Any, target: Any = None, *, sample: int | None = None, **reading: Any) -> Any:
+        """``bb.evaluate`` of all partitions; where rows have sets of labels, of a sample."""
+        model = model_of(model)
+        target = as_name(target)
+        if model.schema.labels is not None:
+            return self._evaluate_sets(model, target, sample, reading)
+        target = model.target if target is None else target
+        wanted = "the name of the column that has the true classes, of a Model, where rows are in partitions"
+        errors.require(target is not None and isinstance(model, Model), "target", target, wanted)
+        result = self.scored(Evaluate(tuple(in_chunks(to_bytes(model))), target, reading))
+        if result.outcomes is None:
+            raise errors.no_target(result.n_rows, target) if result.n_rows else _empty()
+        classes, notes = met(model.classes, result.classes)
+        outcomes = result.outcomes.among(result.classes, classes)
+        table = self.table(target, schema=model.schema, **reading)
+        are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.counted() == model.tally)
+        return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_own else notes)
+
+    def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
+        labels = model.schema.labels
+        if isinstance(target, str) and labels is not None:
+            reading.setdefault("target_delimiter", labels.delimiter)
+        table = self.table(labels if target is None else target, **reading)
+        sample = table.sampled(model.tally, MOST_ROWS if n is None else n)
+        rows = sample.table(model.schema, n_threads(None))
+        evaluation = evaluate_labels(model, next(iter(rows.source)), rows.labels.sets)
+        notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
+        return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
+
+    def first_rows(self, asked: Asked, wider: Wider) -> list[Sampled]:
+        """The first rows of the first partitions; read again only where columns of files are read as something else."""
+        read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
+        kinds = read_as if self.engine.are_files else {}
+        if self._first is not None and self._first[0] == kinds:
+            return self._first[1]
+        reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
+        sample, n_rows = list[Sampled](), 0
+        with closing(self.engine.first(TakeFirst(reading, kinds))) as taken:
+            for parcel in taken:
+                if parcel:
+                    sample.append(pickle.loads(parcel[0]))
+                    n_rows += sample[-1].batch.n_rows
+                if n_rows >= SAMPLE:
+                    break
+        if not sample:
+            raise _empty()
+        sample[-1] = replace(sample[-1], batch=sample[-1].batch.cut(0, SAMPLE - n_rows + sample[-1].batch.n_rows))
+        _check_alike(sample)
+        self._first = kinds, sample
+        return sample
+
+    def summed(self, work: PartWork) -> CountedPartitions:
+        """All partitions counted, each once."""
+        parcels = (done.value for done in self.watched(self.engine.added(work, Adding())) if done.value is not None)
+        return total(map(opened, parcels))
+
+    def scored(self, work: PartWork) -> Any:
+        """The sum of what work makes of all partitions, each once."""
+        done = set[int]()
+
+        def steps() -> Steps[tuple[int, Any]]:
+            with closing(self.engine.each(work)) as each:
+                for partition, parcel in each:
+                    if partition not in done:
+                        done.add(partition)
+                        yield len(done), pickle.loads(parcel[0])
+
+        result = None
+        for value in (step.value for step in self.watched(steps(), "scoring on") if step.value is not None):
+            result = value if result is None else result + value
+        if result is None:
+            raise _empty()
+        return result
+
+    def watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting on") -> Iterator[Done]:
+        """The steps, while a line says how far they are. However this ends, nothing is left running."""
+        n_partitions, ask, n_before = self.engine.n_partitions, self.engine.progress, 0
+
+        def each() -> Iterator[Done]:
+            nonlocal n_before
+            for n_done, value in steps:
+                yield Done(n_done - n_before, n_done / n_partitions if n_partitions else None, value)
+                n_before = n_done
+
+        with heeded(), closing(steps):
+            yield from watched(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedTable:
+    """Labelled rows in partitions, and how they are counted; what ``Table`` is of rows that are here."""
+
+    partitions: Partitions
+    asked: Asked
+    n_held: ClassVar[int] = MOST_ROWS  # rows that are sampled where they are needed in memory
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether the target is one of sets of labels."""
+        return self.settled().schema.labels is not None
+
+    def settled(self, wider: Wider | None = None) -> Settled:
+        """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
+        wider = Wider() if wider is None else wider
+        with heeded():
+            first_rows = self.partitions.first_rows(self.asked, wider)
+            return settled_by(first_rows, wider, self.asked, self.partitions.engine.are_files)
+
+    def counted(self) -> Tally:
+        """The tally of all partitions."""
+        settled, counts = self.count(CountPart)
+        assert counts.tally is not None
+        tally = complete(counts.tally, counts.n_rows, settled.schema.target)
+        names = self.partitions.engine.names
+        return tally if names is None else replace(tally, parts=frozenset(names))
+
+    def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedPartitions]:
+        """What is counted, and the count; again from the start where partitions show more than the first rows did."""
+        wider = Wider()
+        for _ in range(MOST_RESTARTS):
+            settled = self.settled(wider)
+            counts = self.partitions.summed(work(settled))
+            if not counts.wider:
+                repeat_warnings(counts.warnings)
+                if not counts.n_rows:
+                    raise _empty()
+                return settled, counts
+            wider |= counts.wider
+            columns = errors.listed(map(repr, counts.wider.columns), 6)
+            several = "columns" if len(counts.wider.columns) > 1 else "column"
+            text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
+            errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
+        [column, *_] = wider.columns
+        text = f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema."
+        raise errors.BadValue(text, column=column)
+
+    def sampled(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+        """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two.
+
+        Columns that are not counted come ``also``; if there are none, the rows come with the groups that were asked for.
+        """
+        errors.check_whole("sample", n, 2)
+        target = tally.schema.target if self.asked.target is None else self.asked.target
+        counted_as: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
+        asked = replace(self.asked, target=target, **counted_as, id=None if also else self.asked.id)
+        settled = replace(self, asked=asked).settled()
+        if tally.schema.labels is not None and not isinstance(settled.target, LabelTarget):
+            raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
+        n_rows, engine = float(tally.n_rows), self.partitions.engine
+        for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
+            added = engine.added(SampleRows(settled, asked.id, n, below, tuple(also)), add_samples)
+            parts = [sample_in(done.value) for done in self.partitions.watched(added, "sampling on") if done.value]
+            sample = RowSample.total(parts) if parts else None
+            if sample is not None and sample.is_complete(below):
+                break
+        if sample is None:
+            raise _empty()
+        return sample
+
+
+@counted.register
+def _(table: PartitionedTable) -> Tally:
+    return table.counted()
+
+
+@sample_rows.register
+def _(table: PartitionedTable, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
+    return table.sampled(tally, n, also)
+
+
+def _asked(
+    target: Any,
+    *,
+    schema: Any = None,
+    features: Any = "auto",
+    weights: Any = None,
+    classes: Any = None,
+    groups: Any = None,
+    missing: Any = "skip",
+    threads: int | None = None,
+    trees: Any = "many",
+    **reading: Any,
+) -> Asked:
+    """What a user asked for, checked as far as that can be done before any row is seen."""
+    columns = _column("target", target), _column("weights", weights)
+    given = {name: value for name, value in reading.items() if value != UNSAID.get(name)}
+    n_each = n_threads(threads or 1)
+    id = _column("groups", groups)
+    return Asked(columns[0], schema, features, columns[1], classes, missing, n_each, given, id, trees)
+
+
+def _column(setting: str, value: Any) -> Any:
+    """What is named by a column, or not given; arrays have rows in an order, and partitions have none."""
+    names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
+    if value is None or names or isinstance(value, (str, int, LabelTarget)):
+        return value
+    wanted = "the name of a column where rows are in partitions: put it beside the others in the frame"
+    raise errors.bad_setting(setting, type(value).__name__, wanted)
+
+
+def _check_alike(sample: Sequence[Sampled]) -> None:
+    names = sample[0].batch.names
+    for each in sample[1:]:
+        if set(each.batch.names) != set(names):
+            raise other_columns(each.batch.names, names, "a partition", "partition")
+
+
+def _empty() -> errors.EmptyData:
+    return errors.empty_data(None, "all partitions are empty")
