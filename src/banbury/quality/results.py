@@ -15,7 +15,6 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import met, model_of, same_rows
 from banbury.partitioned import or_in_partitions
@@ -409,10 +408,10 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)
-    if isinstance(model, LabelModel):
-        return evaluate_labels(model, data, target, **reading)
     wanted = "a Model, as bb.estimate makes it, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
+    if model.schema.labels is not None:
+        return evaluate_labels(model, data, target, **reading)
     target = as_name(target)
     source = model._read(data, reading)
     target = next((name for name in (target, model.target, source.target) if name is not None), None)
