@@ -130,10 +130,12 @@ def test_tallies_of_labels_are_counted_merged_subtracted_and_estimated(capsys):
 
 @pytest.mark.usefixtures("papers")
 def test_settings_are_tuned_on_labels(capsys):
-    facts = said(capsys, "tune", "papers.csv", *SETS, "--alpha", "0.1,1", "--folds", 4, "-o", "best.banbury")
+    asked = [*SETS, "--alpha", "0.1,1", "--folds", 4, "-o", "best.banbury"]
     texts, sets = made(300)
-    found = bb.tune({"text": texts}, sets, alpha=[0.1, 1], folds=4)
-    assert facts == {"model": "best.banbury", **json.loads(json.dumps(found.to_dict()))}
+    for options, weigh in ((["--plain"], False), ([], [False, True])):
+        facts = said(capsys, "tune", "papers.csv", *asked, *options)
+        found = bb.tune({"text": texts}, sets, alpha=[0.1, 1], folds=4, weigh=weigh)
+        assert facts == {"model": "best.banbury", **json.loads(json.dumps(found.to_dict()))}
     assert isinstance(bb.load("best.banbury"), bb.LabelModel)
 
 

@@ -559,10 +559,13 @@ def test_settings_are_tuned_and_the_best_is_kept(tmp_path: Path) -> None:
     found = bb.tune(
         texts, sets, alpha=[1.0, 0.01], text={"model": ["multinomial", "presence"]}, weigh=[False, True], folds=4
     )
-    assert len(found.tried) == 5 and found.best in [settings for settings, _ in found.tried]  # type: ignore[attr-defined]
-    losses = [each.log_loss for _, each in found.tried]  # type: ignore[attr-defined]
-    best = [settings for settings, _ in found.tried][int(np.argmin(losses))]  # type: ignore[attr-defined]
-    assert found.best == best and str(found).startswith("the best of 5 settings by log_loss")
+    assert len(found.settings) == 5 and found.best == found.settings[int(np.argmin(found.scores))]
+    assert str(found).startswith("5 settings tried on 200 rows, best first:") and "micro f1" in str(found)
+    alone = bb.cross_validate(texts, sets, folds=4, alpha=0.01)
+    assert (
+        found.scores[found.settings.index({"alpha": 0.01, "how": "mean", "text": {"model": "multinomial"}})]
+        == alone.log_loss
+    )
     bb.save(found.model, tmp_path / "best.banbury")
     with pytest.raises(BanburyError, match="scoring"):
         bb.tune(texts, sets, scoring="brier")
@@ -795,13 +798,13 @@ def test_views_of_strings_are_counted_like_others() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"alpha": []}, "alpha must be one value"),
-        ({"weigh": []}, "weigh must be one value"),
+        ({"alpha": []}, "alpha must be one number"),
+        ({"weigh": []}, "weigh must be True, False, settings"),
         ({"weigh": "often"}, "weigh must be True, False or both"),
-        ({"text": 5}, "text must be settings"),
+        ({"text": 5}, "text must be a mapping from settings"),
         ({"text": {"often": 1}}, "a setting of text must be one of"),
         ({"groups": "text"}, "groups must be left out"),
-        ({"calibrate": "isotonic"}, "method must be one of"),
+        ({"calibrate": "isotonic"}, "calibrate must be one of"),
         ({"class_prior": "uniform"}, "class_prior must be left out"),
     ],
 )

@@ -15,6 +15,7 @@ import pytest
 
 import banbury as bb
 from banbury import cli
+from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.quality.recipes import Plain, Weighed
 from banbury.quality.validation import default_folds
 from banbury.rows.labelled import load_rows, stream_rows
@@ -277,3 +278,61 @@ def test_csv_of_tuned_settings_has_a_column_for_each_setting(here: Path, capsys:
     assert cli.main(["tune", "train.csv", "--target", "Survived", "--alpha", "1", "--csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert len(rows) == 2 and {row["log_loss"] for row in rows}
+
+
+# Sets of labels -------------------------------------------------------------------------------------------------------
+
+LABEL_FIGURES = ("micro_f1", "macro_f1", "log_loss")
+SETS = ["--target", "topics", "--target-delimiter", ";"]
+
+
+def papers(n: int) -> str:
+    """Texts with several topics, as lines of CSV; a topic hardly shows in its words."""
+    rng = np.random.default_rng(0)
+    lines = ["text,topics"]
+    for _ in range(n):
+        own = [topic for topic in "abcd" if rng.random() < 0.3]
+        told = [f"{topic}{rng.integers(8)}" for topic in own]
+        noise = [f"{rng.choice(list('abcdxyz'))}{rng.integers(8)}" for _ in range(6)]
+        lines.append(f"{' '.join([*told, *noise])},{'; '.join(own)}")
+    return "\n".join(lines) + "\n"
+
+
+def label_figures(facts: Any) -> list[float]:
+    return [facts[name] for name in LABEL_FIGURES]
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--plain"], ["--plain", "--alpha", "0.3"], ["--weigh"], ["--calibrate", "platt"]]
+)
+def test_every_command_prints_the_figures_of_fit_for_sets_of_labels(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("papers.csv").write_text(papers(150))
+    fitted = run(capsys, "fit", "papers.csv", *SETS, *options, "-o", "m.banbury")
+    model: Any = bb.load("m.banbury")
+    there = label_figures(fitted["validation"])
+    assert label_figures(run(capsys, "cross-validate", "papers.csv", *SETS, *options)) == there
+    assert label_figures(run(capsys, "report", "m.banbury", "papers.csv")) == there
+    tuned = run(capsys, "tune", "papers.csv", *SETS, *options)["settings"]
+    assert [there[2], there[0]] in [[each["log_loss"], each["micro_f1"]] for each in tuned]
+    if model.telling is None:
+        asked = {"alpha": model.choice.alpha, "weigh": model.weighing is not None, "target_delimiter": ";"}
+        calibrate: Any = "platt" if "platt" in options else None
+        found = bb.cross_validate("papers.csv", "topics", calibrate=calibrate, **asked)
+        assert [getattr(found, name) for name in LABEL_FIGURES] == there
+
+
+def test_sets_of_labels_have_as_many_folds_as_classes() -> None:
+    assert default_folds(2_000, [PlainLabels(), WeighedLabels()]) == 3 and default_folds(2_000, [PlainLabels()]) == 10
+
+
+def test_a_sample_of_sets_of_labels_counts_all_others() -> None:
+    texts, sets = [f"word{i % 7} text{i % 5}" for i in range(90)], [[str(i % 3)] * (i % 2) for i in range(90)]
+    data = {"text": texts, "tags": sets}
+    rows = stream_rows(data, "tags")
+    assert rows.sample(20).n_rows < 90 and rows.sample(20).tally == rows.tally == bb.count(data, target="tags")
+    numbers = load_rows({"text": texts}, [[int(name) for name in own] for own in sets])
+    assert numbers.classes == (0, 1, 2, "") and numbers.names == (0, 1, 2)
+    assert [each.groups.tolist() for each in numbers.deal(3, 0)] == [each.groups.tolist() for each in rows.deal(3, 0)]

@@ -74,6 +74,13 @@ class LabelCalibration:
         """Whether all labels have one slope and shift."""
         return bool((self.slopes == self.slope).all() and (self.shifts == self.shift).all())
 
+    @property
+    def method(self) -> str | None:
+        """How it was learned; None: a slope and a shift of all labels."""
+        if not self.is_shared:
+            return "platt"
+        return "temperature" if self.shift == 0.0 else None
+
     def odds(self, log_odds: Real) -> Real:
         return np.asarray(self.slopes * log_odds + self.shifts)
 

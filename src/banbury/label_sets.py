@@ -184,6 +184,23 @@ class LabelSets:
             raise errors.bad_setting("the target", given, "one that has each label once")
         return cls(offsets, codes.astype(np.int32), tuple(names), np.ones(len(offsets) - 1, dtype=np.bool_), True)
 
+    @classmethod
+    def joined(cls, parts: Sequence[LabelSets]) -> LabelSets:
+        """The sets of several batches, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+        numbered = [part.numbered(names) for part in parts]
+        starts = np.cumsum([0, *(len(codes) for _, codes in numbered)])
+        offsets = [own[1:] + start for (own, _), start in zip(numbered, starts, strict=False)]
+        codes = np.concatenate([own for _, own in numbered])
+        known = np.concatenate([part.known for part in parts])
+        return cls(np.concatenate([[0], *offsets]).astype(np.int64), codes, names, known)
+
+    def used_names(self, rows: NDArray[np.bool_]) -> set[Scalar]:
+        """The labels that some of these rows have."""
+        return {self.names[code] for code in np.unique(self.codes[rows[self.rows]]).tolist()}
+
     def take(self, rows: Int) -> LabelSets:
         sizes = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.bag import log_orders, texts_and_unknown_words
+from banbury.distributions.bag import log_orders, lost_words, texts_and_unknown_words
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
 from banbury.distributions.kernel_density import bandwidths_of
@@ -23,8 +23,8 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import or_in_partitions
-from banbury.readers import Batch, Source, n_threads, read, read_row
-from banbury.readers.columns import Codes, Empty
+from banbury.readers import Batch, Beside, Source, n_threads, read, read_row
+from banbury.readers.columns import Codes, empty_column
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import aligned, batches, class_number, opened
@@ -146,6 +146,8 @@ class LinearForm(NamedTuple):
 class Model:
     """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
 
+    kind: ClassVar[str] = "model"
+
     tally: Tally
     choice: Choice
     class_prior: ClassPrior
@@ -163,6 +165,27 @@ class Model:
     @property
     def classes(self) -> tuple[Label, ...]:
         return self.tally.classes
+
+    @property
+    def names(self) -> tuple[Label, ...]:
+        """What it tells apart."""
+        return self.classes
+
+    def as_answering(self) -> Model:
+        """What reads rows as this model does: itself."""
+        return self
+
+    def prepare(self) -> None:
+        """Makes what it makes when it is first asked: nothing."""
+
+    def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
+        """The answers to rows of these posteriors; None where the class is less probable than ``unsure``."""
+        best = posterior.argmax(axis=1).tolist()
+        shares = posterior.max(axis=1).tolist()
+        answers = [
+            self.classes[k] if unsure is None or p >= unsure else None for k, p in zip(best, shares, strict=True)
+        ]
+        return [{"class": answer, "probability": share} for answer, share in zip(answers, shares, strict=True)]
 
     @property
     def schema(self) -> Schema:
@@ -286,10 +309,13 @@ class Model:
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
         """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
         warned = set[str]()
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
-            batch.beside = lambda later: self._kernel(*self._fitting(later, warned), want)
-            yield batch, *(batch.done or batch.beside(batch))
+
+        def score(batch: Batch) -> tuple[NDArray[Any], int]:
+            return self._kernel(*self._fitting(batch, warned), want)
+
+        beside = Beside(self.threads, score)
+        for batch in batches(source, "scoring", beside):
+            yield batch, *(beside.result(batch) or score(batch))
 
     @or_in_partitions
     @uncollected()
@@ -618,6 +644,23 @@ class Model:
     ) -> tuple[NDArray[Any], int]:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
 
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+        """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
+        scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
+        if self.calibration is not None:
+            scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
+        return scores, impossible
+
+    def score_unmet(self, want: str) -> float:
+        """What it says of a class that it has not met: that it is impossible."""
+        return 0.0 if want == "posterior" else -np.inf
+
+    def lost_words(self) -> dict[str, int]:
+        """The columns none of whose words is left, and how many there were."""
+        each = zip(self.parameters, self.tally.groups, strict=True)
+        lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in each}
+        return {name: n_words for name, n_words in lost.items() if n_words}
+
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         check_occurrences(parameters, batch)
         parts = [part for group in parameters for part in group.parts(batch)]
@@ -642,7 +685,7 @@ class Model:
         blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.columns if name not in present]
         if gaps:  # a block is scored by the columns that there are
-            batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
+            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
             present.update(gaps)
         absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):

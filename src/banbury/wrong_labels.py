@@ -91,7 +91,7 @@ def suspicious(
         settings["alpha"] = 1.0  # which weighed evidence does not use
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
-    rows = load_rows(data, target, groups=groups, **counting, **reading)
+    rows = load_rows(data, target, groups=groups, takes_sets=False, **counting, **reading)
     return find_suspicious(rows, recipe_from(settings, 0), n, by)
 
 

@@ -39,7 +39,7 @@ class Fitted:
             each = self.validation
             facts |= {
                 "held": not isinstance(each, SummedValidation),
-                "folds": len(each.fold_accuracies),
+                "folds": each.n_folds,
                 "accuracy": each.accuracy.value,
                 "standard_error": each.accuracy.error,
                 "majority": each.majority,
@@ -53,19 +53,15 @@ def fit(args: Namespace) -> None:
     inputs.check_output(args)
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
     with inputs.labelled(args) as data:
-        if labels.wanted(args, data):
-            return labels.fit(args, data)
-        fitted = _fitted(args, data)
+        judged = judging.judge(args, data, compares=args.cross_validate)
+        if judged.rows.has_sets:
+            return labels.fit(args, judged.learn(), judged.validation, judged.notes)  # type: ignore[arg-type]
+        fitted = Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)  # type: ignore[arg-type]
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))
     fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
     if args.output is not None:
         save(fitted.model, args.output)
     output.result(args, fitted.to_dict(args.output), _text(args, fitted))
-
-
-def _fitted(args: Namespace, data: Any) -> Fitted:
-    judged = judging.judge(args, data, compares=args.cross_validate)
-    return Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)
 
 
 def _doubts(model: Model) -> tuple[str, ...]:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.cli import inputs, settings
+from banbury.cli import inputs, labels, settings
 from banbury.distributions.column_tree import tree_of_columns
-from banbury.naive_bayes import Model
-from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.labels.weighing import can_weigh
+from banbury.naive_bayes import is_auto
+from banbury.quality.label_recipes import ALPHAS, TELLING, PlainLabels
+from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.tuning import Tuned, Tuning
 from banbury.quality.validation import FOLDS, RecipeComparison, Validation, compare, default_folds, validate
 from banbury.rows.labelled import LabelledRows, MemoryRows, load_rows, stream_rows
@@ -32,14 +34,14 @@ class KeptRecipe:
     recipe: Recipe
     validation: Validation | None
     notes: tuple[str, ...] = ()
-    model: Model | None = None  # where it was learned already
+    model: Any = None  # where it was learned already
 
-    def learn(self) -> Model:
+    def learn(self) -> Any:
         """The model of all rows."""
         return self.model or self.recipe.learn(self.recipe.under(self.rows))  # type: ignore[arg-type]
 
 
-def read_rows(args: Namespace, data: Any) -> LabelledRows:
+def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     """The input, in memory or read in passes where it is larger than ``--hold``."""
     counting = settings.counting(args, data)
     if getattr(args, "tan", False):
@@ -49,21 +51,28 @@ def read_rows(args: Namespace, data: Any) -> LabelledRows:
         counting["features"] = tree
     elif getattr(args, "bins", None) is not None:
         raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
-    groups = getattr(args, "groups", None)
-    large = inputs.size(args) > getattr(args, "hold", float("inf"))
-    return (stream_rows if large else load_rows)(data, args.target, groups=groups, threads=args.threads, **counting)
+    counting |= {"groups": getattr(args, "groups", None), "threads": args.threads, "takes_sets": takes_sets}
+    counting |= labels.delimiter(args)
+    target = labels.target(args, data)
+    if inputs.size(args) > getattr(args, "hold", float("inf")):
+        rows = stream_rows(data, target, **counting)
+        if not rows.has_sets:  # of labels all rows are in memory
+            return rows
+    return load_rows(data, target, **counting)
 
 
-def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
+def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = True) -> KeptRecipe:
     """Plain and weighed evidence over the same folds: the one that loses less, or the one that was asked for.
 
-    Without comparing, weighed evidence is taken from 100 rows on.
+    Without comparing, weighed evidence is taken from 100 rows on. ``takes_sets``: rows may have sets of labels.
     """
-    rows = read_rows(args, data)
+    rows = read_rows(args, data, takes_sets)
     if rows.n_labelled < 2:
         note = "one row only, so there is nothing to validate it on"
-        return KeptRecipe(rows, plain_recipe(args, data), None, (note,))
-    grid, notes = grid_of(args, data, rows)
+        plain = plain_recipe(args, data)
+        of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
+        return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
+    grid, notes = grid_of(args, data, rows) if not rows.has_sets else label_grid(args, data, rows)
     if not compares:
         return _not_compared(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
@@ -85,7 +94,8 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
         model = tuning.model if number == comparison.best else None
         tuning.warn_of_edges()
         notes += _tuned(tuning, comparison)
-        (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
+        if not rows.has_sets:
+            (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
     if isinstance(recipe, Calibrated):
         (before,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
         gained = f"log loss {before.log_loss:.4f} before calibration, {validation.log_loss:.4f} after it"
@@ -96,32 +106,36 @@ def judge(args: Namespace, data: Any, compares: bool = True) -> KeptRecipe:
 
 def decide(args: Namespace, data: Any) -> tuple[MemoryRows, Recipe]:
     """The recipe that is kept, with its rows; where one is asked for, nothing is compared."""
-    kept = judge(args, data, compares=not (args.plain or args.weigh))
+    kept = judge(args, data, compares=not (args.plain or args.weigh), takes_sets=False)
     assert isinstance(kept.rows, MemoryRows)
     return kept.rows, kept.recipe
 
 
 def tune(args: Namespace, data: Any) -> Tuning:
     """The best of all settings that are asked for, of plain naive Bayes as `fit` has it, and of weighed evidence."""
-    rows = load_rows(
-        data, args.target, groups=args.groups, threads=args.threads, **settings.counting_any_text(args, data)
-    )
+    counting = {**settings.counting_any_text(args, data), **labels.delimiter(args)}
+    rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **counting)
+    if rows.n_labelled < 2:
+        raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
+    grid = _tuned_classes(args, data, rows) if not rows.has_sets else label_grid(args, data, rows, tunes=True)[0]
+    folds, _ = folds_of(args, rows, list(grid.weighings))
+    tuning = grid.tune(rows, folds)
+    tuning.warn_of_edges()
+    return tuning
+
+
+def _tuned_classes(args: Namespace, data: Any, rows: MemoryRows) -> Tuned:
+    """What `tune` compares."""
     estimating = settings.estimating_any(args, data)
     alpha, how, prior = estimating["alpha"], estimating["how"], estimating["class_prior"]
     choose, text = "choose" if settings.chooses(args) else "auto", settings.several_texts(args.text)
-    if rows.n_labelled < 2:
-        raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
     weigh = not args.plain and _weight(rows) >= FEWEST_ROWS and len(rows.classes) > 1
     weigh = weigh and not ONLY_PLAIN.issuperset(estimating["how"])
     weigh = weigh and (args.weigh or not looks_measured(rows.schema.target_kind, rows.classes))
     more: dict[str, Any] = {"missing": args.missing, "scoring": args.scoring}
     each = [False, True] if weigh else False
     grid = Tuned.of(alpha, how, text, choose, prior, int(args.seed), args.calibrate, each, **more)
-    grid = replace(grid, also=Plain(class_prior=prior, seed=int(args.seed)))
-    folds, _ = folds_of(args, rows, list(grid.weighings))
-    tuning = grid.tune(rows, folds)
-    tuning.warn_of_edges()
-    return tuning
+    return replace(grid, also=Plain(class_prior=prior, seed=int(args.seed)))
 
 
 def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
@@ -132,10 +146,7 @@ def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[
             notes = [*notes, words]
         return KeptRecipe(rows, grid.weighings[0], None, (*notes, "weighed, and compared with nothing"))
     if len(grid.alphas) == 1 and not grid.chooses_families:
-        plain = Plain(grid.hows[0], grid.alphas[0], grid.class_prior, grid.seed)
-        return KeptRecipe(
-            rows, plain if grid.calibrate is None else Calibrated(plain, grid.calibrate), None, tuple(notes)
-        )
+        return KeptRecipe(rows, grid.plain_recipes(rows)[0], None, tuple(notes))
     assert isinstance(rows, MemoryRows)
     return KeptRecipe(rows, grid, None, tuple(notes))
 
@@ -196,6 +207,33 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows) -> tuple[Tuned, list
     each = [False, {"fewest": 0} if args.weigh else True] if weighs else False
     grid = Tuned.of(alpha, how, None, choose, prior, int(args.seed), calibrate, each, missing=args.missing)
     return grid, notes
+
+
+def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
+    """The recipes that are compared where rows have sets of labels, and what is to be said of them."""
+    labels.refuse(args, "tan", "class-prior", "bins", "groups")
+    wanted = "a whole number from 2 up where rows have sets of labels"
+    errors.require(args.folds != "loo", "--folds", args.folds, wanted)
+    errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
+    is_enough = rows.n_labelled >= FEWEST_ROWS
+    estimating = (settings.estimating_any if tunes else settings.estimating)(args, data)
+    alpha, how, seed, threshold = estimating["alpha"], estimating["how"], int(args.seed), "f1" if is_enough else None
+    weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
+    chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
+    grid = Tuned.of_labels(
+        ALPHAS if chooses_alpha and not tunes else alpha,
+        how,
+        settings.several_texts(args.text) if tunes else None,
+        seed,
+        args.calibrate,
+        [False, True] if weighs else False,
+        args.scoring if tunes else "log_loss",
+        threshold,
+    )
+    if chooses_alpha and any(feature.reads_text for feature in rows.schema.features):
+        grid = replace(grid, also=PlainLabels(grid.hows[0], threshold, args.calibrate, seed, telling=TELLING))
+    few = f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least"
+    return grid, [] if is_enough else [few]
 
 
 def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
@@ -259,20 +297,20 @@ def _kept(args: Namespace, comparison: RecipeComparison) -> int:
     """The number of the recipe that is kept: the best, or the weighed one where that was asked for."""
     if not args.weigh:
         return comparison.best
-    return next(k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed))
+    return next(k for k, recipe in enumerate(comparison.recipes) if recipe.weighs)
 
 
 def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[str]:
     """A line each for plain and weighed evidence, and which is kept."""
-    weighed = [k for k, recipe in enumerate(comparison.recipes) if isinstance(recipe, Weighed)]
+    weighed = [k for k, recipe in enumerate(comparison.recipes) if recipe.weighs]
     if not weighed or len(comparison.recipes) == len(weighed):
         return []
     plain = next(k for k in comparison.order if k not in weighed)
     lines = []
     for name, k in (("plain", plain), ("weighed", weighed[0])):
         validation = comparison.validations[k]
-        folds = f"{len(validation.fold_accuracies)} folds" if name == "plain" else "the same folds"
-        lines.append(f"{name:8}  {validation.accuracy}  log loss {validation.log_loss:.4f}, {folds}")
+        folds = f"{validation.n_folds} folds" if name == "plain" else "the same folds"
+        lines.append(f"{name:8}  {validation.brief}, {folds}")
     name, other = ("weighed", "plain") if kept in weighed else ("plain", "weigh")
     why = "as asked" if args.weigh else "the better of two, chosen on these folds"
     lines.append(f"{name} is kept, {why}; --{other} keeps the other")
@@ -284,14 +322,16 @@ def _compared(args: Namespace, comparison: RecipeComparison, kept: int) -> list[
 
 def _tuned(tuning: Tuning, comparison: RecipeComparison) -> list[str]:
     """What was chosen among plain settings."""
-    plain = [k for k in comparison.order if not isinstance(comparison.recipes[k], Weighed)]
+    plain = [k for k in comparison.order if not comparison.recipes[k].weighs]
     settings_of = tuning.settings[plain[0]]
     text = "".join(f", {name}={value!r}" for name, value in settings_of.get("text", {}).items())
     calibrated = " after calibration" if isinstance(comparison.recipes[plain[0]], Calibrated) else ""
     optimistic = "chosen on these very rows, so a little optimistic"
     if len(plain) == 1:
         return [optimistic]
-    return [f"α = {settings_of['alpha']:g}{text} is the best of {len(plain)} by log loss{calibrated}", optimistic]
+    telling = settings_of.get("telling")
+    best = f"α = {settings_of['alpha']:g}" if telling is None else f"{telling} telling words of each label"
+    return [f"{best}{text} is the best of {len(plain)} by log loss{calibrated}", optimistic]
 
 
 def with_notes(validation: Validation, notes: tuple[str, ...]) -> Validation:

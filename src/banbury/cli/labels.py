@@ -1,37 +1,23 @@
-"""Rows with sets of labels on the command line: fit, cross-validate, predict, explain, evaluate, show."""
+"""Models of labels on the command line: what is special in showing them."""
 
 from __future__ import annotations
 
 import csv
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from banbury import errors, quality
+from banbury import errors
 from banbury.cli import about, inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.explain.page import percent
 from banbury.files import save
-from banbury.labels import HeldRows, LabelEvaluation, LabelModel, fitted, validated
-from banbury.labels import cross_validate as validate_labels
-from banbury.labels.weighing import FEWEST_ROWS, can_weigh
+from banbury.labels import LabelEvaluation, LabelModel
 from banbury.readers import Source, read
-from banbury.rows.labelled import has_sets
-from banbury.table import Table
-
-
-def wanted(args: Namespace, data: Any) -> bool:
-    """Whether the target is one of sets of labels: lists, texts with a delimiter, or several columns of flags."""
-    if args.target is None:
-        return False
-    args.target = target(args, data)
-    return has_sets(data, args.target, reading(args))
 
 
 def target(args: Namespace, data: Any) -> Any:
@@ -47,96 +33,33 @@ def target(args: Namespace, data: Any) -> Any:
     return args.target
 
 
-def reading(args: Namespace) -> dict[str, Any]:
-    """How the input is read, and its labels."""
-    return {**settings.reading(args), **_delimiter(args)}
-
-
-def _delimiter(args: Namespace) -> dict[str, Any]:
+def delimiter(args: Namespace) -> dict[str, Any]:
+    """What divides labels in the target, if that is said."""
     given = getattr(args, "target_delimiter", None)
     return {} if given is None else {"target_delimiter": given}
 
 
-def _refuse(args: Namespace, *names: str) -> None:
+def refuse(args: Namespace, *names: str) -> None:
+    """Raises where an option is given that sets of labels do not have."""
     for name in names:
         value = getattr(args, name.replace("-", "_"), None)
         errors.require(value in (None, False, []), f"--{name}", value, "left out where rows have sets of labels")
 
 
-def fit(args: Namespace, data: Any) -> None:
-    """Counts, chooses thresholds on rows held out, weighs where that is better, and keeps the model."""
-    _refuse(args, "tan", "class-prior", "bins")
-    model, validation, notes = _judge(args, data)
+def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, notes: Sequence[str]) -> None:
+    """Keeps a model of labels and says how good it is."""
     if args.output is not None:
         save(model, args.output)
     facts = {"model": args.output, **about.summary(model)}
     facts |= {} if validation is None else {"validation": validation.to_dict()}
     lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
     lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
-    output.result(args, {**facts, "notes": notes}, "\n".join(lines))
-
-
-def _judge(args: Namespace, data: Any) -> tuple[LabelModel, LabelEvaluation | None, list[str]]:
-    """The model that is kept, how good it is on rows held out, and what is to be said of the choice."""
-    counting, estimating = settings.counting(args, data), settings.estimating(args, data)
-    table = partial(Table.of, data, args.target, threads=args.threads, **counting, **_delimiter(args))
-    rows = HeldRows.of(table())
-    tally, notes = rows.count(), list[str]()
-    enough = int(rows.known.sum()) >= FEWEST_ROWS
-    alpha = "auto" if enough and not settings.alpha_given(args) else estimating.get("alpha", 1.0)
-    chosen = {"how": args.how, "seed": args.seed, "threads": args.threads, "threshold": "f1" if enough else None}
-    chosen["calibrate"] = args.calibrate
-    model, found = fitted(rows, tally, alpha=alpha, **chosen)
-    if found is None and not enough and getattr(args, "cross_validate", True) and int(rows.known.sum()) > 1:
-        validation: LabelEvaluation | None = validate_labels(table(), min(10, rows.n_rows), threshold=None)
-    else:
-        validation = None if found is None else validated(found, chosen["threshold"], args.calibrate)
-    if not args.plain and (args.weigh or (enough and can_weigh(tally, rows.n_rows))):
-        other, weighed = fitted(rows, tally, weigh=True, **chosen)
-        assert weighed is not None
-        said = validated(weighed, chosen["threshold"], args.calibrate)
-        notes += [_compared("plain  ", validation), _compared("weighed", said)]
-        if args.weigh or validation is None or said.log_loss < validation.log_loss:
-            model, validation = other, said
-        notes.append(about.kept("weighed" if model is other else "plain", args.weigh))
-    if args.folds is not None and validation is not None:
-        how = {"how": args.how, "alpha": alpha, "weigh": model.weighing is not None, "seed": args.seed}
-        rest = {"threshold": chosen["threshold"], "calibrate": args.calibrate}
-        validation = validate_labels(rows, args.folds, **how, **rest)
-    if not enough:
-        notes.append(f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least")
-    return model, validation, notes
-
-
-def _compared(name: str, found: LabelEvaluation | None) -> str:
-    if found is None:
-        return f"{name}  not validated"
-    return f"{name}  micro F1 {found.micro_f1:.4f}  macro F1 {found.macro_f1:.4f}  log loss {found.log_loss:.4f}"
-
-
-def cross_validate(args: Namespace, data: Any) -> None:
-    """How good the labels of the model that `fit` keeps are on rows that were not counted; or over as many folds as are asked."""
-    _refuse(args, "class-prior", "groups")
-    wanted = "a whole number from 2 up where rows have sets of labels"
-    errors.require(args.folds != "loo", "--folds", args.folds, wanted)
-    _, found, notes = _judge(args, data)
-    if found is None:
-        raise errors.empty_data(None, "one row only, so there is nothing to validate it on")
-    found = replace(found, notes=(*found.notes, *notes))
-    output.result(args, facts := found.to_dict(), str(found), facts["labels"])
-
-
-def evaluate(args: Namespace, model: LabelModel) -> None:
-    """Scores a model of labels on rows that have them."""
-    with inputs.opened(args) as data:
-        given = None if args.target is None else target(args, data)
-        found = quality.evaluate(model, data, given, **reading(args))
-    output.result(args, facts := found.to_dict(), str(found), facts["labels"])
+    output.result(args, {**facts, "notes": list(notes)}, "\n".join(lines))
 
 
 def predict(args: Namespace, model: LabelModel) -> None:
     """The labels of each row with their probabilities, as soon as they are known."""
-    _refuse(args, "of", "costs", "unsure")
+    refuse(args, "of", "costs", "unsure")
     kind, first = output.kind(args), True
     writer = csv.writer(output.Shown(), lineterminator="\n")
     encoded = output.encoder()
@@ -171,7 +94,7 @@ def predict(args: Namespace, model: LabelModel) -> None:
 
 def explain(args: Namespace, model: LabelModel) -> None:
     """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
-    _refuse(args, "of", "against")
+    refuse(args, "of", "against")
     row = inputs.wanted_row(args, model.as_answering())
     if args.label is None:
         label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
@@ -200,5 +123,5 @@ def show(args: Namespace, model: LabelModel) -> None:
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]
     lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]
-    facts = {"file": args.file, "kind": about.kind(model), **about.summary(model), "digest": model.tally.digest()}
+    facts = {"file": args.file, "kind": model.kind, **about.summary(model), "digest": model.tally.digest()}
     return output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))

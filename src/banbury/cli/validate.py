@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
 from banbury import errors, quality
 from banbury.cli import inputs, judging, labels, output, settings
 from banbury.files import save
-from banbury.labels import LabelModel
 from banbury.quality import LearningCurve
 from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Weighed
-from banbury.quality.validation import FOLDS
 
 MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "log_loss": "mean_log_loss"}
 
@@ -20,24 +17,24 @@ MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "lo
 def evaluate(args: Namespace) -> None:
     """Scores a model on labelled rows."""
     model = inputs.model_or_labels(args.model)
-    if isinstance(model, LabelModel):
-        return labels.evaluate(args, model)
-    with inputs.labelled(args, needs_target=model.target is None) as data:
-        evaluation = quality.evaluate(model, data, args.target, **settings.reading(args))
-    output.result(args, evaluation.to_dict(), str(evaluation))
+    known = model.schema.target is not None or model.schema.labels is not None
+    reading = {**settings.reading(args), **(labels.delimiter(args) if inputs.is_labels(model) else {})}
+    with inputs.labelled(args, needs_target=not known) as data:
+        evaluation = quality.evaluate(model, data, labels.target(args, data), **reading)
+    facts = evaluation.to_dict()
+    output.result(args, facts, str(evaluation), facts.get("labels"))
 
 
 def cross_validate(args: Namespace) -> None:
     """How good the model that `fit` keeps is on rows that it has not seen."""
     args.folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
     with inputs.labelled(args) as data:
-        if labels.wanted(args, data):
-            return labels.cross_validate(args, data)
         judged = judging.judge(args, data)
     if judged.validation is None:
         raise errors.BadSetting(f"{judged.notes[0]}. Give more rows.")
     validation = judging.with_notes(judged.validation, judged.notes)
-    output.result(args, validation.to_dict(), str(validation))
+    facts = validation.to_dict()
+    output.result(args, facts, str(validation), facts.get("labels"))
 
 
 def learning_curve(args: Namespace) -> None:
@@ -64,19 +61,12 @@ def curve_of(args: Namespace) -> LearningCurve:
 def tune(args: Namespace) -> None:
     """Compares settings over the same folds; keeps the model of the best."""
     inputs.check_output(args)
-    folds = settings.folds(args.folds, "")
+    args.folds = settings.folds(args.folds, "")
     with inputs.labelled(args) as data:
-        if several := labels.wanted(args, data):
-            chosen = {**settings.counting_any_text(args, data), **settings.estimating_any(args, data)}
-            chosen |= {"text": settings.several_texts(args.text), "scoring": args.scoring, "calibrate": args.calibrate}
-            chosen |= {"weigh": [False, True]} if args.weigh else {}
-            found: Any = quality.tune(data, args.target, folds=folds or FOLDS, **chosen, **labels.reading(args))
-        else:
-            args.folds = folds
-            found = judging.tune(args, data)
+        found = judging.tune(args, data)
     if args.output is not None:
         save(found.model, args.output)
     kept = "" if args.output is None else f"\n\nThe best is kept in {args.output} ({output.size(args.output)})."
     facts = {"model": args.output, **found.to_dict()}
-    rows = [{**own.pop("text", {}), **own} for own in map(dict, facts["tried" if several else "settings"])]
+    rows = [{**own.pop("text", {}), **own} for own in map(dict, facts["settings"])]
     output.result(args, facts, f"{found}{kept}", rows)

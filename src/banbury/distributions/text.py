@@ -135,8 +135,13 @@ class Text(TextSettings):
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
 
     def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        texts = self.texts(rows, feature.name)
+        if isinstance(texts, tuple) and isinstance(texts[1], tuple):  # their words were looked up before
+            offsets, (ids, times), _ = texts
+            return offsets, ids, times
         table: Any = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
-        return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
+        core: Any = table.core if isinstance(table, Learned) else table
+        return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
 
     # What is tuned, and given to others
 

@@ -150,12 +150,16 @@ class Learned:
 
 @dataclass(frozen=True)
 class AllBut(Learned):
-    """The same where one group is left out: what all have together, minus its own. ``total`` has the table's ids."""
+    """The same where one group is left out: what all have together, minus its own. ``total`` has the table's ids.
+
+    ``places`` are those here of the classes of ``total``, −1 where none of a class's texts is left; None: all are left.
+    """
 
     total: _core.Words
     groups: _core.Groups
     group: int
     kept: dict[Any, Any] | None = None  # pairs that were read before
+    places: Int | None = None
     one: int | None = None  # the class that alone counts, if any
 
     def of_class(self, c: int) -> AllBut:
@@ -187,9 +191,11 @@ class AllBut(Learned):
             if key not in self.kept:
                 self.kept[key] = self.groups.pairs_without(self.total, self.group, ids)
             found = self.kept[key]
-        if self.one is None:
-            return found
         starts, classes, occurrences, documents = found
+        if self.places is not None:
+            classes = self.places[classes].astype(np.int32)
+        if self.one is None:
+            return starts, classes, occurrences, documents
         own = classes == self.one
         starts = np.concatenate([[0], np.cumsum(own)])[starts]
         return starts, np.zeros(int(starts[-1]), dtype=np.int32), occurrences[own], documents[own]
@@ -199,7 +205,7 @@ def whole_counts(table: Any) -> tuple[_core.Words, tuple[_core.Groups, int] | No
     """What the kernels take for a table's counts: words, and the group that is left out of them; None where they cannot."""
     if isinstance(table, _core.Words):
         return table, None
-    if isinstance(table, AllBut) and table.kept is None and table.one is None:
+    if isinstance(table, AllBut) and table.kept is None and table.places is None and table.one is None:
         return table.total, (table.groups, table.group)
     return None
 

@@ -19,19 +19,17 @@ from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import Evaluate
 from banbury.files import to_bytes
 from banbury.label_sets import LabelTarget
-from banbury.labels import LabelEvaluation, LabelModel
+from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import Model, met, model_of, same_rows
 from banbury.progress import watched
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
-from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.readers import n_threads
 from banbury.readers.batches import as_name, other_columns
 from banbury.tally import Tally, complete, counted
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST, sample_rows
 
-# Of how tables are read, what is not sent.
-UNSAID = {"missing_values": MISSING_VALUES, "format": "auto", "headers": SUBJECT}
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
 
@@ -78,7 +76,7 @@ class Partitions:
         """``bb.evaluate`` of all partitions; where rows have sets of labels, of a sample."""
         model = model_of(model)
         target = as_name(target)
-        if isinstance(model, LabelModel):
+        if model.schema.labels is not None:
             return self._evaluate_sets(model, target, sample, reading)
         target = model.target if target is None else target
         wanted = "the name of the column that has the true classes, of a Model, where rows are in partitions"
@@ -92,7 +90,7 @@ class Partitions:
         are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.counted() == model.tally)
         return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_own else notes)
 
-    def _evaluate_sets(self, model: LabelModel, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
+    def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
         labels = model.schema.labels
         if isinstance(target, str) and labels is not None:
             reading.setdefault("target_delimiter", labels.delimiter)
@@ -259,7 +257,7 @@ def _asked(
 ) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
     columns = _column("target", target), _column("weights", weights)
-    given = {name: value for name, value in reading.items() if value != UNSAID.get(name)}
+    given = {name: value for name, value in reading.items() if value is not None}
     n_each = n_threads(threads or 1)
     id = _column("groups", groups)
     return Asked(columns[0], schema, features, columns[1], classes, missing, n_each, given, id, trees)

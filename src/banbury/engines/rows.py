@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from banbury.arrays import Real
 from banbury.engines.counting import Settled
 from banbury.engines.partitions import PartitionedTable
 from banbury.engines.validation import CountFolds, Folded, ScoreFolds
-from banbury.labels import HeldRows, label_rows
 from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
@@ -32,6 +31,7 @@ class PartitionedRows:
     table: PartitionedTable
     dealing: Dealing
     others: Tally | None = None  # there are none: all rows are here
+    sets: ClassVar[None] = None  # where rows have sets of labels, a sample of them is validated
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
@@ -40,6 +40,11 @@ class PartitionedRows:
         assert counts.tally is not None
         complete(counts.tally, counts.n_rows, settled.schema.target)
         return settled, Folded.of(counts.tally, counts.tally.skipped)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether rows have sets of labels, which are validated on a sample."""
+        return self.table.has_sets
 
     @property
     def schema(self) -> Schema:
@@ -84,7 +89,8 @@ class PartitionedRows:
         tally = self.table.counted()
         also = () if self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
-        return rows_of_sample(sample, tally, self.table.asked.threads, self.dealing)
+        in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
+        return rows_of_sample(sample, tally, self.table.asked.threads, None if in_turn else self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
@@ -104,17 +110,6 @@ def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any 
         table.asked.id == id, "groups", table.asked.id, "left out where rows are in partitions; id= deals them"
     )
     return PartitionedRows(table, Dealing.of(folds, seed, id))
-
-
-@label_rows.register
-def _(table: PartitionedTable, n: int | None = None) -> HeldRows:
-    tally = table.counted()
-    sample = table.sampled(tally, table.n_held if n is None else n)
-    sample.check_can_be_subtracted()
-    rows = HeldRows.of(sample.table(tally.schema, table.asked.threads))
-    if sample.is_whole:
-        return rows
-    return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.count())
 
 
 @leave_out.register

@@ -18,18 +18,20 @@ from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_w
 from banbury.explain import Explanation, Informative
 from banbury.label_calibration import METHODS
 from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
-from banbury.labels import HeldRows, LabelModel, Thresholds, fitted
+from banbury.labels import LabelModel, Thresholds
 from banbury.labels.model import known_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.learner import LabelSettings, Learner, settings_of
 from banbury.naive_bayes import check_seed, checked_choice, is_auto
+from banbury.quality.label_recipes import PlainLabels, WeighedLabels
 from banbury.readers import Batch, n_threads
 from banbury.readers.columns import missing
+from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import in_order
 from banbury.table import Held, Labels, Table, aligned
-from banbury.tally import Growing, Tally
+from banbury.tally import Growing
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -94,14 +96,13 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
         self._check_settings()
         batch, sets, kind, columns = self._checked_sets(X, y)
-        rows = self._held(batch, sets, sample_weight)
-        tally = rows.count()
-        if len(tally.classes) < 2:
+        rows = self._rows(batch, sets, sample_weight)
+        if not rows.names:
             raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
-        settings = self._learn_settings(rows, tally)
+        model = self._learn(rows)
         self._kind, self._columns = kind, columns
-        self._keep(Learner.of(tally, settings))
-        self._note_columns(tally.schema)
+        self._keep(Learner.of(model.tally, settings_of(model, self.threads)))
+        self._note_columns(model.schema)
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -140,8 +141,10 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         learner = self._check_fitted()
         batch, sets, _, _ = self._checked_sets(X, y)
         self._check_columns(batch)
-        rows = self._held(batch, sets, sample_weight, learner.schema)
-        self._learner = learner.under(self._learn_settings(rows, learner.tally))
+        rows = self._rows(batch, sets, sample_weight, learner.schema)
+        if rows.tally != learner.tally:
+            rows = rows.among(learner.tally)
+        self._learner = learner.under(settings_of(self._learn(rows), self.threads))
 
     # Answers
 
@@ -263,17 +266,20 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             given = f"labels {errors.listed(map(repr, new), 5)}" if new else f"{len(columns)} labels"
             raise errors.bad_setting("y", given, f"the {len(self._columns)} labels of the first rows, which were flags")
 
-    def _held(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> HeldRows:
+    def _rows(self, batch: Batch, sets: LabelSets, sample_weight: Any, schema: Schema | None = None) -> MemoryRows:
         settings = {"features": self.features, "missing": self.missing} if schema is None else {"schema": schema}
         weights = sample_weights(sample_weight, batch.n_rows)
-        return HeldRows.of(Table.of(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings))
+        return load_rows(Held((batch,)), sets, weights=weights, threads=batch.threads, **settings)
 
-    def _learn_settings(self, rows: HeldRows, tally: Tally) -> Any:
-        """Weighs and chooses thresholds within these rows."""
+    def _learn(self, rows: MemoryRows) -> LabelModel:
+        """Counts, weighs and chooses thresholds within these rows."""
+        weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
         # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
-        wanted: Any = self._wanted(int(rows.known.sum()), can_weigh(tally, rows.n_rows))
-        model, *_ = fitted(rows, tally, how=self.how, seed=int(self.seed), threads=self.threads, **wanted)  # type: ignore[arg-type]
-        return settings_of(model, self.threads)
+        asked = self._wanted(rows.n_labelled, weighable)
+        common = self.how, asked["threshold"], self.calibrate, int(self.seed)
+        plain = PlainLabels(*common, alpha=asked["alpha"])  # type: ignore[arg-type]
+        plain.check()
+        return WeighedLabels(*common).learn(rows) if asked["weigh"] else plain.learn(rows)  # type: ignore[arg-type]
 
     def _wanted(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""

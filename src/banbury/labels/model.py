@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,14 @@ from banbury.arrays import Real
 from banbury.distributions.family import Choice, Feature, How
 from banbury.distributions.text import label_words
 from banbury.explain import Explanation, Informative, explained
-from banbury.label_calibration import LabelCalibration
+from banbury.label_calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.label_sets import EVERY
 from banbury.labels.thresholds import Thresholds
-from banbury.labels.weighing import LabelWeighing, WeighedLabels
+from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.partitioned import or_in_partitions
-from banbury.readers import Batch, Source, n_threads
+from banbury.readers import Batch, Beside, Source, n_threads
 from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.table import batches, class_number
@@ -95,6 +95,8 @@ class LabelModel:
     [('grain',), ('fuel',)]
     """
 
+    kind: ClassVar[str] = "model of labels"
+
     tally: Tally
     choice: Choice
     thresholds: Thresholds
@@ -156,6 +158,11 @@ class LabelModel:
         return labels_of(self.tally)
 
     @property
+    def names(self) -> tuple[Label, ...]:
+        """What it tells apart."""
+        return self.labels
+
+    @property
     def schema(self) -> Schema:
         return self.tally.schema
 
@@ -180,9 +187,9 @@ class LabelModel:
     def _words(self) -> tuple[LabelWords | TellingWords, ...]:
         """Columns of texts, where a label costs the words that it occurs with."""
         rows = self.tally.classes.index(EVERY), self.n_rows, float(self.tally.n_rows)
-        return tuple(self.words_of(f, self.tally.of(f.name), *rows) for f in self.texts)
+        return tuple(self._words_of(f, self.tally.of(f.name), *rows) for f in self.texts)
 
-    def words_of(
+    def _words_of(
         self, feature: Feature, sums: Words, every: int, rows: Real, n_rows: float
     ) -> LabelWords | TellingWords:
         """What words of a column say, from counts of which class ``every`` has all rows; ``rows`` have each label."""
@@ -191,8 +198,8 @@ class LabelModel:
         return LabelWords.of(feature, sums, every, self.choice)
 
     @cached_property
-    def _weighed(self) -> WeighedLabels | None:
-        return None if self.weighing is None else WeighedLabels(self.tally, self.labels, self.weighing)
+    def _weighed(self) -> LabelTables | None:
+        return None if self.weighing is None else LabelTables(self.tally, self.labels, self.weighing)
 
     @property
     def texts(self) -> tuple[Feature, ...]:
@@ -221,6 +228,10 @@ class LabelModel:
         """All rows as one class: what reads rows as this model does."""
         return self._every
 
+    def prepare(self) -> None:
+        """Makes what it makes when it is first asked."""
+        _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
+
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """Rows as they were counted, from any data."""
         return self._every._read(rows, reading)
@@ -228,8 +239,7 @@ class LabelModel:
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
         source = rows if isinstance(rows, Source) else self.read(rows, reading)
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
+        for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
             for start in range(0, batch.n_rows, most):
                 part = batch if batch.n_rows <= most else batch.cut(start, start + most)
@@ -238,6 +248,26 @@ class LabelModel:
     def scores(self, batch: Batch) -> Real:
         """log P(label | row) / P(not the label | row) as counted, (rows, labels)."""
         batch, _ = self._every._fitting(self._without_labels(batch), set())
+        return self._odds(batch)
+
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+        """What it says of rows under its schema: log-odds as counted, or P(label | row); and that none is impossible."""
+        odds = np.clip(self._odds(batch), -FARTHEST, FARTHEST)
+        return odds if want == "log_odds" else self.thresholds.honest(odds), 0
+
+    def score_unmet(self, want: str) -> float:
+        """What it says of a label that no row has: as if half a row had it."""
+        odds = -float(np.log(2.0 * max(float(self.tally.n_rows), 1.0) + 1.0))
+        calibration = self.thresholds.calibration
+        return odds if want == "log_odds" else float(sigmoid(calibration.slope * odds + calibration.shift))
+
+    def lost_words(self) -> dict[str, int]:
+        """The columns none of whose words is left: labels are told by the prior there."""
+        return {}
+
+    def _odds(self, batch: Batch) -> Real:
+        if not self.labels:
+            return np.zeros((batch.n_rows, 0))
         threads = n_threads(self.threads)
         if self._weighed is not None:
             said_by_words = self._weighed.scores(batch, threads)
@@ -245,9 +275,9 @@ class LabelModel:
             said_by_words = np.zeros((batch.n_rows, len(self.labels)))
             for words in self._words:
                 said_by_words += words.scores(words.lexicon.bags(batch, words.sums, threads), threads)
-        return self.add_up(said_by_words, self.of_rest(batch) if self._rest else None)
+        return self._add_up(said_by_words, self._of_rest(batch) if self._rest else None)
 
-    def add_up(self, said_by_words: Real, said_by_rest: Real | None) -> Real:
+    def _add_up(self, said_by_words: Real, said_by_rest: Real | None) -> Real:
         """The log-odds of rows, (rows, labels), from what their words say and what all other columns say.
 
         The prior alone answers where a row is impossible with the label and without it, and for a label that every row has: there
@@ -276,12 +306,12 @@ class LabelModel:
             batch = batch.without(name) if name in batch.names else batch
         return batch
 
-    def of_rest(self, batch: Batch) -> Real:
+    def _of_rest(self, batch: Batch) -> Real:
         """What all columns but those of texts say of each label, (rows, labels), in log-odds; NaN where they are impossible with
         the label and without it."""
-        return np.stack([self._of_rest(model, batch) for model in self._rest], axis=1)
+        return np.stack([self._of_label(model, batch) for model in self._rest], axis=1)
 
-    def _of_rest(self, model: Model, batch: Batch) -> Real:
+    def _of_label(self, model: Model, batch: Batch) -> Real:
         if len(model.classes) < 2:  # all rows have the label
             return np.zeros(batch.n_rows)
         fitting = model._fitting(batch, {"absent", "extra"})
@@ -340,6 +370,14 @@ class LabelModel:
             order = places[np.argsort(-posterior[row, places], kind="stable")]
             result.append(tuple(self.labels[k] for k in order.tolist()))
         return result
+
+    def records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
+        """The answers to rows of these posteriors: their labels, and how probable each is."""
+        place = {label: k for k, label in enumerate(self.labels)}
+        return [
+            {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
+            for labels, row in zip(self.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True)
+        ]
 
     # Looking
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
@@ -41,6 +42,8 @@ class LabelEvaluation:
     weights: Real | None = None
     what: str = "evaluation"
     notes: tuple[str, ...] = ()
+    headline: ClassVar[str] = "micro_f1"  # the measure that is told first
+    folds: NDArray[np.int32] | None = None  # that each row was tested in, where models left it out
 
     @cached_property
     def _counts(self) -> tuple[Real, Real, Real]:
@@ -89,6 +92,15 @@ class LabelEvaluation:
         """log P(label) / P(not the label), (rows, labels), as far as the probabilities tell: for ``bb.calibrate``."""
         p = np.clip(self.posterior, 1e-300, 1.0 - 2.0**-53)
         return np.asarray(np.log(p) - np.log1p(-p))
+
+    @property
+    def n_folds(self) -> int:
+        return 0 if self.folds is None else len(np.unique(self.folds))
+
+    @property
+    def brief(self) -> str:
+        """The measures by which models are compared."""
+        return f"micro F1 {self.micro_f1:.4f}  macro F1 {self.macro_f1:.4f}  log loss {self.log_loss:.4f}"
 
     @property
     def predictions(self) -> list[tuple[Label, ...]]:

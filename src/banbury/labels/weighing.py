@@ -331,7 +331,7 @@ class LabelWeighing:
         return replace(self, labels=labels, words=used, cells=cells, corrections=corrections)
 
 
-class WeighedLabels:
+class LabelTables:
     """A tally's columns under what was learned of them: they score rows, and explain them label by label."""
 
     def __init__(self, tally: Tally, labels: Sequence[Label], weighing: LabelWeighing) -> None:

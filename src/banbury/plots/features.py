@@ -183,7 +183,7 @@ class ClassedRows:
             self.batches = tuple(aligned(batch, model.schema) for batch in source if batch.n_rows)
             self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
             return
-        labelled = load_rows(data, target, schema=model.schema, **reading)
+        labelled = load_rows(data, target, schema=model.schema, takes_sets=False, **reading)
         for label in labelled.classes:
             number_of(model, label)
         lookup = np.array([*(model.classes.index(label) for label in labelled.classes), -1], dtype=np.int64)

@@ -11,15 +11,14 @@ from banbury import errors
 from banbury.calibration import Method
 from banbury.distributions.family import How
 from banbury.label_sets import LabelSets, are_sets
-from banbury.labels import cross_validate as validate_labels
-from banbury.labels import label_rows, refuse_of_sets
 from banbury.naive_bayes import ClassPrior, check_seed
+from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, several, stream_rows
+from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several, stream_rows
 from banbury.schema import Features, Missing, Schema
 
 DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
@@ -147,14 +146,25 @@ def _judge(
     counting |= {name: rest[name] for name in ("weights", "threads", "engine", "partitions")}
     counting |= {"missing": settings["missing"] or "skip", "groups": kept_together(rest["groups"], **dealt)}
     table = open_labelled(data, target, **counting, **reading)
+    recipe: Recipe
     if table.has_sets:
-        refuse_of_sets(class_prior=settings["class_prior"], groups=counting["groups"])
-        recipe_of_sets = {name: settings[name] for name in ("how", "alpha", "calibrate", "weigh")}
-        rows = label_rows(table, rest["sample"])
-        return validate_labels(rows, folds, threshold=rest["threshold"], seed=seed, **recipe_of_sets)
-    recipe = recipe_from(settings, seed)
+        refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
+        recipe = label_recipe_from(settings, rest["threshold"], seed)
+    else:
+        recipe = recipe_from(settings, seed)
     rows = recipe.rows_from(labelled_rows(table, folds, seed, **dealt), rest["sample"])
     return validate(rows, folds, [recipe], seed=seed)[0]
+
+
+def label_recipe_from(settings: Mapping[str, Any], threshold: Any, seed: int) -> LabelRecipe:
+    """The same of rows with sets of labels."""
+    weigh = settings["weigh"]
+    flag = isinstance(weigh, (bool, np.bool_))
+    errors.require(flag, "weigh", weigh, "True or False where rows have sets of labels")
+    common = settings["how"], threshold, settings["calibrate"], seed
+    plain = PlainLabels(*common, alpha=settings["alpha"])
+    plain.check()
+    return WeighedLabels(*common) if weigh else plain
 
 
 def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
@@ -205,5 +215,5 @@ def cross_validate_stream(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
-    rows = stream_rows(data, target, groups=groups, **counting)
+    rows = stream_rows(data, target, groups=groups, takes_sets=False, **counting)
     return validate(rows, folds, [Plain(how, alpha, class_prior, int(seed))], seed=int(seed))[0]  # type: ignore[return-value]

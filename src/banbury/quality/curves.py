@@ -96,7 +96,7 @@ def learning_curve(
         settings |= {name: value for name, value in own.items() if name in settings}
     counting = {name: settings[name] for name in ("schema", "features")}
     counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
-    rows = load_rows(data, target, **counting, **reading)
+    rows = load_rows(data, target, takes_sets=False, **counting, **reading)
     return learn_sizes(rows, recipe_from(settings, int(seed)), sizes, repeats, test, beside)
 
 
@@ -119,7 +119,7 @@ def learn_sizes(
         for k in range(len(ends)):
             if isinstance(recipe, Plain):
                 model = recipe.estimate(tallies[k], rows.classes)
-                pending.note(model)
+                pending.wordless.update(model.lost_words())
             else:
                 model = recipe.learn(rows.only(growth.rows_of(k)))
             model = replace(model, threads=rows.threads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -37,6 +38,7 @@ class Recipe:
     """How rows become a model. Where a recipe has no faster way, rows are left out by learning from all the others."""
 
     name: ClassVar[str]
+    weighs: ClassVar[bool] = False  # whether it weighs evidence, which takes longer than counting
 
     def under(self, rows: R) -> R:
         """The rows as this recipe counts them."""
@@ -50,7 +52,7 @@ class Recipe:
         """What a reader calls it, of rows under a schema."""
         return self.name
 
-    def learn(self, rows: MemoryRows) -> Model:
+    def learn(self, rows: MemoryRows) -> Any:
         """The model of the rows."""
         raise NotImplementedError
 
@@ -98,6 +100,10 @@ class Plain(Recipe):
         prior = fitting_prior(self.class_prior, classes, tally.classes)
         return estimate(tally, how=self.how, alpha=self.alpha, class_prior=prior, seed=self.seed)
 
+    def reads_whole_tables(self, counted: Tally) -> bool:
+        """Whether it needs whole tables of words where a part of the rows is left out: it reads those of all rows."""
+        return False
+
     def learn(self, rows: LabelledRows) -> Model:
         return self.estimate(rows.tally, rows.classes)
 
@@ -124,6 +130,7 @@ class Weighed(Recipe):
     missing: Missing = "category"
     settings: tuple[str, ...] = ()  # those that somebody gave, by name
     name: ClassVar[str] = "weighed evidence"
+    weighs: ClassVar[bool] = True
 
     @classmethod
     def of(cls, weigh: Any, **more: Any) -> Weighed:
@@ -240,7 +247,8 @@ class LogScores:
         return calibrate(method, self._every[at], self.truth[at], weights)
 
 
-def recipe_of(model: Model) -> Recipe:
+@singledispatch
+def recipe_of(model: Any) -> Recipe:
     """The recipe that made a model, as far as the model tells."""
     choice, weighing, prior = model.choice, model.weighing, model.class_prior
     if prior is not None and not isinstance(prior, (str, int, float)):

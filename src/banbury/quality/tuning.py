@@ -15,19 +15,28 @@ from banbury.arrays import Real
 from banbury.calibration import METHODS, Calibration, Method
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.distributions.text import TEXT_CANDIDATES, TEXT_SETTINGS
-from banbury.labels import label_rows, refuse_of_sets
-from banbury.labels import tune as tune_labels
-from banbury.naive_bayes import ClassPrior, Model, check_seed, is_auto
+from banbury.label_calibration import METHODS as LABEL_METHODS
+from banbury.naive_bayes import ClassPrior, check_seed, is_auto
 from banbury.quality.families import FamilyChoice, choose
+from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
 from banbury.quality.validation import Keep, RecipeComparison, compare
 from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import LabelledRows, MemoryRows, chooses, labelled_rows, open_labelled, several
+from banbury.rows.labelled import (
+    LabelledRows,
+    MemoryRows,
+    chooses,
+    labelled_rows,
+    open_labelled,
+    refuse_for_sets,
+    several,
+)
 from banbury.schema import Features, Missing, Schema
 from banbury.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
+LABEL_SCORINGS = ("log_loss", "micro_f1", "macro_f1", "subset_accuracy", "hamming_loss")
 # α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
 AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
@@ -76,7 +85,7 @@ def tune(
     in ``{"pairs": [True, False]}``; ``[False, True]`` compares it with all plain settings. It has neither α nor ``how``.
     ``folds``, ``groups``, ``id``, ``deal``, ``sample``, ``engine`` and the rest are those of ``bb.cross_validate``. A warning
     tells where the best of three numbers or more is the least or the largest of them. A target of sets of labels is tuned by
-    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss", and answered by a ``bb.labels.LabelTuning``.
+    "log_loss", "micro_f1", "macro_f1", "subset_accuracy" or "hamming_loss".
 
     >>> import banbury as bb
     >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
@@ -89,23 +98,16 @@ def tune(
     if "estimator" in reading:
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
-    reading |= {
-        "schema": schema,
-        "features": features,
-        "weights": weights,
-        "threads": threads,
-        "missing": missing or "skip",
-    }
-    reading |= {"engine": engine, "partitions": partitions, "groups": kept_together(groups, id, deal)}
-    table = open_labelled(data, target, **reading)
-    if table.has_sets:
-        refuse_of_sets(class_prior=class_prior, groups=reading["groups"])
-        judged: dict[str, Any] = {"scoring": scoring, "calibrate": calibrate, "folds": folds, "seed": seed}
-        return tune_labels(label_rows(table, sample), alpha=alpha, how=how, text=text, weigh=weigh, **judged)  # type: ignore[return-value]
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
-    grid = Tuned.of(
-        alpha, how, text, features, class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
-    )
+    counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    counting |= {"missing": missing or "skip", "groups": kept_together(groups, id, deal)}
+    table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
+    if table.has_sets:
+        refuse_for_sets(features, class_prior=class_prior, groups=groups)
+        grid = Tuned.of_labels(alpha, how, text, seed, calibrate, weigh, scoring)
+    else:
+        rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
+        grid = Tuned.of(alpha, how, text, features, *rest)
     tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
@@ -124,9 +126,10 @@ class Tuned(Recipe):
     seed: int = 0
     calibrate: Method | None = None
     plain: bool = True  # whether plain settings are tried at all
-    weighings: tuple[Weighed, ...] = ()
-    scoring: Scoring = "log_loss"
-    also: Plain | None = None  # what is compared with all of these
+    weighings: tuple[Weighed | WeighedLabels, ...] = ()
+    scoring: str = "log_loss"
+    also: Plain | PlainLabels | None = None  # what is compared with all of these
+    threshold: Any = "f1"  # of sets of labels
 
     @classmethod
     def of(
@@ -162,12 +165,35 @@ class Tuned(Recipe):
         rest = class_prior, int(seed), calibrate, plain, weighings, scoring
         return cls(_alphas(alpha), _hows(how), text, chosen, proposes, *rest)
 
+    @classmethod
+    def of_labels(
+        cls,
+        alpha: Any,
+        how: Any,
+        text: Any,
+        seed: int,
+        calibrate: Any,
+        weigh: Any,
+        scoring: str = "log_loss",
+        threshold: Any = "f1",
+    ) -> Tuned:
+        """The same of rows with sets of labels."""
+        if scoring not in LABEL_SCORINGS:
+            raise errors.unknown_choice("scoring", scoring, LABEL_SCORINGS)
+        if calibrate not in (None, *LABEL_METHODS):
+            raise errors.unknown_choice("calibrate", calibrate, LABEL_METHODS)
+        plain, settings = _weighings(weigh)
+        errors.require(all(one is True for one in settings), "weigh", weigh, "True, False or both")
+        weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) if settings else ()
+        grid = cls(_alphas(alpha), _hows(how), text, seed=int(seed), calibrate=calibrate, plain=plain)
+        return replace(grid, weighings=weighings, scoring=scoring, threshold=threshold)
+
     @property
     def name(self) -> str:  # type: ignore[override]
         done = "tuned" if self.calibrate is None else "tuned and calibrated"
         return f"{Plain.name if self.plain else Weighed.name}, {done} within each fold"
 
-    def learn(self, rows: MemoryRows) -> Model:
+    def learn(self, rows: MemoryRows) -> Any:
         return self.tune(replace(rows, groups=None, fold=None), min(INNER_FOLDS, rows.n_labelled)).model
 
     def tune(self, rows: Any, folds: Any, n_sampled: int | None = None) -> Tuning:
@@ -182,7 +208,7 @@ class Tuned(Recipe):
 
         Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
         """
-        needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings)
+        needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
         wanted = "left out where all rows are validated"
         errors.require(needs_rows or n_sampled is None, "sample", n_sampled, wanted)
         plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
@@ -192,25 +218,31 @@ class Tuned(Recipe):
             first = known.deal(folds, self.seed)[0]
             choice = choose(known, first, Plain(self.hows[0], self.alphas[0], self.class_prior, self.seed))
             plain_rows = rows.with_schema(choice.schema).sample(n_sampled)
-        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self._plain_recipes(plain_rows)]
+        tried: list[tuple[LabelledRows, Recipe]] = [(plain_rows, own) for own in self.plain_recipes(plain_rows)]
         if choice is not None and self.also is not None:
-            tried.append((rows, self._calibrated(self.also)))
+            tried.append((rows, self._completed(self.also, rows)))
         tried += [(recipe.rows_from(rows, n_sampled), recipe) for recipe in self.weighings]
         return compare(tried, folds, scoring=self.scoring, seed=self.seed, keep=keep), choice
 
-    def _plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
+    def plain_recipes(self, rows: LabelledRows) -> list[Recipe]:
         """Every combination of settings; those that are the same model under two names once."""
         if not self.plain:
             return []
-        recipes: dict[Any, Plain] = {}
+        recipes: dict[Any, Plain | PlainLabels] = {}
         for text, how, alpha in product(_texts(self.text, rows, self.proposes_texts), self.hows, self.alphas):
             recipe = Plain(how, alpha, self.class_prior, self.seed, text or None)
             recipes.setdefault(_same_model(recipe, rows), recipe)
         if self.also is not None and not self.chooses_families:
             recipes.setdefault(_same_model(self.also, rows), self.also)
-        return [self._calibrated(recipe) for recipe in recipes.values()]
+        return [self._completed(recipe, rows) for recipe in recipes.values()]
 
-    def _calibrated(self, recipe: Plain) -> Recipe:
+    def _completed(self, recipe: Plain | PlainLabels, rows: LabelledRows) -> Recipe:
+        """The recipe as it is asked for: calibrated, or of labels."""
+        if isinstance(recipe, PlainLabels):
+            return recipe
+        if rows.has_sets:
+            common = recipe.how, self.threshold, self.calibrate, self.seed
+            return PlainLabels(*common, alpha=recipe.alpha, text=recipe.text)
         return recipe if self.calibrate is None else Calibrated(recipe, self.calibrate)
 
 
@@ -219,7 +251,7 @@ class Tuning:
     """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
 
     comparison: RecipeComparison
-    model: Model  # of all rows under the best settings, calibrated if that was asked for
+    model: Any  # of all rows under the best settings, calibrated if that was asked for
     chosen: FamilyChoice | None = None
 
     @property
@@ -234,7 +266,15 @@ class Tuning:
     @property
     def accuracies(self) -> Real:
         """Means over folds."""
-        return np.array([validation.accuracy.value for validation in self.comparison.validations])
+        return self._each("accuracy")
+
+    def _each(self, measure: str) -> Real:
+        return np.array([float(getattr(validation, measure)) for validation in self.comparison.validations])
+
+    @property
+    def _headline(self) -> str:
+        """The measure that is told beside the one by which settings are compared."""
+        return self.comparison.validations[0].headline
 
     @property
     def scoring(self) -> str:
@@ -253,7 +293,8 @@ class Tuning:
     @property
     def tally(self) -> Tally:
         """Of all rows, counted as the best settings say."""
-        return self.model.tally
+        tally: Tally = self.model.tally
+        return tally
 
     @property
     def features(self) -> dict[str, Family]:
@@ -263,7 +304,8 @@ class Tuning:
     @property
     def calibration(self) -> Calibration | None:
         """Of the best settings, where that was asked for."""
-        return self.model.calibration  # type: ignore[return-value]
+        calibration: Calibration | None = self.model.calibration
+        return calibration
 
     @property
     def edges(self) -> dict[str, tuple[Any, str]]:
@@ -296,7 +338,10 @@ class Tuning:
     def warn_of_edges(self) -> None:
         """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
         for name, (value, side) in self.edges.items():
-            if name == "alpha" and {each["alpha"] for each in self.settings if name in each} == set(AUTO):
+            if name == "alpha" and {each["alpha"] for each in self.settings if name in each} in (
+                set(AUTO),
+                set(ALPHAS),
+            ):
                 continue
             further = "smaller" if side == "least" else "larger"
             text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
@@ -304,8 +349,9 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """All settings and scores, best first, as JSON can hold them."""
+        beside = self._each(self._headline)
         each = [
-            {**self.settings[i], self.scoring: float(self.scores[i]), "accuracy": float(self.accuracies[i])}
+            {**self.settings[i], self.scoring: float(self.scores[i]), self._headline: float(beside[i])}
             for i in self.order
         ]
         families = {} if self.chosen is None else {"families": self.chosen.names}
@@ -318,13 +364,16 @@ class Tuning:
             texts.append(", ".join(f"{name}={value}" for name, value in values.items()))
         width = max(len("settings"), *map(len, texts))
         tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
-        calibrated = "" if self.calibration is None else f", each calibrated ({self.calibration.method})"
+        method = getattr(self.calibration, "method", None)
+        calibrated = "" if method is None else f", each calibrated ({method})"
         head = f"{tried} tried on {self.tally.n_rows:,.6g} rows{calibrated}, best first:"
-        also = [] if self.scoring == "accuracy" else ["accuracy"]
-        lines = [head, "  " + "  ".join([f"{'settings':{width}}", self.scoring.replace("_", " "), *also])]
+        also = [] if self.scoring == self._headline else [self._headline]
+        measures = [measure.replace("_", " ") for measure in (self.scoring, *also)]
+        lines = [head, "  " + "  ".join([f"{'settings':{width}}", *measures])]
+        beside = self._each(self._headline)
         for i, text in zip(shown, texts, strict=True):
             line = f"  {text:{width}}  {self.scores[i]:{max(8, len(self.scoring))}.4f}"
-            lines.append(line + (f"  {self.accuracies[i]:8.4f}" if also else ""))
+            lines.append(line + (f"  {beside[i]:8.4f}" if also else ""))
         hidden = len(self.settings) - len(shown)
         lines += [f"  … and {hidden:,} more"] if hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
@@ -349,10 +398,10 @@ def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool)
         raise errors.bad_setting("weigh", weigh, wanted)
 
 
-def _same_model(recipe: Plain, rows: LabelledRows) -> tuple[Any, ...]:
+def _same_model(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
     """What recipes share that make the same model of the rows."""
     families = tuple(feature.family for feature in with_text(rows.schema, recipe.text).features)
-    return families, recipe.how, recipe.alpha
+    return families, recipe.how, recipe.alpha, getattr(recipe, "telling", None)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:

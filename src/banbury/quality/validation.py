@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.labels import LabelEvaluation, Thresholds
 from banbury.naive_bayes import Model
+from banbury.quality.label_recipes import PlainLabels
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
-from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
+from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
 from banbury.rows.folds import MOST_FOLDS, Round, n_folds, refuse_groups
 from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
 from banbury.rows.scoring import PendingWarnings, leave_out, normalised
 from banbury.schema import Schema
 
-Validation = CrossValidation | SummedValidation
+Validation = CrossValidation | SummedValidation | LabelEvaluation
 Keep = Literal["posteriors", "sums"]
 FOLDS = 10
 FEW_FOLDS = 3  # where the weighed model is a candidate and there are many rows
@@ -32,7 +34,7 @@ MOST_MODELS = 100  # of folds that are read in passes: all are in memory at once
 
 def default_folds(n_rows: int, recipes: Sequence[Recipe]) -> int:
     """How many folds so many rows are dealt to: ten; three from 2,000 rows on where the weighed model is a candidate."""
-    few = n_rows >= MANY_ROWS and any(isinstance(recipe, Weighed) for recipe in recipes)
+    few = n_rows >= MANY_ROWS and any(recipe.weighs for recipe in recipes)
     return min(FEW_FOLDS if few else FOLDS, n_rows)
 
 
@@ -89,7 +91,7 @@ def _sharing_counts(rows: LabelledRows, recipes: Sequence[Recipe], keep: Keep) -
     """The numbers of recipes that are counted together, group by group."""
     groups: dict[Any, list[int]] = {}
     for k, recipe in enumerate(recipes):
-        shares = isinstance(recipe, (Plain, Calibrated)) and keep == "sums"
+        shares = isinstance(recipe, (Plain, Calibrated, PlainLabels)) and keep == "sums"
         key = counted_as(recipe.under(rows).schema) if shares else ("alone", k)
         groups.setdefault(key, []).append(k)
     return list(groups.values())
@@ -146,6 +148,8 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 
 
 def _sink(rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: list[Model] | None) -> Any:
+    if rows.has_sets:
+        return _LabelPosteriors(rows, len(splits), None)
     in_memory = keep == "posteriors" and isinstance(rows, MemoryRows)
     return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits, models)
 
@@ -158,7 +162,7 @@ class _Posteriors:
         self.rounds: list[tuple[Round, Real]] = []
 
     def begin(self, splits: Round) -> None:
-        self.rounds.append((splits, np.empty((self.rows.n_rows, len(self.rows.classes)))))
+        self.rounds.append((splits, np.empty((self.rows.n_rows, len(self.rows.names)))))
 
     def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
         self.rounds[-1][1][rows] = scores
@@ -167,8 +171,12 @@ class _Posteriors:
         if self.models is not None:
             self.models.append(model)
 
-    def result(self, what: str) -> CrossValidation:
+    def result(self, what: str) -> Validation:
         """In the order of rows; the splits of several rounds one after the other."""
+        tested, folds, posteriors = self._joined()
+        return _cross_validation(self.rows, tested, folds, posteriors, what)
+
+    def _joined(self) -> tuple[Int, NDArray[np.int32], Real]:
         parts: list[tuple[Int, NDArray[np.int32], Real]] = []
         start = 0
         for splits, posteriors in self.rounds:
@@ -181,7 +189,30 @@ class _Posteriors:
             parts.append((tested, tested_by[tested] + np.int32(start), posteriors[tested]))
             start += len(splits.splits)
         tested, folds, posteriors = (np.concatenate(x) if len(x) > 1 else x[0] for x in zip(*parts, strict=True))
-        return _cross_validation(self.rows, tested, folds.astype(np.int32, copy=False), posteriors, what)
+        return tested, folds.astype(np.int32, copy=False), posteriors
+
+
+class _LabelPosteriors(_Posteriors):
+    """P(label | row) of all rows, and the thresholds of each split; a sink."""
+
+    def __init__(self, rows: LabelledRows, n_rounds: int, models: list[Model] | None) -> None:
+        super().__init__(rows, n_rounds, models)
+        self.thresholds: list[Real] = []
+
+    def decide(self, split: int, thresholds: Thresholds) -> None:
+        self.thresholds.append(thresholds.probabilities)
+
+    def result(self, what: str) -> LabelEvaluation:
+        tested, folds, posterior = self._joined()
+        rows = self.rows
+        assert rows.sets is not None
+        truth = rows.sets.take(tested).flags(rows.names)
+        given = np.zeros(truth.shape, dtype=np.bool_)
+        for fold, thresholds in enumerate(self.thresholds):
+            here = folds == fold
+            given[here] = posterior[here] >= thresholds
+        weights = None if rows.weights is None else rows.weights[tested]
+        return LabelEvaluation(rows.names, tested, truth, given, posterior, weights, what, _sample_note(rows), folds)
 
 
 class _Sums:
@@ -243,7 +274,7 @@ class RecipeComparison:
     @property
     def order(self) -> list[int]:
         """The numbers of recipes, best first; of those that differ by rounding only, in the order they were given."""
-        sign = 1.0 if self.scoring in ("log_loss", "brier") else -1.0
+        sign = 1.0 if self.scoring in ("log_loss", "brier", "hamming_loss") else -1.0
         return [int(k) for k in np.argsort(np.round(sign * self.scores, 12), kind="stable")]
 
     @property
@@ -254,7 +285,7 @@ class RecipeComparison:
         """The same without the rows, to be kept."""
         return replace(self, tried=tuple((None, recipe) for recipe in self.recipes))
 
-    def learn(self, number: int | None = None) -> Model:
+    def learn(self, number: int | None = None) -> Any:
         """The model of all rows, by the best recipe or another."""
         rows, recipe = self.tried[self.best if number is None else number]
         return recipe.learn(recipe.under(rows))
@@ -272,8 +303,8 @@ def compare(
     validations, seconds = list[Validation](), list[float]()
     for rows in {id(rows): rows for rows, _ in tried}.values():
         recipes = [recipe for own, recipe in tried if own is rows]
-        shared: list[Recipe] = [recipe for recipe in recipes if not isinstance(recipe, Weighed)]
-        weighed: list[list[Recipe]] = [[recipe] for recipe in recipes if isinstance(recipe, Weighed)]
+        shared = [recipe for recipe in recipes if not recipe.weighs]
+        weighed = [[recipe] for recipe in recipes if recipe.weighs]
         for together in [shared, *weighed]:
             start = perf_counter()
             validations += validate(rows, folds, together, seed=seed, keep=keep)

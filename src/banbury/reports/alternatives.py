@@ -103,7 +103,7 @@ def alternatives(rows: MemoryRows, now: Recipe, *, but: Collection[str] = (), se
     return Alternatives(len(some), folds, as_it_is, tuple(sorted(others, key=lambda each: each.log_loss)))
 
 
-def _told(named: tuple[str, str, str], found: Validation) -> Alternative:
+def _told(named: tuple[str, str, str], found: Any) -> Alternative:
     return Alternative(*named, found.accuracy.value, found.accuracy.error, found.log_loss)
 
 

@@ -152,7 +152,7 @@ def measure(
     _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
     counting = {"weights": weights, "threads": threads, **reading}
-    rows = load_rows(data, target, schema=model.schema, **counting)
+    rows = load_rows(data, target, schema=model.schema, takes_sets=False, **counting)
     _check_classes("the data", rows.classes)
     own_rows = rows.tally == model.tally
     judged = _cross_validated(model, rows, folds, seed) if own_rows else _evaluated(model, rows)

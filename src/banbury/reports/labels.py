@@ -13,11 +13,13 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.explain import page as evidence
 from banbury.explain.page import percent, safe
-from banbury.labels import HeldRows, LabelEvaluation, LabelModel, cross_validate
+from banbury.labels import LabelEvaluation, LabelModel
+from banbury.quality.recipes import recipe_of
+from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
 from banbury.reports import page as pieces
+from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.sums import in_order
-from banbury.table import Table
 
 TOLD = 24  # labels whose telling values are shown, those of most rows
 LISTED = 300  # labels in the table
@@ -46,7 +48,7 @@ class LabelFindings:
     """What a page says of a model of labels and rows."""
 
     model: LabelModel
-    evaluation: LabelEvaluation
+    validation: LabelEvaluation
     own_rows: bool  # the model has counted these very rows
     informative: tuple[Informative, ...]
     n_missed: int
@@ -60,7 +62,7 @@ class LabelFindings:
 
     def to_dict(self) -> dict[str, Any]:
         told = [{"label": next(iter(own.ratios)), **own.to_dict()["classes"][0]} for own in self.informative]
-        facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.evaluation.to_dict()}
+        facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.validation.to_dict()}
         return facts | {"informative": told, "missed": [each.to_dict() for each in self.missed]}
 
 
@@ -85,36 +87,38 @@ def measure(
     if isinstance(target, str) and schema.labels.delimiter is not None:
         reading = {"target_delimiter": schema.labels.delimiter, **reading}
     target = schema.labels if target is None else target
-    table = Table.of(data, target, schema=schema, weights=weights, threads=threads, **reading)
-    rows = HeldRows.of(table)
-    own = rows.count() == model.tally
-    if own and int(rows.known.sum()) > 1:
-        chosen = None if model.calibration is None else "f1"
-        settings: dict[str, Any] = {"how": model.choice.how, "alpha": model.choice.alpha, "seed": seed}
-        settings |= {"weigh": model.weighing is not None, "threshold": chosen}
-        found = cross_validate(rows, min(folds or 10, int(rows.known.sum())), **settings)
+    rows = load_rows(data, target, schema=schema, weights=weights, threads=threads, **reading)
+    own, n_rows = rows.tally == model.tally, rows.n_labelled
+    found: Any
+    if own and n_rows > 1:
+        recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
+        n_folds = default_folds(n_rows, [recipe]) if folds is None else min(folds, n_rows)
+        [found] = validate(rows, n_folds, [recipe], seed=seed)
     else:
         found = _evaluated(model, rows)
     order = np.lexsort((np.arange(len(model.labels)), -model.n_rows))[:TOLD].tolist()
     told = tuple(model.informative(model.labels[k], telling) for k in order)
     n_lost = int((found.truth & ~found.given).any(axis=1).sum())
     each = tuple(_missed(model, rows, found, row, k, own) for row, k in _worst(found, mistakes))
-    return LabelFindings(model, found, own, told, n_lost, each, table.source.name)
+    return LabelFindings(model, found, own, told, n_lost, each, rows.name)
 
 
-def _evaluated(model: LabelModel, rows: HeldRows) -> LabelEvaluation:
+def _evaluated(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
     """The model as it is on rows; labels that it does not know are never given."""
-    known = np.flatnonzero(rows.known)
-    new = in_order({name for own in rows.sets for name in own.names}.difference(model.labels))
+    assert rows.sets is not None
+    known = np.flatnonzero(rows.labels >= 0)
+    new = in_order(set(rows.names).difference(model.labels))
     every: Any = (*model.labels, *new)
     posterior = np.zeros((len(known), len(every)))
-    for batch, _, _, at in rows.some(known):
-        posterior[at, : len(model.labels)] = model.thresholds.honest(model.scores(batch))
+    posterior[:, : len(model.labels)] = np.concatenate(
+        [model.score(batch, "posterior")[0] for batch in rows.take(known)]
+    )
     given = np.zeros(posterior.shape, dtype=np.bool_)
     given[:, : len(model.labels)] = model.flags(posterior[:, : len(model.labels)])
-    weights = None if rows.each_weight is None else rows.each_weight[known]
+    weights = None if rows.weights is None else rows.weights[known]
     notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
-    return LabelEvaluation(every, known, rows.flags(every)[known], given, posterior, weights, "evaluation", notes)
+    truth = rows.sets.take(known).flags(every)
+    return LabelEvaluation(every, known, truth, given, posterior, weights, "evaluation", notes)
 
 
 def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
@@ -126,12 +130,12 @@ def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
     return [(int(at[k]), int(label[k])) for k in order.tolist()]
 
 
-def _missed(model: LabelModel, rows: HeldRows, found: LabelEvaluation, row: int, k: int, own: bool) -> MissedLabel:
+def _missed(model: LabelModel, rows: MemoryRows, found: LabelEvaluation, row: int, k: int, own: bool) -> MissedLabel:
     """Explained by the model as if it had not counted the row."""
     label, number = found.labels[k], found.rows[row : row + 1]
-    [batch] = rows.only(number).batches
+    [batch] = rows.take(number)
     if own:
-        model = replace(model, tally=model.tally - rows.count(number)).weighed(model.weighing)
+        model = replace(model, tally=model.tally - rows.count_only(number, rows.schema)).weighed(model.weighing)
     known = label in model.tally.classes
     told = model.with_thresholds(model.thresholds).explain(batch, label) if known else None
     flags = found.truth[row], found.given[row]
@@ -154,7 +158,7 @@ def page(findings: LabelFindings, title: str) -> str:
 
 
 def _summary(findings: LabelFindings) -> str:
-    found, model = findings.evaluation, findings.model
+    found, model = findings.validation, findings.model
     judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
     lead = (
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
@@ -175,7 +179,7 @@ def _tiles(found: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(findings: LabelFindings) -> str:
-    found, per = findings.evaluation, findings.evaluation.per_label
+    found, per = findings.validation, findings.validation.per_label
     how = f"{found.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([how, *(safe(f"{note}.") for note in found.notes)])
     order = np.lexsort((np.arange(len(found.labels)), -per.rows))

@@ -116,13 +116,25 @@ def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     return [_partition(_named(given, labels))]
 
 
-def given_folds(fold: NDArray[np.int32], labels: NDArray[np.int32]) -> Round:
+def given_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
     """The round of folds that rows were dealt to by what they hold; a row of fold −1, or without a label, is in none."""
     numbers = np.where(labels >= 0, fold, -1)
     used = np.unique(numbers[numbers >= 0])
     wanted = "two folds at least; rows that are alike share one"
     errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
     return _partition(np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32))
+
+
+def rank_folds(hashes: NDArray[np.uint64], labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
+    """A fold for every labelled row: rows are dealt out in turn, in an order that what they hold and the seed settle."""
+    rows = np.flatnonzero(labels >= 0)
+    if len(rows) < 2:
+        raise errors.empty_data(None, f"{errors.many(len(rows), 'row')} with labels and a weight, and folds take two")
+    errors.require(2 <= folds <= len(rows), "folds", folds, f"from 2 to {len(rows):,}, the number of rows")
+    order = np.lexsort((rows, mixed(hashes[rows] + np.uint64(seed))))
+    numbers = np.full(len(labels), -1, dtype=np.int32)
+    numbers[rows[order]] = np.arange(len(rows)) % int(folds)
+    return numbers
 
 
 def n_folds(splits: Sequence[Round]) -> str:

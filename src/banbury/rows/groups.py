@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.distributions.vocabulary import AllBut, Learned
+from banbury.label_sets import LabelTarget
 from banbury.sums import UNCOUNTED, Words
 from banbury.tally import Label, Tally
 
@@ -28,6 +29,7 @@ class Groups:
     classes: tuple[Label, ...]
     n_groups: int
     threads: int = 1
+    label_target: LabelTarget | None = None  # where classes are labels, and ``EVERY`` that of all rows
 
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
@@ -42,7 +44,12 @@ class Groups:
 
     def only(self, chosen: NDArray[np.bool_]) -> Tally:
         """The rows of some groups."""
-        return self._summed(self.counted, chosen)
+        return self._of_target(self._summed(self.counted, chosen))
+
+    def _of_target(self, tally: Tally) -> Tally:
+        if self.label_target is None:
+            return tally
+        return replace(tally, schema=replace(tally.schema, labels=self.label_target))
 
     def _summed(self, tally: Tally, chosen: NDArray[np.bool_]) -> Tally:
         classes, groups = self.numbers.T
@@ -84,7 +91,7 @@ class Groups:
             for group in others.tolist():
                 rest = rest - self._summed(self._rest, np.arange(self.n_groups) == group)
         if not self._columns:
-            return rest
+            return self._of_target(rest)
         place = {name: c for c, name in enumerate(rest.classes)}
         classes, groups = self.numbers.T
         position = np.array([place.get(name, -1) for name in self.classes], dtype=np.int64)
@@ -93,21 +100,27 @@ class Groups:
         learned = {}
         for g, column in self._columns.items():
             common = column.table, index, len(rest.classes), column.by_name
-            if alone and rest.classes == self._total.classes:
+            if alone:
                 assert tested is not None
                 words = None if every else column.groups.words(tested)
-                left: Any = AllBut(*common, words, column.total, column.groups, tested, {} if keep else None)
+                some = None if rest.classes == self._total.classes else position[self._used_classes]
+                left: Any = AllBut(*common, words, column.total, column.groups, tested, {} if keep else None, some)
             else:
                 any_word = every or tested is None
                 left = Learned(*common, None if any_word else column.table.having(np.where(groups == tested, 0, -1)))
             learned[g] = Words(left)
-        return rest.with_sums(learned)
+        return self._of_target(rest.with_sums(learned))
+
+    @cached_property
+    def _used_classes(self) -> NDArray[np.int64]:
+        """The numbers of the classes that have rows."""
+        return np.unique(self.numbers[:, 0])
 
     @cached_property
     def _columns(self) -> dict[int, _TextColumn]:
         """What is counted in tables of words, by the number of its group of features."""
         classes, groups = self.numbers.T
-        known = {int(c): at for at, c in enumerate(np.unique(classes))}
+        known = {int(c): at for at, c in enumerate(self._used_classes)}
         position = np.array([known.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
         tables = {g: sums.table for g, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
         common = position, np.ascontiguousarray(groups), len(known), self.n_groups, self.threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
@@ -15,29 +15,28 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.keys import dense_numbers
-from banbury.label_sets import LabelTarget, are_sets
+from banbury.label_sets import EVERY, LabelSets
 from banbury.progress import watched
-from banbury.readers import Batch, Codes, Source
-from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rounds
+from banbury.readers import Batch, Codes
+from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
 from banbury.rows.groups import Groups
-from banbury.schema import Schema, infer
+from banbury.schema import Known, Schema, infer
 from banbury.sums import in_order, some
 from banbury.table import (
     Held,
     Labels,
     Table,
+    content_hashes,
     doubt,
     fractional_among,
-    label_target,
     numbered,
     open_table,
-    opened,
     refuse_continuous,
-    wants_folders,
 )
-from banbury.tally import Growing, Label, Tally, counted_weights, parts
+from banbury.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
 from banbury.weighing.sampling import MOST_ROWS, RowSample
 
+CountBatch = Callable[[Batch, int, Schema], Iterator[Part]]  # a batch, the number of its first row, and the schema
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
 
@@ -45,6 +44,7 @@ PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds the
 class LabelledRows:
     """The rows of a table under one schema; for each the number of its class, −1 where it has none, and its weight.
 
+    Where rows have ``sets`` of labels, the class of every row that has a target is ``EVERY``, and its labels are further classes.
     ``table`` says how the rows are counted where the first batch settles the schema; ``fold`` is the fold of each row where
     rows are dealt by what they hold.
     """
@@ -60,17 +60,28 @@ class LabelledRows:
     table: Table | None = None
     fold: NDArray[np.int32] | None = None
     others: Tally | None = None  # of rows that are not here: those here are a sample, and models count all
+    sets: LabelSets | None = None  # the labels of each row, where it may have several
     _counted: dict[str, Any] = field(default_factory=dict, init=False)  # what was counted last
 
     @property
     def n_rows(self) -> int:
         return len(self.labels)
 
+    @property
+    def has_sets(self) -> bool:
+        """Whether rows have sets of labels, rather than a class each."""
+        return self.sets is not None
+
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
         """Which rows have a class and weigh something."""
         labelled = self.labels >= 0
         return labelled if self.weights is None else labelled & (self.weights > 0)
+
+    @cached_property
+    def names(self) -> tuple[Label, ...]:
+        """What models tell apart: the classes, or the labels."""
+        return self.classes if self.sets is None else tuple(name for name in self.classes if name != EVERY)
 
     @property
     def n_labelled(self) -> int:
@@ -91,15 +102,32 @@ class LabelledRows:
         raise NotImplementedError
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
-        """The splits that ``folds`` asks for, round by round; rows that were dealt by what they hold keep their folds."""
-        if self.fold is None:
+        """The splits that ``folds`` asks for, round by round; rows that were dealt by what they hold keep their folds.
+
+        So many folds of rows with sets of labels are dealt by what rows hold, since no label divides all rows.
+        """
+        fold = self.fold
+        if fold is None and self.sets is not None and isinstance(folds, (int, np.integer)):
+            fold = rank_folds(self.hashes, self.labels, int(folds), seed)
+        if fold is None:
             return rounds(folds, self.labels, seed, self.groups, self.others is not None)
-        splits = given_folds(self.fold, self.labels)
-        return [splits if self.others is None else splits.with_others()]
+        return [self.round_of(fold)]
+
+    def round_of(self, fold: NDArray[Any]) -> Round:
+        """The round in which each row is tested with the others of its fold."""
+        splits = given_folds(fold, self.labels)
+        return splits if self.others is None else splits.with_others()
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """Of each row what it holds, as a number: rows that are alike have the same."""
+        names = [name for feature in self.schema.features for name in feature.inputs]
+        return np.concatenate([content_hashes(batch, names) for batch in self.each("reading")])
 
     def count(self, groups: NDArray[np.int32], n_groups: int) -> Groups:
         """The rows of each group counted apart, in one pass; group −1 is not counted."""
-        return Groups(self._count(groups, n_groups, self.schema), self.classes, n_groups, self.threads)
+        counted = self._count(groups, n_groups, self.schema)
+        return Groups(counted, self.classes, n_groups, self.threads, self.schema.labels)
 
     def count_round(self, splits: Round) -> Groups:
         """The groups of a round, counted apart; those of the last round are remembered."""
@@ -118,32 +146,57 @@ class LabelledRows:
 
     def _count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema) -> Tally:
         """The tally whose class ``class * n_groups + group`` has the rows of one class and group."""
-        n_classes, codes = len(self.classes), self.labels * np.int32(n_groups) + groups
-        if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
-            codes[(self.labels < 0) | (groups < 0)] = -1
-        numbers = Codes(codes, 0, list(range(n_groups * n_classes)))
-        labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
-        growing = Growing(schema)
+        count_batch = self._counter(groups, n_groups) if self.sets is None else self._set_counter(groups, n_groups)
+        growing = Growing(replace(schema, labels=None))
         try:
-            for batch in self.each("counting"):
-                for part in parts(batch, growing.schema, labels):
+            for batch, start in zip(self.each("counting"), self.starts.tolist(), strict=False):
+                for part in count_batch(batch, start, growing.schema):
                     growing = growing + part
         except errors.TooManyCells as many:
             column = getattr(many, "column", "")
-            text = f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "
+            of_classes = f"{n_groups:,} folds × {len(self.classes):,} classes"
+            text = f"column {column!r} has too many values for {of_classes}: there is a number for "
             raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
         counted = growing.frozen()
         if self.others is None:
             return counted
         # The rows that are not here belong to the last group.
         names = tuple(self.classes.index(name) * n_groups + n_groups - 1 for name in self.others.classes)
-        return counted + self.others.of_classes(range(len(names)), names)
+        others = replace(self.others, schema=replace(self.others.schema, labels=None))
+        return counted + others.of_classes(range(len(names)), names)
+
+    def _counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
+        """What counts the rows of a batch, each for its class and group."""
+        codes = self.labels * np.int32(n_groups) + groups
+        if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
+            codes[(self.labels < 0) | (groups < 0)] = -1
+        numbers = Codes(codes, 0, list(range(n_groups * len(self.classes))))
+        labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
+        return lambda batch, start, schema: parts(batch, schema, labels)
+
+    def _set_counter(self, groups: NDArray[np.int32], n_groups: int) -> CountBatch:
+        """What counts the rows of a batch, each for all rows, for each of its labels, and for its group."""
+        assert self.sets is not None
+        sets, place = self.sets, {name: c * n_groups for c, name in enumerate(self.classes)}
+        first_numbers = np.array([place.get(name, -1) for name in (EVERY, *sets.names)], dtype=np.int64)
+        counted = (self.labels >= 0) & (groups >= 0)
+
+        def count_batch(batch: Batch, start: int, schema: Schema) -> Iterator[Part]:
+            rows = start + np.flatnonzero(counted[start : start + batch.n_rows])
+            if len(rows):
+                some = batch if len(rows) == batch.n_rows else batch.take(rows - start)
+                weights = None if self.weights is None else self.weights[rows]
+                by_group = groups[rows], first_numbers
+                yield count_sets(some, schema, sets.take(rows), weights, self.threads, by_group)
+
+        return count_batch
 
     def count_only(self, rows: Int, schema: Schema) -> Tally:
         """The tally of some rows."""
         chosen = np.full(self.n_rows, -1, dtype=np.int32)
         chosen[rows] = 0
-        return Groups(replace(self, others=None)._count(chosen, 1, schema), self.classes, 1).total
+        counted = replace(self, others=None)._count(chosen, 1, schema)
+        return Groups(counted, self.classes, 1, label_target=self.schema.labels).total
 
     @cached_property
     def any_idle(self) -> bool:
@@ -186,15 +239,16 @@ class MemoryRows(LabelledRows):
         """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
         if table.schema is not None:
             return table.schema
-        first, known = copy(self.batches[0]), self.schema
+        first, *rest = self.batches
+        fractional = table.known.fractional
         while True:
-            first.taken_for_whole = set()
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees)
-            schema = replace(schema, target=known.target, target_kind=known.target_kind, reading=known.reading)
-            fractional = {name for batch in self.batches[1:] for name in fractional_among(batch, first.taken_for_whole)}
-            if not fractional:
-                return schema
-            first.known_fractional = first.known_fractional | fractional
+            known = Known(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, known=known)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole))
+            if not shown:
+                kept = ("target", "target_kind", "labels", "reading")
+                return replace(schema, **{name: getattr(self.schema, name) for name in kept})
+            fractional |= shown
 
     def row_name(self, row: int) -> str | None:
         """The file that a row came from, where each came from one."""
@@ -225,8 +279,9 @@ class MemoryRows(LabelledRows):
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else np.asarray(self.groups)[rows]
         fold = None if self.fold is None else self.fold[rows]
+        sets = None if self.sets is None else self.sets.take(rows)
         chosen: dict[str, Any] = {"labels": self.labels[rows], "weights": weights, "groups": groups, "fold": fold}
-        return replace(self, batches=tuple(batches), **chosen)
+        return replace(self, batches=tuple(batches), sets=sets, **chosen)
 
     def learned_from(self, splits: Round, number: int) -> MemoryRows:
         """The rows that a split learns from."""
@@ -258,6 +313,12 @@ class MemoryRows(LabelledRows):
         """All rows: they are in memory already."""
         errors.require(n is None, "sample", n, "left out where rows are in memory")
         return self
+
+    def among(self, tally: Tally) -> MemoryRows:
+        """The same rows as a sample of those that a tally counted: models count all the others as well."""
+        labels = renumbered([(self.classes, self.labels)], tally.classes)
+        rows = replace(self, classes=tally.classes, labels=labels, skipped=0)
+        return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - rows.tally, skipped=tally.skipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,11 +363,7 @@ def rows_of_sample(sample: RowSample, tally: Tally, threads: int, dealing: Deali
     """A sample of the rows that a tally counted, in memory, with the tally of all other rows."""
     sample.check_can_be_subtracted()
     rows = read_into_memory(sample.table(tally.schema, threads), dealing)
-    labels = renumbered([(rows.classes, rows.labels)], tally.classes)
-    rows = replace(rows, classes=tally.classes, labels=labels, skipped=tally.skipped)
-    if sample.is_whole:
-        return rows
-    return replace(rows, others=replace(tally, skipped=0, parts=frozenset()) - replace(rows, skipped=0).tally)
+    return rows if sample.is_whole else rows.among(tally)
 
 
 class Encoded:
@@ -335,7 +392,10 @@ class Encoded:
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
     """Reads a labelled table into memory; the settings are those of ``Table.of``."""
-    return read_into_memory(open_labelled(data, target, **settings))
+    table = open_labelled(data, target, **settings)
+    if table.has_sets:
+        refuse_for_sets(settings.get("features"), groups=settings.get("groups"))
+    return read_into_memory(table)
 
 
 @singledispatch
@@ -357,15 +417,27 @@ def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settin
     return StreamedRows(**_read_labels(table, dealing, None))
 
 
-def open_labelled(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Any:
+def open_labelled(
+    data: Any, target: Any, *, features: Any = "auto", weights: Any = None, takes_sets: bool = True, **settings: Any
+) -> Any:
     """The table of rows that have a class or labels each; families that are still to be chosen are inferred."""
-    errors.require(np.ndim(weights) <= 1, "weights", "a matrix", "one number per row")
-    return open_table(data, target, features="auto" if chooses(features) else features, weights=weights, **settings)
+    errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
+    families = "auto" if chooses(features) else features
+    table = open_table(data, target, features=families, weights=weights, **settings)
+    if not takes_sets and table.has_sets:
+        table.labels.check_one_class()
+    return table
 
 
 def chooses(features: Any) -> bool:
     """Whether families are to be chosen by what they say of rows that are held out."""
     return isinstance(features, str) and features == "choose"
+
+
+def refuse_for_sets(features: Any, **settings: Any) -> None:
+    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
+    for name, value in {**settings, "features": features if chooses(features) else None}.items():
+        errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 
 def several(alpha: Any) -> bool:
@@ -377,19 +449,24 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
     """What ``LabelledRows`` knows of the rows of a table, after one pass; the batches are ``kept``, if a list is given."""
     sizes, schemas = list[int](), list[Schema]()
     marks: list[tuple[NDArray[np.int32], Sequence[Label], Real | None]] = []
+    sets = list[LabelSets]()
     groups: list[tuple[NDArray[np.int32], Sequence[Label]]] = []
     folds = list[NDArray[np.int32]]()
     batches = list[Batch]() if kept is None else kept
 
     def restart() -> None:
-        for collected in (batches, sizes, schemas, marks, groups, folds):
+        for collected in (batches, sizes, schemas, marks, sets, groups, folds):
             collected.clear()
 
     for batch in table.batches("reading", restart, quietly=kept is not None):
         if not schemas:
             schemas.append(table.settled(batch))
-        marks.append(numbered(batch, schemas[0], table.labels))
-        refuse_continuous(marks[-1][1], batch.n_rows)
+        if table.labels.several is None:
+            marks.append(numbered(batch, schemas[0], table.labels))
+            refuse_continuous(marks[-1][1], batch.n_rows)
+        else:
+            sets.append(table.labels.sets_of(batch))
+            marks.append((np.where(sets[-1].known, 0, -1).astype(np.int32), [EVERY], table.labels.weights_of(batch)))
         sizes.append(batch.n_rows)
         if dealing is not None:
             folds.append(dealing.folds(table.aligned(batch, schemas[0]), schemas[0]))
@@ -403,12 +480,19 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
         weights = counted_weights(np.concatenate([w for _, _, w in marks if w is not None]))
         each_weight = np.split(weights, np.cumsum(sizes)[:-1])
         used = [(names, np.where(w > 0, own, -1)) for (names, own), w in zip(numbers, each_weight, strict=True)]
-    classes: Any = in_order(set[Label]().union(*(used_names(*each) for each in used)))
-    if not classes and any(bool((each >= 0).any()) for _, each in numbers):
+    occurring = set[Label]().union(*(used_names(*each) for each in used))
+    if not occurring and any(bool((each >= 0).any()) for _, each in numbers):
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
-    if not classes:
+    if not occurring:
         raise errors.no_target(sum(sizes), table.labels.name)
-    doubt(classes)
+    skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
+    every_set = None
+    if sets:
+        every_set, numbers = LabelSets.joined(sets), used  # a row that weighs nothing is no row
+        occurring |= every_set.used_names(np.concatenate([own >= 0 for _, own in used]))
+    else:
+        doubt(in_order(occurring))
+    classes: Any = in_order(occurring)
     kept_together = table.labels.groups
     if table.labels.group_name is not None and dealing is None:
         every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
@@ -421,9 +505,10 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
         "threads": table.labels.threads,
         "name": table.name,
         "groups": kept_together,
-        "skipped": sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
+        "skipped": skipped,
         "table": table,
         "fold": np.concatenate(folds) if folds else None,
+        "sets": every_set,
     }
     return known if kept is not None else {**known, "batch_sizes": tuple(sizes)}
 
@@ -454,15 +539,3 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
-
-
-def has_sets(data: Any, target: Any, reading: Mapping[str, Any]) -> bool:
-    """Whether the target is one of sets of labels."""
-    if reading.get("target_delimiter") is not None or isinstance(target, LabelTarget) or are_sets(target):
-        return True
-    named = isinstance(target, str) or (isinstance(target, (list, tuple)) and all(type(name) is str for name in target))
-    once = not (data.again or data.peekable) if isinstance(data, Source) else hasattr(data, "__next__")
-    if not named or once or isinstance(data, (LabelledRows, Table)):
-        return False
-    source = opened(data, None, {name: value for name, value in reading.items() if name != "target_delimiter"})
-    return wants_folders(source, target) or isinstance(label_target(source, target, None), LabelTarget)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import lost_words
 from banbury.distributions.text import warn_of_no_words
 from banbury.naive_bayes import ClassPrior, Model, score_each
-from banbury.readers import Batch, Remembering
+from banbury.readers import Batch
+from banbury.readers.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import LabelledRows, MemoryRows
@@ -26,10 +26,21 @@ FEW = 32
 TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
 
 
+class Scores(Protocol):
+    """A model, as far as it scores rows under its schema: the classes or labels it knows, and what it says of others."""
+
+    @property
+    def names(self) -> tuple[Label, ...]: ...
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]: ...
+    def score_unmet(self, want: str) -> float: ...
+    def lost_words(self) -> dict[str, int]: ...
+
+
 class Estimates(Protocol):
     """What makes a model of a tally, whose classes are some of those given."""
 
-    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Model: ...
+    def estimate(self, tally: Tally, classes: Sequence[Label]) -> Any: ...
+    def reads_whole_tables(self, counted: Tally) -> bool: ...
 
 
 class Sink(Protocol):
@@ -53,11 +64,6 @@ class PendingWarnings:
         self.impossible += other.impossible
         self.wordless |= other.wordless
 
-    def note(self, model: Model) -> None:
-        for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
-            if n_words := lost_words(group, sums):
-                self.wordless[features[0].name] = n_words
-
     def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():
             warn_of_no_words(column, n_words)
@@ -77,7 +83,8 @@ def leave_out(
     """Scores every row by a model of what its split learns from: one count for all recipes, one scoring for each."""
     groups = rows.count_round(splits)
     by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
-    if isinstance(rows, MemoryRows) and (groups.counted.has_words or not _every_class_is_learned(splits, groups)):
+    one_by_one = groups.counted.has_words or rows.has_sets or not _every_class_is_learned(splits, groups)
+    if isinstance(rows, MemoryRows) and one_by_one:
         _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
         return
     workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
@@ -118,15 +125,18 @@ def _score_by_split(
     several = len(by_recipe) > 1
     encoded = rows.encoded(groups.word_tables) if several else rows
     workers = 1 if groups.counted.schema.runs_python else min(rows.threads, len(splits.splits))
+    whole = any(fold_models.recipe.reads_whole_tables(groups.counted) for fold_models in by_recipe)
 
     def score_split(number: int) -> int:
         split, impossible = splits.splits[number], 0
-        tally = learned(rows, split, groups, number, keep=several)
+        if not len(split.test):
+            return 0
+        tally = learned(rows, split, groups, number, keep=several, whole=whole)
         source = rows if split.learned is None else encoded  # rows that are counted anew have other words
         tested = list(source.take(split.test))
         for fold_models, sink in zip(by_recipe, sinks, strict=True):
             model = replace(fold_models.estimate(tally), threads=rows.threads // workers or 1)
-            scores, lost = score_batches(rows.classes, tested, len(split.test), model, want)
+            scores, lost = score_batches(rows.names, tested, len(split.test), model, want)
             impossible += lost
             sink.put(split.test, np.full(len(split.test), number, dtype=np.int32), scores)
         return impossible
@@ -144,12 +154,12 @@ class FoldModels:
     recipe: Estimates
     pending: PendingWarnings
 
-    def __getitem__(self, number: int) -> Model:
+    def __getitem__(self, number: int) -> Any:
         return self.estimate(learned(self.rows, self.splits.splits[number], self.groups, number))
 
-    def estimate(self, tally: Tally) -> Model:
+    def estimate(self, tally: Tally) -> Any:
         model = self.recipe.estimate(tally, self.rows.classes)
-        self.pending.note(model)
+        self.pending.wordless.update(model.lost_words())
         return model
 
 
@@ -160,7 +170,7 @@ def score_batch(
     impossible = 0
     if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
-            part, at = Remembering(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
+            part, at = remember_answers(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
             impossible += score_each(models, part, which[at], want, rows.threads, out[at])
         return impossible
     for number, model in enumerate(models):
@@ -168,8 +178,9 @@ def score_batch(
         if len(tested):
             taken = batch.take(tested)
             taken.threads = rows.threads
-            found, lost = model._kernel(taken, model.parameters, want)
-            out[tested], impossible = of_all_classes(rows.classes, model, found, want), impossible + lost
+            scores, lost = model.score(taken, want)
+            out[tested] = among_names(rows.names, model, scores, want)
+            impossible += lost
     return impossible
 
 
@@ -190,40 +201,42 @@ def fitting_prior(prior: ClassPrior, classes: Sequence[Label], known: Sequence[L
     return {name: p / total for name, p in kept.items()}
 
 
-def learned(rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:
-    """The tally of what a split learns from; ``keep``: several models will be made of it."""
+def learned(
+    rows: LabelledRows, split: Split, groups: Groups, number: int, keep: bool = False, whole: bool = False
+) -> Tally:
+    """The tally of what a split learns from; ``keep``: several models will be made of it; ``whole``: of whole tables of words."""
+    if split.learned is not None and whole:
+        return groups.only(split.learned)
     if split.learned is not None:
         return groups.learned(split.learned, number, keep, every=rows.any_idle)
     assert split.rows is not None
     return rows.count_only(split.rows, groups.counted.schema)
 
 
-def score_rows(rows: MemoryRows, test: Int, model: Model, want: str) -> tuple[Real, int]:
-    """Scores of some rows, in the order of all classes; and how many are impossible in every class."""
-    return score_batches(rows.classes, rows.take(test), len(test), model, want)
+def score_rows(rows: MemoryRows, test: Int, model: Scores, want: str) -> tuple[Real, int]:
+    """Scores of some rows, in the order of all classes or labels; and how many are impossible in every class."""
+    return score_batches(rows.names, rows.take(test), len(test), model, want)
 
 
 def score_batches(
-    classes: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Model, want: str
+    names: Sequence[Label], batches: Iterable[Batch], n_rows: int, model: Scores, want: str
 ) -> tuple[Real, int]:
     """The same of batches; where the model is calibrated, so are the scores."""
-    out, start, impossible = np.empty((n_rows, len(classes))), 0, 0
-    asked = want if model.calibration is None else "log_posterior"
+    out, start, impossible = np.empty((n_rows, len(names))), 0, 0
     for batch in batches:
-        scores, lost = model._kernel(batch, model.parameters, asked)
-        if model.calibration is not None:
-            scores = (model.calibration.apply if want == "posterior" else model.calibration.log_apply)(scores)
-        out[start : start + batch.n_rows] = of_all_classes(classes, model, scores, want)
-        start, impossible = start + batch.n_rows, impossible + lost
+        scores, lost = model.score(batch, want)
+        out[start : start + batch.n_rows] = among_names(names, model, scores, want)
+        start += batch.n_rows
+        impossible += lost
     return out, impossible
 
 
-def of_all_classes(classes: Sequence[Label], model: Model, scores: Real, want: str) -> Real:
-    """Scores in the order of all classes: one that the model does not know is impossible."""
-    if model.classes == classes:
+def among_names(names: Sequence[Label], model: Scores, scores: Real, want: str) -> Real:
+    """Scores in the order of all classes or labels, with what a model says of those that it has not met."""
+    if model.names == names:
         return scores
-    out = np.full((len(scores), len(classes)), 0.0 if want == "posterior" else -np.inf)
-    out[:, [classes.index(name) for name in model.classes]] = scores
+    out = np.full((len(scores), len(names)), model.score_unmet(want))
+    out[:, [names.index(name) for name in model.names]] = scores
     return out
 
 

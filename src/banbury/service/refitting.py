@@ -10,8 +10,9 @@ from typing import Any
 
 from banbury import errors
 from banbury.label_sets import LabelSets
-from banbury.labels import HeldRows, fitted
 from banbury.learner import ModelSettings, Settings, settings_of
+from banbury.quality.label_recipes import WeighedLabels
+from banbury.rows.labelled import load_rows
 from banbury.service.log import Kept
 from banbury.service.state import NotKept, ServedState
 from banbury.table import Held, Table
@@ -80,10 +81,10 @@ def refitted(state: ServedState, settings: Settings, tally: Tally, rows: Sequenc
     labels: Any = [json.loads(kept.label or "") for kept in rows]
     batch.threads, several = settings.threads, tally.schema.labels is not None
     labels = LabelSets.of(labels) if several else labels
-    table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
     if several:
-        own, held = settings.choice.how, HeldRows.of(table)
-        return settings_of(fitted(held, tally, how=own, weigh=True, threads=settings.threads)[0], settings.threads)
+        rows_of_labels = load_rows(batch, labels, schema=tally.schema, threads=settings.threads)
+        return settings_of(WeighedLabels(settings.choice.how).learn(rows_of_labels), settings.threads)
+    table = Table.of(Held((batch,)), labels, schema=tally.schema, threads=settings.threads)
     assert isinstance(settings, ModelSettings)
     how = settings.weighing.settings if isinstance(settings.weighing, Weighing) else {}
     return replace(settings, weighing=learn(tally, table, **how), calibration=None)

@@ -1,0 +1,49 @@
+"""How good a model of labels is on rows that have theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.label_sets import LabelTarget, gathered
+from banbury.labels.model import LabelModel
+from banbury.labels.results import LabelEvaluation
+from banbury.naive_bayes import met
+from banbury.table import Labels, label_target, wants_folders
+
+
+def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -> LabelEvaluation:
+    """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
+    target = model.schema.labels if target is None and model.schema.labels is not None else target
+    if target is None or (isinstance(target, LabelTarget) and not target.columns):
+        wanted = "the column of labels, columns of flags, or sets of labels, one for each row"
+        raise errors.bad_setting("target", None, wanted)
+    delimiter = reading.pop("target_delimiter", None)
+    if isinstance(target, LabelTarget) and delimiter is not None and not target.flags:
+        (target,) = target.columns
+    elif isinstance(target, str) and delimiter is None and model.schema.labels is not None:
+        delimiter = model.schema.labels.delimiter
+    source = model.read(data, reading)
+    if wants_folders(source, target):
+        source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
+    labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
+    wanted = "sets of labels: lists, flags, or texts with target_delimiter="
+    errors.require(labels.several is not None, "target", target, wanted)
+    sets, posteriors = [], []
+    for batch, posterior in model.stream(source):
+        sets.append(labels.sets_of(batch))
+        posteriors.append(posterior)
+    if not sets:
+        raise errors.empty_data(source.name)
+    labels.check_length(sum(map(len, sets)))
+    every: Any
+    every, notes = met(model.labels, {name for own in sets for name in own.names}, "label")
+    n_new = len(every) - len(model.labels)
+    known = np.concatenate([own.known for own in sets])
+    truth = np.concatenate([own.flags(every) for own in sets])[known]
+    posterior = np.concatenate(posteriors)[known]
+    given = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
+    posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
+    return LabelEvaluation(every, np.flatnonzero(known), truth, given, posterior, notes=notes)
