@@ -153,7 +153,7 @@ def places_of(codes: Codes | None, keys: Keys) -> Int:
     """Of rows that have these codes the place of each one's key among some keys, −1 where it is none of them."""
     assert codes is not None
     if isinstance(codes.values, range):  # the numbers of bins, in order
-        bins, size = np.array(keys, dtype=np.int64), len(codes.values)
+        bins, size = np.array(keys, dtype=np.int64), codes.values.stop - codes.low
         if size < WIDEST_LOOKUP:
             lookup = np.full(size + 1, -1, dtype=np.int32)
             inside = (bins >= codes.low) & (bins < codes.low + size)
