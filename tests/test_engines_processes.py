@@ -574,6 +574,9 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
     whole = bb.cross_validate(tagged, "tags", **settings)
     found = bb.cross_validate(parts(tagged, 4), "tags", engine=pool, **settings)
     assert found.micro_f1 == whole.micro_f1 and found.log_loss == pytest.approx(whole.log_loss, rel=1e-12)
+    named = tagged.assign(user=[f"user {n % 40}" for n in range(200)])
+    by_user = bb.cross_validate(named, "tags", id="user", **settings)
+    assert bb.cross_validate(parts(named, 4), "tags", id="user", engine=pool, **settings).micro_f1 == by_user.micro_f1
     some = [bb.cross_validate(parts(tagged, n), "tags", engine=pool, sample=90, **settings) for n in (1, 2, 7)]
     assert len({(each.micro_f1, each.log_loss) for each in some}) == 1 and len(some[0].rows) == 90
     assert some[0].notes == ("tested on a sample; models learn from 110 other rows as well",)
@@ -581,17 +584,17 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
     assert tuned.best == bb.tune(tagged, "tags", alpha=[0.1, 1.0], **settings).best
     some_tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, sample=90, **settings)
     assert some_tuned.model.tally == tuned.model.tally == bb.count(tagged, "tags", target_delimiter=";")
-    numbered = parts(tagged.assign(number=np.arange(200.0)), 2)
     for name, refused in {
         "weigh": {"weigh": True, "sample": 90},
         "class_prior": {"class_prior": "uniform"},
     }.items():
         with pytest.raises(errors.BadSetting, match=f"{name} must be left out where rows"):
-            bb.cross_validate(numbered, "tags", engine=pool, **settings, **refused)
-    of_all = tagged.assign(number=np.arange(200.0))
+            bb.cross_validate(parts(tagged, 2), "tags", engine=pool, **settings, **refused)
+    numbered = tagged.assign(number=np.arange(200.0))
     for options in ({"id": "number"}, {"weigh": True}):
-        there = bb.cross_validate(of_all, "tags", **settings, **options)
-        assert bb.cross_validate(numbered, "tags", engine=pool, **settings, **options).micro_f1 == there.micro_f1
+        there = bb.cross_validate(numbered, "tags", **settings, **options)
+        found = bb.cross_validate(parts(numbered, 2), "tags", engine=pool, **settings, **options)
+        assert found.micro_f1 == there.micro_f1
 
 
 def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.DataFrame) -> None:

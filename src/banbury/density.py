@@ -24,7 +24,7 @@ from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
-from banbury.readers.columns import Empty, Numbers
+from banbury.readers.columns import Numbers, empty_column
 from banbury.schema import Features, Schema
 from banbury.scikit_learn import BaseEstimator, DensityMixin, check_is_fitted
 from banbury.sums import Keys
@@ -86,7 +86,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
         there = {name: column for name, column in drawn.items() if name not in lacking}
         [others] = read(there, kinds=model.schema.kinds())
-        gaps = {name: Empty(others.n_rows) for name in drawn if name in lacking}
+        gaps = {name: empty_column(others.n_rows) for name in drawn if name in lacking}
         own, given = _given_the_rest(model, batch, parameters, lacking)
         whole, usual = _given_the_rest(model, others.with_columns(gaps), parameters, lacking)
         evidence = []
@@ -238,7 +238,7 @@ def _given_the_rest(
         for name in _columns(feature, lacking):
             without = np.zeros_like(given)
             if name != feature.name:  # of a block the other columns stay
-                gap = batch.with_columns({name: Empty(batch.n_rows)})
+                gap = batch.with_columns({name: empty_column(batch.n_rows)})
                 without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(rest) | np.isneginf(without)

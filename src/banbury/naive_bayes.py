@@ -20,8 +20,8 @@ from banbury.errors import many
 from banbury.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.partitioned import or_in_partitions
-from banbury.readers import Batch, Source, n_threads, read, read_row
-from banbury.readers.columns import Codes, Empty
+from banbury.readers import Batch, Beside, Source, n_threads, read, read_row
+from banbury.readers.columns import Codes, empty_column
 from banbury.schema import Schema
 from banbury.sums import in_order
 from banbury.table import aligned, batches, class_number, opened
@@ -309,10 +309,13 @@ class Model:
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
         """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
         warned = set[str]()
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
-            batch.beside = lambda later: self._kernel(*self._fitting(later, warned), want)
-            yield batch, *(batch.done or batch.beside(batch))
+
+        def score(batch: Batch) -> tuple[NDArray[Any], int]:
+            return self._kernel(*self._fitting(batch, warned), want)
+
+        beside = Beside(self.threads, score)
+        for batch in batches(source, "scoring", beside):
+            yield batch, *(beside.result(batch) or score(batch))
 
     @or_in_partitions
     @uncollected()
@@ -685,7 +688,7 @@ class Model:
         blocks = [f for f in schema.features if f.columns and not present.isdisjoint(f.columns)]
         gaps = [name for f in blocks for name in f.family.optional_columns(f) if name not in present]
         if gaps:  # a block is scored by the columns that there are
-            batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
+            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
             present.update(gaps)
         absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):

@@ -23,7 +23,7 @@ from banbury.explain.page import percent
 from banbury.naive_bayes import Model, check_seed, model_of
 from banbury.quality.curves import PeerArrays
 from banbury.readers import Batch, n_threads
-from banbury.readers.columns import Empty
+from banbury.readers.columns import empty_column
 from banbury.rows.labelled import MemoryRows
 from banbury.table import MIX, content_hashes, mixed
 from banbury.tally import Label
@@ -237,7 +237,9 @@ def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batc
     first = 0
     for batch in batches:
         absent = [name for name in columns if name not in batch.names]
-        part = copy(batch).with_columns({name: Empty(batch.n_rows) for name in absent}) if absent else copy(batch)
+        part = (
+            copy(batch).with_columns({name: empty_column(batch.n_rows) for name in absent}) if absent else copy(batch)
+        )
         part.first_row = first
         first += part.n_rows
         yield part

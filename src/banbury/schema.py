@@ -21,9 +21,9 @@ from banbury.distributions.keys import kind_of
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.label_sets import LabelTarget
-from banbury.readers import Batch, Format, Headers, Sparse, read
-from banbury.readers.batches import EXACT, NumberBatch, all_whole, as_name
-from banbury.readers.columns import Numbers
+from banbury.readers import Batch, Sparse, read
+from banbury.readers.batches import NumberBatch, all_whole, as_name
+from banbury.readers.columns import EXACT, Numbers
 from banbury.uncollected import uncollected
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
@@ -84,11 +84,6 @@ class Schema:
         *,
         features: Features = "auto",
         missing: Missing = "skip",
-        columns: Sequence[str] | None = None,
-        delimiter: str | None = None,
-        missing_values: Sequence[str] | None = None,
-        format: Format | None = None,
-        headers: Headers | None = None,
         **reading: Any,
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
@@ -98,9 +93,9 @@ class Schema:
         more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out;
         "soil_*" is every column that begins so).
         Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
+        ``reading`` is how a file is read, as ``bb.count`` takes it.
         """
-        reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-        source = read(data, **reading, format=format, headers=headers)
+        source = read(data, **reading)
         target = source.target if target is None else as_name(target)
         for batch in source:
             aside = {} if target is None else {target: "the target"}
@@ -348,6 +343,16 @@ def _unplain(setting: Any) -> Any:
 # Inference -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Known:
+    """What rows beyond the first have shown of columns, and which columns inference takes for ``whole`` numbers in all rows."""
+
+    fractional: frozenset[str] = frozenset()  # those that have fractions in some row
+    varied: frozenset[str] = frozenset()  # those that have several values, though one in the first rows
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # of those without a value in the first rows
+    whole: set[str] = field(default_factory=set)
+
+
 @uncollected()
 def infer(
     batch: Batch,
@@ -357,16 +362,19 @@ def infer(
     missing: Missing,
     more_to_come: bool = False,
     trees: Trees = "many",
+    known: Known | None = None,
 ) -> Schema:
     """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
     ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
-    ``trees``: numbers are quantile trees where there are many rows, always ("all"), or never ("none").
+    ``trees``: numbers are quantile trees where there are many rows, always ("all"), or never ("none"). ``known``: what other
+    rows have shown; the columns that are taken for whole numbers are added to it.
     """
+    known = Known() if known is None else known
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     if (joining := _of_all(features)) is not None:
-        plain = infer(batch, reserved, target, joining.column_families(), missing, more_to_come, "none")
+        plain = infer(batch, reserved, target, joining.column_families(), missing, more_to_come, "none", known)
         return replace(plain, features=tuple(joining.joined_features(plain.features, batch)))
     reserved = {**dict.fromkeys(batch.aside, "the weights of the rows"), **dict(reserved)}
     for name in reserved:
@@ -378,12 +386,12 @@ def infer(
     named = declared.keys() | taken
     free = tuple(name for name in columns if name not in named) if named else columns
     kinds = dict(zip(free, batch.kinds(free), strict=True))
-    kinds |= {name: kind for name, kind in batch.known_kinds.items() if kinds.get(name) == "empty"}
+    kinds |= {name: kind for name, kind in known.kinds.items() if kinds.get(name) == "empty"}
     first = batch.cut(0, SAMPLE)
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
-    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - batch.known_varied
-    few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
+    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing) - known.varied
+    few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample, known)
     if more_to_come:
         kinds = {n: "float" if k == "empty" and isinstance(batch.column(n), Numbers) else k for n, k in kinds.items()}
     many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
@@ -405,8 +413,7 @@ def infer(
         warn_of_nothing(left_out)
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
     features = settled(chosen + blocks, batch)
-    if few:
-        batch.taken_for_whole.update(few)
+    known.whole.update(few)
     if few or declared or "integer" in kinds.values():
         numeric = (f for f in features if f.kind == "float" and not f.columns)
         whole = {f.name for f in numeric if (kinds.get(f.name) or batch.kind(f.name)) == "integer"}.union(few)
@@ -597,7 +604,7 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
-def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, int]:
+def _few_values(batch: Batch, names: Sequence[str], sample: Real, known: Known) -> dict[str, int]:
     """The columns of whole numbers of which the first rows show few: how many. Of few rows, those of 0 and 1 alone."""
     if not sample.size:
         return {}
@@ -613,14 +620,10 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, i
     flags = ((ordered == 0) | (ordered == 1) | gap).all(axis=0) & (distinct == 2)
     exact = ((np.abs(ordered) <= EXACT) | gap).all(axis=0)  # or else unlike integers may be the same here
     chosen = flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & exact)
-    places = [j for j in np.flatnonzero(chosen).tolist() if _may_be_whole(batch, names[j])]
-    whole = all_whole(batch, [names[j] for j in places])
-    return {names[j]: int(distinct[j]) for j in places if names[j] in whole}
-
-
-def _may_be_whole(batch: Batch, name: str) -> bool:
-    """Whether nothing is known that speaks against it: neither the maker of the column nor later rows."""
-    return name not in batch.known_fractional and not batch.categorical(name)
+    likely = {names[j]: int(distinct[j]) for j in np.flatnonzero(chosen).tolist()}
+    likely = {name: n for name, n in likely.items() if name not in known.fractional and not batch.categorical(name)}
+    whole = all_whole(batch, list(likely))
+    return {name: n for name, n in likely.items() if name in whole}
 
 
 def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing) -> set[str]:

@@ -21,10 +21,10 @@ from banbury.distributions.keys import dense_numbers
 from banbury.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.partitioned import partitions_of
 from banbury.progress import watched
-from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, read
+from banbury.readers import Batch, Beside, Codes, Scalar, Source, Widened, encode, read
 from banbury.readers.batches import NumberBatch, all_whole, as_name
 from banbury.readers.columns import missing as is_missing
-from banbury.schema import Features, Missing, Schema, Trees, infer
+from banbury.schema import Features, Known, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
 from banbury.threads import n_threads
 
@@ -52,6 +52,7 @@ class Table:
     data: Any = None  # what the source was opened from, and how
     reading: Mapping[str, Any] = field(default_factory=dict)
     trees: Trees = "many"  # whether inference takes columns of numbers for quantile trees
+    known: Known = field(default_factory=Known)  # what rows beyond the first have shown
 
     @classmethod
     def of(
@@ -108,11 +109,16 @@ class Table:
         """What the rows are read from, where that has a name."""
         return self.source.name
 
-    def batches(self, doing: str, anew: Callable[[], None] | None = None, quietly: bool = False) -> Iterator[Batch]:
+    def batches(
+        self,
+        doing: str,
+        anew: Callable[[], None] | None = None,
+        quietly: bool = False,
+        beside: Beside[Any] | None = None,
+    ) -> Iterator[Batch]:
         """The batches that have rows, as ``batches`` of this module gives them; raises unless labels and weights fit them."""
         n_rows = 0
-        for batch in batches(self.source, doing, anew, quietly):
-            batch.threads = self.labels.threads
+        for batch in batches(self.source, doing, beside or Beside(self.labels.threads), anew, quietly, self.known):
             n_rows = batch.first_row + batch.n_rows
             if batch.n_rows:
                 yield batch
@@ -128,7 +134,7 @@ class Table:
         if self.schema is not None:
             return self.schema
         aside = self.labels.aside(batch.names)
-        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees)
+        schema = infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees, self.known)
         return replace(schema, labels=self.labels.several, reading=self.source.reading)
 
     @property
@@ -222,23 +228,21 @@ def _reopened(
 
 
 def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise.
-
-    Under one of texts a list of strings holds texts: none of them is taken for a file's name.
-    """
+    """The batches of any data. Under a schema, files are read as those were that it was inferred from, unless told otherwise."""
     if isinstance(data, Source):
         return data
     if schema is None or isinstance(data, Batch):
         return read(data, **reading)
-    kinds = schema.kinds()
-    plain = all(value is None for name, value in reading.items() if name not in ("columns", "remembered"))
-    if plain and "text" in kinds.values() and is_texts(data):
-        return from_texts(data, reading.get("columns"), None)
-    return read(data, kinds=kinds, **{"remembered": schema.reading, **reading})
+    return read(data, kinds=schema.kinds(), **{"remembered": schema.reading, **reading})
 
 
 def batches(
-    source: Source, doing: str, anew: Callable[[], None] | None = None, quietly: bool = False
+    source: Source,
+    doing: str,
+    beside: Beside[Any] | None = None,
+    anew: Callable[[], None] | None = None,
+    quietly: bool = False,
+    known: Known | None = None,
 ) -> Iterator[Batch]:
     """The batches of a source. Where a column turns out wider than its first rows were, reading begins again.
 
@@ -247,21 +251,20 @@ def batches(
     to have fractions is such a column, too.
     """
     n_done = 0
-    fractional = frozenset[str]()
+    known = Known() if known is None else known
     while True:
-        whole = set[str]()
+        known.whole.clear()
         try:
-            for batch in watched(source, doing, source.name):
+            for batch in watched(source.each(beside), doing, source.name):
                 if batch.first_row >= n_done:
-                    for name in fractional_among(batch, whole):
+                    for name in fractional_among(batch, known.whole):
                         raise Widened(name, "float")
-                    batch.known_fractional, batch.taken_for_whole = fractional, set()
+                    batch.threads = batch.threads if beside is None else beside.threads
                     n_done = batch.first_row + batch.n_rows
                     yield batch
-                    whole |= batch.taken_for_whole
             return
         except Widened as wider:
-            fractional |= {wider.column}
+            known.fractional |= {wider.column}
             if not source.again:
                 family = f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
                 family = family if wider.kind == "float" else ""

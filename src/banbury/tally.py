@@ -25,9 +25,9 @@ from banbury.distributions.keys import code_numbers, dense
 from banbury.distributions.words import GrowingWords
 from banbury.errors import many
 from banbury.label_sets import EVERY, LabelSets
-from banbury.readers import Batch, Codes, Format, Headers
-from banbury.readers.batches import LazyColumns, in_one
-from banbury.readers.columns import Empty
+from banbury.readers import Batch, Beside, Codes
+from banbury.readers.batches import LazyColumns, joined
+from banbury.readers.columns import empty_column
 from banbury.schema import Features, Group, Missing, Schema
 from banbury.sums import (
     MOST_ROWS,
@@ -612,6 +612,11 @@ class Growing:
         return bool(self._words)
 
     @property
+    def word_columns(self) -> list[str]:
+        """The columns whose words are counted."""
+        return [name for g in self._words for feature in self.schema.groups[g].features for name in feature.inputs]
+
+    @property
     def only_words(self) -> bool:
         """Whether rows were counted, and all sums are words."""
         return self._rest is not None and len(self._words) == len(self._rest.sums)
@@ -760,11 +765,6 @@ def count(
     weights: Any = None,
     classes: Sequence[Label] | None = None,
     missing: Missing = "skip",
-    columns: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    missing_values: Sequence[str] | None = None,
-    format: Format | None = None,
-    headers: Headers | None = None,
     threads: int | None = None,
     target_delimiter: str | None = None,
     engine: Any = None,
@@ -805,8 +805,7 @@ def count(
     (14, ('no', 'yes'))
     """
     given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
-    reading |= {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
-    reading |= {"format": format, "headers": headers, "target_delimiter": target_delimiter}
+    reading["target_delimiter"] = target_delimiter
     if schema is not None:
         reading = {"remembered": schema.reading, **reading}
     where = {"engine": engine, "partitions": partitions}
@@ -834,27 +833,29 @@ def summed(table: Table) -> tuple[Tally, int]:
     """
     growing: list[Growing] = []
     n_rows = 0
+    beside = Beside[tuple[Part, ...]](table.labels.threads)
 
     def add(part: Part) -> None:
         growing[0] = growing[0] + part
 
     with Behind() as behind:
-        for batch in gathered(table.batches("counting", growing.clear), growing):
+        for batch in gathered(table.batches("counting", growing.clear, beside=beside), growing):
             behind.wait()  # the schema may become another one
             if not growing:
                 growing.append(Growing(table.settled(batch)))
                 n_rows = 0
             n_rows += batch.n_rows
+            large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
             schema = growing[0].schema
-            lasts = batch.lasting and batch.n_rows >= MANY_ROWS and table.labels.threads > 1
-            for part in batch.done or parts(table.aligned(batch, schema), schema, table.labels):
+            aligned = table.aligned(batch, schema)
+            for part in beside.result(batch) or parts(aligned, schema, table.labels):
                 behind.wait()
-                if lasts and growing[0].grows_in_place:
+                if large and growing[0].grows_in_place and aligned.text_bytes(growing[0].word_columns) is not None:
                     behind.start(partial(add, part))
                 else:
                     add(part)
             if table.labels.by_column and not growing[0].grows_in_place:
-                batch.beside = partial(_parts_beside, table, growing[0].schema)
+                beside.work = partial(_parts_beside, table, growing[0].schema)
         behind.wait()
     return growing[0].seen, n_rows
 
@@ -871,7 +872,7 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
             some, size = [], 0
         more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
         if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
-            yield in_one(some)
+            yield joined(some) if len(some) > 1 else some[0]
             some, size = [], 0
         if more is None:
             yield batch
@@ -879,7 +880,7 @@ def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[B
             some.append(batch)
             size += more
     if some:
-        yield in_one(some)
+        yield joined(some) if len(some) > 1 else some[0]
 
 
 def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...]:
@@ -888,7 +889,7 @@ def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...
 
 
 def of_no_rows(schema: Schema) -> Tally:
-    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: Empty(0)), schema.named)
+    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
     part = count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1)
     return (Growing(schema) + part).frozen()
 

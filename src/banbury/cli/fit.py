@@ -54,7 +54,7 @@ def fit(args: Namespace) -> None:
     args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
     with inputs.labelled(args) as data:
         judged = judging.judge(args, data, compares=args.cross_validate)
-        if judged.rows.sets is not None:
+        if judged.rows.has_sets:
             return labels.fit(args, judged.learn(), judged.validation, judged.notes)  # type: ignore[arg-type]
         fitted = Fitted(judged.learn(), judged.validation, judged.notes, judged.rows)  # type: ignore[arg-type]
         fitted = replace(fitted, notes=(*_advice(args, fitted), *fitted.notes))

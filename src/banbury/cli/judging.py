@@ -56,7 +56,7 @@ def read_rows(args: Namespace, data: Any, takes_sets: bool) -> LabelledRows:
     target = labels.target(args, data)
     if inputs.size(args) > getattr(args, "hold", float("inf")):
         rows = stream_rows(data, target, **counting)
-        if rows.sets is None:  # of labels all rows are in memory
+        if not rows.has_sets:  # of labels all rows are in memory
             return rows
     return load_rows(data, target, **counting)
 
@@ -71,8 +71,8 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
         note = "one row only, so there is nothing to validate it on"
         plain = plain_recipe(args, data)
         of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
-        return KeptRecipe(rows, plain if rows.sets is None else of_labels, None, (note,))
-    grid, notes = grid_of(args, data, rows) if rows.sets is None else label_grid(args, data, rows)
+        return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
+    grid, notes = grid_of(args, data, rows) if not rows.has_sets else label_grid(args, data, rows)
     if not compares:
         return _not_compared(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
@@ -94,7 +94,7 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
         model = tuning.model if number == comparison.best else None
         tuning.warn_of_edges()
         notes += _tuned(tuning, comparison)
-        if rows.sets is None:
+        if not rows.has_sets:
             (validation,) = validate(chosen_rows, folds, [recipe], seed=args.seed)
     if isinstance(recipe, Calibrated):
         (before,) = validate(chosen_rows, folds, [recipe.recipe], seed=args.seed)
@@ -117,7 +117,7 @@ def tune(args: Namespace, data: Any) -> Tuning:
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **counting)
     if rows.n_labelled < 2:
         raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
-    grid = _tuned_classes(args, data, rows) if rows.sets is None else label_grid(args, data, rows, tunes=True)[0]
+    grid = _tuned_classes(args, data, rows) if not rows.has_sets else label_grid(args, data, rows, tunes=True)[0]
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
     tuning.warn_of_edges()

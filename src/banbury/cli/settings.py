@@ -11,6 +11,7 @@ from typing import Any
 from banbury import errors
 from banbury.distributions import FAMILIES
 from banbury.readers import read
+from banbury.readers.options import SETTINGS
 from banbury.schema import Schema
 
 LISTS = ("stop_words", "values")
@@ -24,25 +25,16 @@ TOGETHER = (
 
 def reading(args: Namespace) -> dict[str, Any]:
     """How the input is read: what was said here, and how the data of the model were read."""
-    settings = {
-        "columns": _list(args.names),
-        "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
-        "missing_values": _list(args.missing_values),
-        "headers": args.headers if args.headers in ("keep", "drop", "columns") else _list(args.headers),
-        "header": args.header,
-        "quote": args.quote,
-        "comment": args.comment,
-        "skip_lines": args.skip_lines,
-        "classes_at": args.classes_at,
-        "class_from": args.class_from,
-        "format": "auto" if args.format in ("csv", "json") else args.format,
-        "remembered": args.remembered,
-    }
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-def _list(text: str | None) -> list[str] | None:
-    return None if text is None else text.split(",")
+    words = {**vars(args), "columns": args.names}
+    settings = {name: words[name] for name in (*SETTINGS, "remembered") if words[name] is not None}
+    for name in ("columns", "missing_values", "headers"):
+        if name in settings and not (name == "headers" and settings[name] in ("keep", "drop", "columns")):
+            settings[name] = settings[name].split(",")
+    if args.delimiter in TABS:
+        settings["delimiter"] = "\t"
+    if args.format in ("csv", "json"):
+        settings["format"] = "auto"
+    return settings
 
 
 def counting(args: Namespace, data: Any) -> dict[str, Any]:

@@ -13,13 +13,12 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions.family import ColumnReader, Counter, Feature, Kind, Reads, RowsToCount, Stored, side_by_side
-from banbury.readers import Batch, Codes, LikelyCodes
+from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
 ListedCounts = list[tuple[Keys, Integers]]  # of each column its keys, and the rows of each
 
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
-FEW_CELLS = 2**20
 LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
 KEY_TYPES: dict[Kind, type] = {"boolean": bool, "integer": int, "float": float, "string": str}
 
@@ -71,28 +70,13 @@ class KeyCounter(Counter):
 
 
 def count_values(features: Sequence[Feature], kinds: Sequence[Kind | None], rows: RowsToCount) -> ListedCounts:
-    """For each column of the batch the values that occur, in order, and the rows of each.
-
-    Whole numbers are counted in the range that some rows show, so that they are read once; if there are others too, again.
-    """
-    likely = rows.batch.likely_codes([feature.name for feature in features], kinds)
-    if likely is not None and sum(len(column.values) for column in likely) * len(rows.labels) <= FEW_CELLS:
-        found = _count_codes(features, likely, rows)
-        if found is not None:
-            return found
+    """For each column of the batch the values that occur, in order, and the rows of each."""
     each = zip(features, kinds, strict=True)
     return count_codes(features, [narrow(rows.batch.codes(feature.name, kind), rows) for feature, kind in each], rows)
 
 
 def count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts:
     """For each column the values that occur, in order, and the rows of each."""
-    found = _count_codes(features, columns, rows)
-    assert found is not None
-    return found
-
-
-def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: RowsToCount) -> ListedCounts | None:
-    """The same; None where there are values outside a range that was but likely."""
     if not columns:
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
@@ -106,9 +90,7 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Ro
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
     cells: Integers
-    cells, outside = rows.counted(_core.count_codes, names, codes, low, size)
-    if outside and any(isinstance(column, LikelyCodes) for column in columns):
-        return None
+    cells, _ = rows.counted(_core.count_codes, names, codes, low, size)
     occupied, counted, start = np.asarray(some(cells).any(axis=1)), [], 0
     for column in columns:
         used = np.flatnonzero(occupied[start : start + len(column.values)])

@@ -7,7 +7,7 @@ import pickle
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banbury import errors
@@ -16,7 +16,7 @@ from banbury.engines.engine import FAN_IN, Parcel
 from banbury.engines.parcels import CountedPartitions, Wider
 from banbury.readers import Batch, read
 from banbury.readers.batches import joined
-from banbury.schema import NO_VALUE, STEADY, Features, Missing, Schema, Trees
+from banbury.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
 from banbury.table import Held, Table, fractional_among
 from banbury.tally import Growing, of_no_rows, parts
 
@@ -241,14 +241,13 @@ class CountPart:
 def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files: bool) -> Settled:
     """What is counted, by the first rows and by what other rows are known to show."""
     batch = joined([each.batch for each in sample])
-    batch.known_fractional, batch.known_varied = wider.fractional, wider.varied
-    batch.known_kinds = wider.kinds  # type: ignore[assignment]
     first = sample[0]
     given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
     given |= {"weights": first.weights if asked.weights is None else asked.weights}
     source, delimiter = Held((batch,), first.name, first.target, first.reading), asked.reading.get("target_delimiter")
     given |= {"threads": asked.threads, "groups": asked.id, "trees": asked.trees}
-    table = Table.of(source, asked.target, **given, target_delimiter=delimiter)
+    known = Known(wider.fractional, wider.varied, wider.kinds)
+    table = replace(Table.of(source, asked.target, **given, target_delimiter=delimiter), known=known)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
@@ -258,5 +257,5 @@ def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files:
     steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
     empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
     said = asked.classes, asked.missing, asked.threads, reading, are_files
-    shown = frozenset(batch.taken_for_whole), steady, empty
+    shown = frozenset(known.whole), steady, empty
     return Settled(schema, target, given["weights"], *said, *shown, inferred=asked.schema is None)

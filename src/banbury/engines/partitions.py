@@ -24,14 +24,12 @@ from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import Model, met, model_of, same_rows
 from banbury.progress import watched
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
-from banbury.readers import MISSING_VALUES, SUBJECT, n_threads
+from banbury.readers import n_threads
 from banbury.readers.batches import as_name, other_columns
 from banbury.tally import Tally, complete, counted
 from banbury.weighing import MOST_ROWS, RowSample
 from banbury.weighing.sampling import LARGEST, sample_rows
 
-# Of how tables are read, what is not sent.
-UNSAID = {"missing_values": MISSING_VALUES, "format": "auto", "headers": SUBJECT}
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before
 
@@ -259,7 +257,7 @@ def _asked(
 ) -> Asked:
     """What a user asked for, checked as far as that can be done before any row is seen."""
     columns = _column("target", target), _column("weights", weights)
-    given = {name: value for name, value in reading.items() if value != UNSAID.get(name)}
+    given = {name: value for name, value in reading.items() if value is not None}
     n_each = n_threads(threads or 1)
     id = _column("groups", groups)
     return Asked(columns[0], schema, features, columns[1], classes, missing, n_each, given, id, trees)

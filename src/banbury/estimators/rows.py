@@ -13,7 +13,7 @@ from banbury.estimators.guard import Guarded
 from banbury.label_sets import are_sets
 from banbury.learner import Learner
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
-from banbury.readers.batches import joined_texts
+from banbury.readers.batches import joined
 from banbury.schema import Schema
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
@@ -128,7 +128,7 @@ def one_batch(X: Any) -> Batch:
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) > 1 and all(batch.is_text(name) for batch in batches for name in batch.names):  # documents
-        batches = [joined_texts(batches)]
+        batches = [joined(batches)]
     errors.require(len(batches) == 1, "X", f"{len(batches)} batches of rows", "one table")
     [batch] = batches
     if batch.n_rows == 0 or not batch.names:

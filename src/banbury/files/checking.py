@@ -9,20 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
-from banbury.readers.options import DOCUMENT_SETTINGS, TABLE_SETTINGS, Options, class_patterns, is_mark
+from banbury.readers.options import SETTINGS, Options, class_patterns, is_mark
 
 Arrays = dict[str, NDArray[Any]]
-
-# Of settings of how files were read that are no texts.
-TYPES = {
-    "columns": (list,),
-    "missing_values": (list,),
-    "header": (bool, int),
-    "skip_lines": (int,),
-    "headers": (str, list),
-    "classes_at": (int,),
-    "class_from": (dict,),
-}
 
 
 def check(fits: object, why: str) -> None:
@@ -45,10 +34,11 @@ def texts(what: str, names: Any) -> tuple[str, ...]:
 def reading_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """How files were read; raises for settings that cannot be."""
     settings: dict[str, Any] = about.get("reading", {})
-    are_settings = isinstance(settings, dict) and settings.keys() <= {*TABLE_SETTINGS, *DOCUMENT_SETTINGS}
+    are_settings = isinstance(settings, dict) and settings.keys() <= {*SETTINGS}
     check(are_settings, "files were read with settings that no reader has")
     for name, value in settings.items():
-        check(type(value) in TYPES.get(name, (str,)), f"files were read with {name} of another type")
+        fits = value is not None and isinstance(value, dict) == (name == "class_from")
+        check(fits, f"files were read with {name} of another type")
     texts("names of columns", settings.get("columns", []))
     texts("missing values", settings.get("missing_values", []))
     class_patterns(settings.get("class_from"))

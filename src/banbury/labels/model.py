@@ -21,7 +21,7 @@ from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.partitioned import or_in_partitions
-from banbury.readers import Batch, Source, n_threads
+from banbury.readers import Batch, Beside, Source, n_threads
 from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.table import batches, class_number
@@ -238,8 +238,7 @@ class LabelModel:
     def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
         """Batch by batch some rows and P(label | row) of each, (rows, labels)."""
         source = rows if isinstance(rows, Source) else self.read(rows, reading)
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
+        for batch in batches(source, "scoring", Beside(self.threads)):
             most = max(1, CELLS // len(self.labels))
             for start in range(0, batch.n_rows, most):
                 part = batch if batch.n_rows <= most else batch.cut(start, start + most)

@@ -26,7 +26,7 @@ from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import given_table, given_values
-from banbury.readers import Batch, Source, n_threads, read
+from banbury.readers import Batch, Beside, Source, n_threads, read
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer, starred
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
@@ -549,7 +549,8 @@ class BeliefNetwork:
     def _each(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Iterator[tuple[Batch, Real]]:
         """Batches of rows, and log P(keep, what these rows show); where a column widens that is no node, they are read again."""
         told = set[str]()  # what was said of their columns
-        for batch in batches(rows if isinstance(rows, Source) else self._read(rows, reading), "scoring"):
+        source = rows if isinstance(rows, Source) else self._read(rows, reading)
+        for batch in batches(source, "scoring", Beside(self.threads)):
             yield batch, self._scorer.log_joint(self._placed(self._aligned(batch), keep, told), keep)
 
     def _placed(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> list[Places]:

@@ -13,7 +13,8 @@ from banbury.distributions import FAMILIES
 from banbury.distributions.family import Family, Feature, NumberColumn
 from banbury.naive_bayes import Model
 from banbury.quality.recipes import Plain
-from banbury.readers import Batch, Remembering
+from banbury.readers import Batch
+from banbury.readers.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
@@ -187,7 +188,7 @@ def _values(rows: MemoryRows, names: list[str], numbers: Real, test: Int) -> Ite
         shown = np.zeros((len(names), n_values), dtype=np.int64)
         shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
         columns = {name: batch.column(name).take(own) for name, own in zip(names, shown, strict=True)}
-        table = Remembering(Batch(tuple(names), n_values, columns, batch.named, batch.source))
+        table = remember_answers(Batch(tuple(names), n_values, columns, batch.named, batch.source))
         yield table, cells.reshape(n_values, len(names), n_classes)
 
 

@@ -162,10 +162,11 @@ class WeighedLabels(LabelRecipe):
     name: ClassVar[str] = Weighed.name
     weighs: ClassVar[bool] = True
 
-    def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
-        held: MemoryRows = super().rows_from(rows, n)
-        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
-        return held
+    def rows_from(self, rows: Any, n: int | None = None) -> Any:
+        sample = super().rows_from(rows, n)
+        wanted = "left out where rows with sets of labels are a sample"
+        errors.require(sample.others is None, "weigh", True, wanted)
+        return sample
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         wanted = "False for rows that are all alike: none can be held out from the others"

@@ -98,25 +98,16 @@ def tune(
         wanted = "left out: what is tried is said by alpha, how, text, features and weigh"
         raise errors.bad_setting("estimator", reading["estimator"], wanted)
     errors.require(not isinstance(folds, str), "folds", folds, "a number of folds, a fold for each row, or a splitter")
-    reading |= {
-        "schema": schema,
-        "features": features,
-        "weights": weights,
-        "threads": threads,
-        "missing": missing or "skip",
-    }
-    reading |= {"engine": engine, "partitions": partitions, "groups": kept_together(groups, id, deal)}
-    table = open_labelled(data, target, **reading)
+    counting = {"schema": schema, "features": features, "weights": weights, "threads": threads}
+    counting |= {"missing": missing or "skip", "groups": kept_together(groups, id, deal)}
+    table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
     if table.has_sets:
-        refuse_for_sets(features, class_prior=class_prior, groups=groups)
+        refuse_for_sets(class_prior=class_prior, groups=groups)
         grid = Tuned.of_labels(alpha, how, text, seed, calibrate, weigh, scoring)
     else:
-        rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
-        grid = Tuned.of(alpha, how, text, features, *rest)
-    rows = labelled_rows(table, folds, int(seed), id, deal)
-    if table.has_sets:
-        rows, sample = rows.sample(sample), None
-    tuning = grid.tune(rows, folds, sample)
+        of_classes = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
+        grid = Tuned.of(alpha, how, text, features, *of_classes)
+    tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
 
@@ -216,7 +207,7 @@ class Tuned(Recipe):
 
         Where some setting needs rows in memory, and they are not, all are compared on a sample of ``n_sampled``.
         """
-        needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings)
+        needs_rows = self.chooses_families or self.calibrate is not None or bool(self.weighings) or rows.has_sets
         wanted = "left out where all rows are validated"
         errors.require(needs_rows or n_sampled is None, "sample", n_sampled, wanted)
         plain_rows = rows.sample(n_sampled) if needs_rows and self.plain else rows
@@ -248,7 +239,7 @@ class Tuned(Recipe):
         """The recipe as it is asked for: calibrated, or of labels."""
         if isinstance(recipe, PlainLabels):
             return recipe
-        if rows.sets is not None:
+        if rows.has_sets:
             common = recipe.how, self.threshold, self.calibrate, self.seed
             return PlainLabels(*common, alpha=recipe.alpha, text=recipe.text)
         return recipe if self.calibrate is None else Calibrated(recipe, self.calibrate)

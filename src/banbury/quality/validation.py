@@ -148,7 +148,7 @@ def _sample_note(rows: LabelledRows) -> tuple[str, ...]:
 
 
 def _sink(rows: LabelledRows, splits: Sequence[Round], n_splits: int, keep: Keep, models: list[Model] | None) -> Any:
-    if rows.sets is not None:
+    if rows.has_sets:
         return _LabelPosteriors(rows, len(splits), None)
     in_memory = keep == "posteriors" and isinstance(rows, MemoryRows)
     return _Posteriors(rows, len(splits), models) if in_memory else _Sums(rows, n_splits, models)

@@ -13,8 +13,18 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered, other_columns
-from banbury.readers.columns import Codes, Kind, LikelyCodes, Scalar, Texts, kind_of, missing
+from banbury.readers.batches import (
+    Batch,
+    Beside,
+    Matrix,
+    Row,
+    Source,
+    Sparse,
+    Widened,
+    numbered,
+    other_columns,
+)
+from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import from_messages
 from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import (
@@ -25,48 +35,36 @@ from banbury.readers.options import (
     Format,
     Headers,
     Options,
-    class_patterns,
     header_columns,
 )
 from banbury.readers.tables import column, encode, from_texts, library
 from banbury.threads import n_threads
 
-__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "LikelyCodes", "Remembering"]
+__all__ = [
+    "MISSING_VALUES",
+    "SUBJECT",
+    "Batch",
+    "Beside",
+    "Codes",
+    "Format",
+    "Headers",
+    "Kind",
+]
 __all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
 __all__ += ["n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers", *OF_TEXT_TABLES, *OF_FOLDERS)
-NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 STREAMED = 4096  # texts of a stream that are looked at together
-
-# What other libraries call our keywords.
-SAID_ELSEWHERE = dict(
-    pair.split("=")
-    for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
-    sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
-)
 
 
 def read(
     data: Any,
     *,
-    columns: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    missing_values: Sequence[str] | None = None,
     kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None,
     batch_rows: int | None = None,
-    format: Format | None = None,
-    headers: Headers | None = None,
-    header: bool | None = None,
-    quote: str | None = None,
-    comment: str | None = None,
-    skip_lines: int | None = None,
-    classes_at: int | None = None,
-    class_from: Mapping[str, str] | str | None = None,
     remembered: Mapping[str, Any] | None = None,
-    **unknown: Any,
+    **settings: Any,
 ) -> Source:
     """The table as batches of columns.
 
@@ -100,40 +98,15 @@ def read(
     >>> batch.names, batch.texts("text")
     (('text',), ['a text', 'and another'])
     """
-    for name in unknown:
-        near = SAID_ELSEWHERE.get(name)
-        hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
-        known = f" How a table is read: {errors.listed(READING)}."
-        raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
-    settings: dict[str, Any] = {
-        "columns": columns,
-        "delimiter": delimiter,
-        "missing_values": missing_values,
-        "format": format,
-    }
-    settings |= {"header": header, "quote": quote, "comment": comment, "skip_lines": skip_lines, "headers": headers}
-    settings |= {"classes_at": classes_at, "class_from": class_from}
     settings = {name: value for name, value in settings.items() if value is not None}
-    plain = settings.keys() <= {"columns", "delimiter", "missing_values", "format"}
-    if plain and type(data) is np.ndarray and data.ndim == 2:
-        return tables.from_numpy(data, columns, batch_rows)
-    texts = type(data) is list and data and _is_prose(data[0]) and format in (None, "auto", "text")
-    if plain and texts and batch_rows is None:
-        return from_texts(data, columns, None)
+    if type(data) is np.ndarray and data.ndim == 2 and settings.keys() <= {"columns"}:
+        return tables.from_numpy(data, settings.get("columns"), batch_rows)
     if isinstance(data, (Batch, Source)):
         return data if isinstance(data, Source) else Source(lambda: iter((data,)))
-    if isinstance(missing_values, str):
-        settings["missing_values"] = (missing_values,)
-    if class_from is not None:
-        settings["class_from"] = class_patterns(class_from)
-    if isinstance(data, bytes):
-        data = os.fsdecode(data)
-    replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
-    rest = {name: value for name, value in (remembered or {}).items() if name not in replaced}
-    numbered = bool(header and remembered and remembered.get("header") is False)
-    options = Options(kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest, **settings).checked()
-    source = _read(data, options)
-    return source if headers is None or not header_columns(headers) else _with_headers(source, headers)
+    options = Options.of(settings, kinds, batch_rows, remembered or {})
+    source = _read(os.fsdecode(data) if isinstance(data, bytes) else data, options)
+    asked = "headers" in settings and header_columns(options.headers)
+    return _with_headers(source, options.headers) if asked else source
 
 
 def _with_headers(source: Source, headers: Headers) -> Source:
@@ -143,14 +116,15 @@ def _with_headers(source: Source, headers: Headers) -> Source:
         for batch in source:
             if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
                 texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
-                where, columns = errors.where(source.name), errors.listed(batch.names)
+                where = errors.where(source.name)
+                columns = errors.listed(batch.names)
                 what = f"the rows{where} are plain texts" if texts else f"there is a table{where}, of {columns}"
                 text = f"headers={headers!r} makes columns of the headers of messages, and {what}. "
                 text += "If each text or file is a message, say so with format='mail'; else leave headers= out."
                 raise errors.BadSetting(text, setting="headers", value=headers)
             yield batch
 
-    return replace(source, start=batches)
+    return replace(source, start=batches, parses=False)
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -167,7 +141,7 @@ def _read(data: Any, options: Options) -> Source:
     if library(data) == "pandas" and not hasattr(data, "columns") and hasattr(data, "index"):
         is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
         data = data.to_dict() if is_row else data
-    if options.missing_values is not MISSING_VALUES and _is_table(data):
+    if options.missing_values != MISSING_VALUES and _is_table(data):
         text = "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its "
         raise errors.BadSetting(f"{text}place, for instance with frame.replace('?', None).")
     if isinstance(data, Mapping):
@@ -183,7 +157,9 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
     if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
-    names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
+    names = options.columns
+    batch_rows = options.batch_rows
+    is_frame = hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
         return tables.single(tables.Frame(data, names), batch_rows)
     if library(data) == "pyarrow":
@@ -245,7 +221,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if not data:
         raise errors.empty_data(why="the list is empty")
     first = data[0]
-    if isinstance(first, (str, os.PathLike)) and are_paths(data):
+    if isinstance(first, (str, os.PathLike)) and are_paths(data, options):
         return _read_paths(data, options)
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
@@ -268,11 +244,6 @@ def is_texts(data: Any) -> bool:
     return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
 
 
-def _is_prose(text: Any) -> bool:
-    """Whether it is a text that cannot be a path, by a glance: no ending, no folder."""
-    return type(text) is str and "." not in text[-8:] and os.sep not in text
-
-
 def _read_paths(data: Sequence[Any], options: Options) -> Source:
     """Documents, tables or folders, one after another; sub-folders are the classes if those of each folder are."""
     paths = from_paths([os.fspath(path) for path in data], None, options)
@@ -282,7 +253,8 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
         return _chained(paths, options)
     sources = [_read(path, options) for path in paths]
     [target, *others] = {source.target for source in sources}
-    target, reading = None if others else target, sources[0].reading
+    target = None if others else target
+    reading = sources[0].reading
     return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=target, reading=reading)
 
 
@@ -319,9 +291,10 @@ def _read_stream(data: Any, options: Options) -> Source:
         text = f"{type(data).__name__} is a cursor of a database, whose rows have no columns. Give what it fetches as a table: "
         raise TypeError(f"{text}cursor.fetch_record_batch() of ADBC, a relation of DuckDB, or pandas.read_sql(...).")
     if isinstance(data, Iterator):
-        entries, first = data, next(data, None)
+        entries = data
+        first = next(data, None)
         data = entries if first is None else chain([first], entries)
-        if _is_prose(first):
+        if isinstance(first, str) and not are_paths([first], options):
 
             def batches() -> Iterator[Batch]:
                 while some := list(islice(data, options.batch_rows or STREAMED)):
@@ -362,7 +335,11 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
     once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
     reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
-    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, not once, reading=reading)
+
+    def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
+        return _aligned(batch for table in data for batch in opened(table).each(beside))
+
+    return Source(batches, None, not once, reading=reading, parses=True)
 
 
 def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -373,7 +350,8 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
         if batch.names != names and set(batch.names) != set(names):
             what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
             raise other_columns(batch.names, names, what, "batch")
-        batch.names, batch.share = names, None
+        batch.names = names
+        batch.share = None
         yield batch
     if names is None:
         raise errors.empty_data(why="the iterable gave no batch")

@@ -23,7 +23,8 @@ def divided(path: str) -> tuple[str, str] | None:
         return (path, "") if path.lower().endswith(".zip") else None
     at = path.lower().find(f".zip{os.sep}")
     while at >= 0:
-        archive, member = path[: at + 4], path[at + 5 :]
+        archive = path[: at + 4]
+        member = path[at + 5 :]
         if os.path.isfile(archive):
             return archive, member.replace(os.sep, "/")
         at = path.lower().find(f".zip{os.sep}", at + 1)

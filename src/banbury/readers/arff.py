@@ -14,7 +14,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, texts
-from banbury.readers.batches import Batch, Source, distinct
+from banbury.readers.batches import Batch, Beside, Source, distinct
 from banbury.readers.blocks import (
     BLOCK,
     LONGEST_RECORD,
@@ -27,7 +27,7 @@ from banbury.readers.blocks import (
     opened,
     reason,
 )
-from banbury.readers.columns import Coded, Codes, Column, Kind, Numbers, decoded
+from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded
 from banbury.readers.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.readers.options import Options
 from banbury.readers.tables import names_for, no_rows
@@ -64,7 +64,7 @@ class Broken(Exception):
 def from_arff(path: str, options: Options) -> Source:
     """An ARFF file, which need not fit in memory; where rows have weights, the source names their column."""
     file = _ArffFile(path, options)
-    return Source(file.batches, path, weights=file.weight)
+    return Source(file.batches, path, weights=file.weight, parses=True)
 
 
 class _ArffFile(BlockFile):
@@ -83,13 +83,17 @@ class _ArffFile(BlockFile):
     def _header(self) -> tuple[list[Attribute], int]:
         """The columns, and where the rows begin."""
         attributes: list[Attribute] = []
-        data, at, number = b"", 0, 0
+        data = b""
+        at = 0
+        number = 0
         with opened(self.path) as stream:
             while len(data) < LONGEST_RECORD and (piece := fetched(stream, BLOCK, self.path)):
                 data += piece
                 while (end := data.find(b"\n", at) + 1) or (len(piece) < BLOCK and at < len(data)):
                     end = end or len(data)
-                    line, at, number = decoded(data[at:end]).strip(BLANKS), end, number + 1
+                    line = decoded(data[at:end]).strip(BLANKS)
+                    at = end
+                    number += 1
                     word = line.split(None, 1)[0].lower() if line else ""
                     if word == "@data":
                         if not attributes:
@@ -106,7 +110,8 @@ class _ArffFile(BlockFile):
         if declared is None:
             wanted = "an attribute has a name and numeric, string, date or {its values}"
             raise self._bad_line(number, f"{errors.shortened(line)!r} cannot be read: {wanted}")
-        name, kind = declared[1], declared[2]
+        name = declared[1]
+        kind = declared[2]
         try:
             name = _unescaped(name[1:-1]) if name[0] in "'\"" else name
             if kind.startswith("{"):
@@ -126,10 +131,10 @@ class _ArffFile(BlockFile):
         """Whether some row has a weight: Weka writes those that are not 1, wherever they stand."""
         return any(b"{" in bytes(block.data) and _WEIGHS.search(block.data) for block in cut(self.path, self.start))
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
         blocks = self._bounded(cut(self.path, self.start))
         first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
     def _bounded(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, cut again where they have so many rows that these, written out, would not fit: sparse ones may."""
@@ -171,7 +176,8 @@ class _ArffFile(BlockFile):
 
     def _plain(self, block: Block) -> Batch:
         """Rows without quotes, comments or braces, which Arrow reads as CSV."""
-        pa, pa_csv = arrow(), arrow("csv")
+        pa = arrow()
+        pa_csv = arrow("csv")
         types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
         null = ["?", " ?", "? ", " ? "]
         table = pa_csv.read_csv(
@@ -187,7 +193,8 @@ class _ArffFile(BlockFile):
     def _quoted(self, block: Block) -> Batch:
         """Rows of any kind, one by one."""
         read = [self._row(line, row) for row, (_, line) in enumerate(self.records(block))]
-        pa, columns = arrow(), list[Any]()
+        pa = arrow()
+        columns = list[Any]()
         for j, attribute in enumerate(self.attributes):
             cells = [values[j] for values, _ in read]
             if attribute.kind not in NUMBERS:
@@ -220,7 +227,8 @@ class _ArffFile(BlockFile):
         cells: list[Any] = [0.0 if a.kind in NUMBERS else a.values[0] if a.values else None for a in self.attributes]
         at = 1
         while (pair := _PAIR.match(line, at)) is not None:
-            place, at = int(pair[1]), pair.end()
+            place = int(pair[1])
+            at = pair.end()
             if place >= len(cells):
                 raise Broken(row, f"there is no attribute {place:,}: they are numbered from 0 to {len(cells) - 1:,}")
             value = pair[4] if pair[4] is not None else _unescaped(pair[2] or pair[3] or "")
@@ -251,19 +259,12 @@ class _ArffFile(BlockFile):
         return batch
 
 
-class Stamps(Strings):
-    """Dates, as they are written."""
-
-    def kind(self) -> Kind:
-        return "date"
-
-
 def _column(attribute: Attribute, cells: Any) -> Column:
     """The column of what was read for an attribute: an array of numbers, or Arrow's of texts."""
     if isinstance(cells, np.ndarray):
         return Numbers(cells)
     if attribute.kind == "date":
-        return Stamps(cells)
+        return Strings(cells, kind="date")
     if attribute.kind != "nominal":
         return from_arrow(cells)
     place = {value: k for k, value in enumerate(attribute.values)}
@@ -285,7 +286,8 @@ def _values(text: str) -> tuple[list[tuple[str, bool]], str]:
     values: list[tuple[str, bool]] = []
     at = 0
     while (found := _VALUE.match(text, at)) is not None:
-        quoted, plain = found[3] is None, (found[3] or "").strip(BLANKS)
+        quoted = found[3] is None
+        plain = (found[3] or "").strip(BLANKS)
         if text[found.start() : found.end()].strip(BLANKS) == "" and text[found.end() : found.end() + 1] in ("{", "%"):
             return values, text[found.end() :]
         values.append((_unescaped(found[1] or found[2] or "") if quoted else plain, quoted))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.readers import columns
 from banbury.readers.columns import (
+    EXACT,
     Coded,
     Codes,
     Column,
@@ -20,10 +20,13 @@ from banbury.readers.columns import (
     Lists,
     Numbers,
     Texts,
+    Unconverted,
     Wanted,
     converted,
     decoded,
+    empty_column,
     regrouped,
+    usual_width,
 )
 
 LONG_TEXT = 64  # bytes on average
@@ -45,18 +48,37 @@ def from_arrow(
     array = _plain_layout(array)
     kind = kind_of_type(array.type)
     if kind == "empty" or (len(array) and array.null_count == len(array)):
-        return columns.Empty(len(array))
+        return empty_column(len(array))
     if kind == "list" and (lists := _lists(array)):
         return lists
     if kind in ("date", "list", "other"):
-        return Rarities(array, "date" if kind == "date" else "other")
+        return Unconverted(array, "date", _iso_texts) if kind == "date" else Unconverted(array, "other", texts)
     if arrow("types").is_dictionary(array.type):
         return _from_dictionary(array, categorical)
     if kind == "string":
         return Strings(array, strip, missing_values)
     if kind == "float":
         return Numbers(floats(array))
-    return Gapped(array, kind) if array.null_count else Numbers(plain(array))
+    return _from_gapped(array, kind) if array.null_count else Numbers(plain(array))
+
+
+def _from_gapped(array: Any, kind: Kind) -> Column:
+    """The column of booleans or integers with nulls: floats, which hold them exactly, or codes."""
+    if kind == "boolean":
+        return Coded(Codes(filled(array, 2, np.uint8), 0, [False, True]), False, "boolean")
+    numbers = filled(array, np.nan, np.float64)
+    if np.fmax.reduce(np.abs(numbers)) <= EXACT:
+        return Numbers(numbers, whole=True)
+    return _from_dictionary(array.dictionary_encode(), False)
+
+
+def _iso_texts(array: Any) -> list[str | None]:
+    """Dates and times as Arrow writes them; lengths of time, which it does not write, as Python does."""
+    dates = array.dictionary_decode() if hasattr(array, "dictionary") else array
+    try:
+        return list(dates.cast(arrow().string()).to_pylist())
+    except arrow().ArrowNotImplementedError:
+        return [None if value is None else str(value) for value in dates.to_pylist()]
 
 
 def kind_of_type(data_type: Any) -> Kind:
@@ -78,11 +100,6 @@ def _plain_layout(array: Any) -> Any:
         return _plain_layout(array.storage)
     if types.is_run_end_encoded(array.type):
         return _plain_layout(arrow("compute").run_end_decode(array))
-    if types.is_list_view(array.type) or types.is_large_list_view(array.type):
-        compute = arrow("compute")
-        lengths = filled(compute.list_value_length(array), 0, np.int64)
-        offsets = _integers(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-        return arrow().LargeListArray.from_arrays(offsets, array.flatten(), mask=compute.is_null(array))
     if types.is_dictionary(array.type) and kind_of_type(array.type) in ("list", "other"):
         return _plain_layout(array.dictionary.take(array.indices))
     return array
@@ -101,27 +118,20 @@ _KINDS: dict[Kind, str] = {
 
 def _lists(array: Any) -> Column | None:
     """The column of an Arrow array of lists of numbers; None where they are of any length."""
-    there = _bits(array.buffers()[0], array) if array.null_count else np.ones(len(array), dtype=np.bool_)
-    if arrow("types").is_fixed_size_list(array.type):
-        width = array.type.list_size
-        lengths, first = np.full(len(array), width), width * array.offset
-    else:
-        offsets = plain(array.offsets)
-        lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
-    common = columns.usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
-    if not common:
+    lengths = plain(arrow("compute").list_value_length(array).drop_null())
+    width = usual_width(lengths.tolist()) if len(array) else getattr(array.type, "list_size", 0)
+    if not width:
         return None
-    if (lengths[there] != common).any():
-        return columns.LooseLists(array.to_pylist(), common)
-    inside = array.values.slice(first, int(lengths.sum()))
-    inner = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
-    if there.all():
-        return Lists(inner.reshape(len(array), common))
-    matrix = np.full((len(array), common), np.nan, dtype=inner.dtype if inner.dtype.kind == "f" else np.float64)
-    held = lengths == common  # where a list is null there may be numbers, or none
-    matrix[held] = inner[np.repeat(held, lengths)].reshape(-1, common)
-    matrix[~there] = np.nan
-    return Lists(matrix)
+    if (lengths != width).any():
+        return Lists(array.to_pylist(), width)
+    inside = array.flatten()  # without what stands where a list is null
+    numbers = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
+    matrix = numbers.reshape(-1, width)
+    if not array.null_count:
+        return Lists(matrix)
+    with_gaps = np.full((len(array), width), np.nan, dtype=numbers.dtype if numbers.dtype.kind == "f" else np.float64)
+    with_gaps[_bits(array.buffers()[0], array)] = matrix
+    return Lists(with_gaps)
 
 
 def floats(array: Any) -> NDArray[Any]:
@@ -177,34 +187,21 @@ def texts(array: Any) -> list[Any]:
         return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
-class ArrowColumn(columns.HeldColumn):
-    """A column in an Arrow array."""
-
-    def __init__(self, array: Any, kind: Kind) -> None:
-        super().__init__(array)
-        self._kind = kind
-
-    def kind(self) -> Kind:
-        return self._kind
-
-    def cells(self) -> Iterable[Any]:
-        return (value.as_py() for value in self.held)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with(self.held.take(_integers(rows)))
-
-    def _with(self, held: Any) -> Column:
-        return type(self)(held, self._kind)
-
-
-class Strings(ArrowColumn):
+class Strings(Column):
     """A column of texts. With ``strip`` it is from a text file: blanks around a text do not count."""
 
-    def __init__(self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset()) -> None:
-        super().__init__(array, "string")
+    _encoded: Codes | None = None
+
+    def __init__(
+        self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), kind: Kind = "string"
+    ) -> None:
+        self.held = array
         self.strip = strip
         self.missing_values = missing_values
-        self._encoded: Codes | None = None
+        self.declared = kind
+
+    def kind(self) -> Kind:
+        return self.declared
 
     def encode(self) -> Codes | None:
         """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
@@ -219,7 +216,8 @@ class Strings(ArrowColumn):
         self.held = _narrow(self.held)
         buffers = offsets, data, _, _ = _buffers(self.held)
         codes, first, _ = _core.encode_strings(*buffers, self.strip, threads)
-        raw, bounds = data.data, zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
+        raw = data.data
+        bounds = zip(offsets[first].tolist(), offsets[first + 1].tolist(), strict=True)
         values = self._stripped([decoded(bytes(raw[start:end])) for start, end in bounds])
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
@@ -236,7 +234,8 @@ class Strings(ArrowColumn):
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
         self.held = array = _narrow(self.held)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
-            pa, compute = arrow(), arrow("compute")
+            pa = arrow()
+            compute = arrow("compute")
             array = compute.ascii_trim(array, BLANKS)
             gone = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
             array = compute.if_else(gone, pa.scalar(None, array.type), array)
@@ -249,25 +248,18 @@ class Strings(ArrowColumn):
     def text_bytes(self) -> int:
         return int(self.held.nbytes)
 
-    def followed_by(self, others: Sequence[Column]) -> Column | None:
-        every = [self, *(each for each in others if isinstance(each, Strings) and each._how == self._how)]
-        if len(every) <= len(others) or sum(each.text_bytes() for each in every) >= 2**31:
-            return None  # they are not all alike, or more than 32-bit offsets reach
-        return self._with(arrow().concat_arrays([each.held for each in every]))
-
-    @property
-    def _how(self) -> tuple[Any, ...]:
-        return self.held.type, self.strip, self.missing_values, self.text
-
     def take(self, rows: NDArray[np.int64]) -> Column:
         """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
         wide = self.held if self.held.type == arrow().large_string() else self.held.cast(arrow().large_string())
         return self._with(wide.take(_integers(rows)))
 
-    def _with(self, array: Any) -> Column:
-        part = type(self)(array, self.strip, self.missing_values)
-        part.text = self.text
-        return part
+
+def join_strings(columns: Sequence[Strings]) -> Column | None:
+    """Columns of texts as one; None where they are not all alike, or more than 32-bit offsets reach."""
+    alike = len({(c.held.type, c.strip, c.missing_values, c.text) for c in columns}) == 1
+    if not alike or sum(c.text_bytes() for c in columns) >= 2**31:
+        return None
+    return columns[0]._with(arrow().concat_arrays([c.held for c in columns]))
 
 
 def _narrow(array: Any) -> Any:
@@ -300,43 +292,3 @@ def _integers(array: NDArray[np.int64]) -> Any:
     pa = arrow()
     buffer = pa.py_buffer(np.ascontiguousarray(array, dtype=np.int64))
     return pa.Array.from_buffers(pa.int64(), len(array), [None, buffer])
-
-
-class Gapped(ArrowColumn):
-    """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
-
-    def numbers(self) -> NDArray[Any]:
-        return filled(self.held, np.nan, np.float64)
-
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        if self._kind == "boolean":
-            return converted(Codes(filled(self.held, 2, np.uint8), 0, [False, True]), "boolean", wanted)
-        if arrow("types").is_uint64(self.held.type):
-            return _from_dictionary(self.held.dictionary_encode(), False).codes(wanted, threads)
-        return Numbers(filled(self.held, columns.LOWEST, np.int64)).codes(wanted, threads)
-
-    def _with(self, array: Any) -> Column:
-        return from_arrow(array)
-
-
-class Rarities(ArrowColumn):
-    """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
-
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        if self._kind != "date":
-            self.refuse("a text, a number or a yes or no")
-        plain = self.held if hasattr(self.held, "dictionary") else self.held.dictionary_encode()
-        texts = plain.dictionary.cast(arrow().string()).to_pylist()
-        return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
-
-    def texts(self) -> Texts:
-        binary = "is_binary is_large_binary is_binary_view"
-        if any(getattr(arrow("types"), test)(self.held.type) for test in binary.split()):
-            return [None if value is None else decoded(value) for value in self.cells()]
-        return Coded(self.codes(None, 1)).texts()
-
-    def lists(self, width: int) -> NDArray[Any]:
-        return columns.Objects(self.held.to_pylist()).lists(width)
-
-    def present(self) -> list[columns.Scalar]:
-        return [str(value) for value in self.held.drop_null().to_pylist()]

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.readers.arrow import Strings, join_strings
 from banbury.readers.columns import (
+    EXACT,
     KINDS_OF_DTYPES,
     NUMERIC,
-    PARALLEL_ROWS,
     Coded,
     Codes,
     Column,
     Kind,
-    LikelyCodes,
     Lists,
     Numbers,
     Objects,
     Scalar,
     Texts,
+    Unconverted,
     Uneven,
     Unfit,
     Wanted,
@@ -38,9 +41,7 @@ from banbury.readers.columns import (
 from banbury.readers.packed import PackedColumns
 
 T = TypeVar("T")
-EXACT = 2**53  # up to here doubles hold every whole number
 STRETCH = 1 << 20  # numbers that are looked at in one go
-SHOWN = 4096  # rows, or a few more, that show what the others are like
 
 
 class Widened(Exception):
@@ -48,7 +49,9 @@ class Widened(Exception):
 
     def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
         super().__init__(f"column {column!r} is read as {kind} from line {line} on")
-        self.column, self.kind, self.line = column, kind, line
+        self.column = column
+        self.kind = kind
+        self.line = line
 
 
 class LazyColumns(dict[str, Column]):
@@ -68,30 +71,23 @@ class Batch:
 
     ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
-    much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
-    row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them. ``aside``
-    are columns that are no features, whatever else is said: weights that came with the rows. Of columns that show nothing here,
-    or one value only, ``known_kinds`` and ``known_varied`` tell what other rows of the source have shown. ``lasting``: columns
-    stay what they are when the next batch is asked for; a list or an array may be written over then. ``beside`` is what whoever
-    takes a file's first batch wants done with each of the others, on the thread that parses it, and ``done`` what came of it.
+    much of the source is read with this batch, where that is known. ``aside`` are columns that are no features, whatever else
+    is said: weights that came with the rows.
     """
 
     def __init__(
         self, names: tuple[str, ...], n_rows: int, columns: Mapping[str, Column], named: bool = True, source: Any = None
     ) -> None:
-        self.names, self.named, self.n_rows, self.first_row, self._columns = names, named, n_rows, 0, columns
+        self.names = names
+        self.named = named
+        self.n_rows = n_rows
+        self.first_row = 0
+        self._columns = columns
         self.source: str | None = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
-        self.known_fractional: frozenset[str] = frozenset()
-        self.known_kinds: Mapping[str, Kind] = {}
-        self.known_varied: frozenset[str] = frozenset()
-        self.taken_for_whole: set[str] = set()
         self.aside: frozenset[str] = frozenset()
-        self.lasting = False
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
-        self.beside: Callable[[Batch], Any] | None = None
-        self.done: Any = None
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -141,20 +137,16 @@ class Batch:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
 
-    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
-        """The columns as whole numbers in the ranges that some rows show, where that is sooner known than all rows' own."""
-        return None
-
     def texts(self, name: str) -> Texts:
         """The column as texts, as the kernels take them. Numbers among them are written out."""
         return self._tried(name, lambda column: column.texts())
 
     def text_bytes(self, names: Sequence[str]) -> int | None:
         """How many bytes these columns take, where they are texts side by side, and stay what they are."""
-        if not self.lasting or not set(self.names).issuperset(names):
+        if not set(self.names).issuperset(names):
             return None
-        each = [self.column(name).text_bytes() for name in names]
-        return None if None in each else sum(each)  # type: ignore[arg-type]
+        sizes = [self.column(name).text_bytes() for name in names]
+        return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
 
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
@@ -201,8 +193,11 @@ class Batch:
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
-        batch.first_row, batch.threads = self.first_row, self.threads
-        batch.row_names, batch.share, batch.aside = self.row_names, self.share, self.aside
+        batch.first_row = self.first_row
+        batch.threads = self.threads
+        batch.row_names = self.row_names
+        batch.share = self.share
+        batch.aside = self.aside
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -260,44 +255,30 @@ class Batch:
 
 def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
     batch = kind(*made)
-    batch.names, batch.first_row, batch.row_names = names, first_row, row_names
+    batch.names = names
+    batch.first_row = first_row
+    batch.row_names = row_names
     return batch
 
 
-class Remembering(Batch):
-    """A batch that keeps what it was asked for, since it is asked again for every model."""
+def remember_answers(batch: Batch) -> Batch:
+    """The same rows in a batch that keeps what it was asked for, since it is asked again for every model."""
+    remembering = copy(batch)
+    for question in ("numbers", "codes", "lists", "occurrences"):
+        setattr(remembering, question, _answered_once(getattr(batch, question)))
+    return remembering
 
-    def __init__(self, batch: Batch) -> None:
-        super().__init__(batch.names, batch.n_rows, batch._columns, batch.named, batch.source)
-        self.first_row, self.threads = batch.first_row, batch.threads
-        self._batch = batch
-        self._kept: dict[Any, Any] = {}
 
-    def kind(self, name: str) -> Kind:
-        return self._batch.kind(name)
+def _answered_once(ask: Callable[..., Any]) -> Callable[..., Any]:
+    answers: dict[Any, Any] = {}
 
-    def numbers(self, names: Sequence[str]) -> Any:
-        return self._once(self._batch.numbers, tuple(names))
+    def answer(columns: Any, *more: Any) -> Any:
+        key = columns if isinstance(columns, str) else tuple(columns), *more
+        if key not in answers:
+            answers[key] = ask(columns, *more)
+        return answers[key]
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Any:
-        return self._once(self._batch.codes, name, wanted)
-
-    def lists(self, name: str, width: int) -> Any:
-        return self._once(self._batch.lists, name, width)
-
-    def integers(self, name: str) -> NDArray[Any] | None:
-        return self._batch.integers(name)
-
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        return self._batch.whole(names)
-
-    def occurrences(self, names: Sequence[str]) -> Any:
-        return self._once(self._batch.occurrences, tuple(names))
-
-    def _once(self, ask: Callable[..., Any], *asked: Any) -> Any:
-        if (ask.__name__, asked) not in self._kept:
-            self._kept[ask.__name__, asked] = ask(*asked)
-        return self._kept[ask.__name__, asked]
+    return answer
 
 
 class NumberBatch(Batch):
@@ -338,7 +319,8 @@ class NumberBatch(Batch):
         if names == self.names:
             return self
         batch = type(self)(self._held, names, self.named, self.source)
-        batch.first_row, batch.threads = self.first_row, self.threads
+        batch.first_row = self.first_row
+        batch.threads = self.threads
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -395,26 +377,11 @@ class Matrix(NumberBatch):
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         if wanted in (None, "integer") and fits_int64(self._array.dtype):
             j = self._place[name]
-            low, high = int(self.spans[0][j]), int(self.spans[1][j])
+            low = int(self.spans[0][j])
+            high = int(self.spans[1][j])
             if high - low < small_span(self.n_rows):
                 return Codes(self._array[:, j], low, range(low, high + 1))
         return super().codes(name, wanted)
-
-    def likely_codes(self, names: Sequence[str], wanted: Sequence[Wanted | None]) -> list[Codes] | None:
-        if self.n_rows < PARALLEL_ROWS or not fits_int64(self._array.dtype) or "spans" in self.__dict__:
-            return None
-        if not set(wanted) <= {None, "integer"}:
-            return None
-        lows, highs = _core.span([self._array[:: self.n_rows // SHOWN]], 1)
-        found = list[Codes]()
-        for name in names:
-            j = self._place[name]
-            low, high = int(lows[j]), int(highs[j])
-            more = max(high - low, 8) // 4
-            if max(abs(low), abs(high)) >= 2**62 or high - low >= small_span(self.n_rows):
-                return None
-            found.append(LikelyCodes(self._array[:, j], low - more, range(low - more, high + more + 1)))
-        return found
 
     @cached_property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -460,7 +427,8 @@ def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
     for block in batch.numbers(names) if names else []:
         columns = block[:, None] if block.ndim == 1 else block
         n_rows, n_columns = columns.shape
-        each, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
+        each = np.ones(n_columns, dtype=np.bool_)
+        step = max(STRETCH // max(n_columns, 1), 1)
         for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
             x = columns[start : start + step]
             odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
@@ -502,6 +470,30 @@ class Row(Batch):
         return [value] if type(value) is str else super().texts(name)
 
 
+class Beside(Generic[T]):
+    """Work on the batches of a file, once it is set, that the threads which parse them do, with how many there may be.
+
+    Where it fails or warns, whoever takes the batch does it again.
+    """
+
+    def __init__(self, threads: int | None, work: Callable[[Batch], T] | None = None) -> None:
+        self.threads = threads
+        self.work = work
+        self._results: dict[Batch, T] = {}
+
+    def __call__(self, batch: Batch) -> None:
+        if self.work is None:
+            return
+        batch.threads = 1
+        with contextlib.suppress(errors.BanburyError), errors.overheard() as warnings:
+            result = self.work(batch)
+            if not warnings:
+                self._results[batch] = result
+
+    def result(self, batch: Batch) -> T | None:
+        return self._results.pop(batch, None)
+
+
 @dataclass(frozen=True, eq=False)
 class Source:
     """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
@@ -509,7 +501,7 @@ class Source:
     ``target`` is the column of the classes, where the source itself says so: a folder does. ``weights`` is that of the weights.
     """
 
-    start: Callable[[], Iterator[Batch]]
+    start: Callable[..., Iterator[Batch]]
     name: str | None = None
     again: bool = True
     target: str | None = None
@@ -517,15 +509,21 @@ class Source:
     holds_no_lists: bool = False  # whether its cells are texts and numbers, for sure
     peekable: bool = False  # whether its first batch with rows can be looked at, though it is read but once
     reading: Mapping[str, Any] = field(default_factory=dict)  # of files: the settings that are not the usual ones
+    parses: bool = False  # whether batches are parsed on threads, which can do work beside it: ``start`` takes it
 
     def __iter__(self) -> Iterator[Batch]:
         return self.start()
+
+    def each(self, beside: Beside[Any] | None) -> Iterator[Batch]:
+        """The batches, with work done beside the parsing where there is any."""
+        return self.start(beside) if self.parses else self.start()
 
     def peeked(self) -> Source:
         """The same, whose first batch with rows can be looked at before all are read."""
         if self.again or self.peekable:
             return self
-        batches, first = iter(self), list[Batch]()
+        batches = iter(self)
+        first = list[Batch]()
 
         def start() -> Iterator[Batch]:
             while not (first and first[-1].n_rows) and (batch := next(batches, None)) is not None:
@@ -534,55 +532,46 @@ class Source:
             first.clear()
             yield from batches
 
-        return replace(self, start=start, peekable=True)
+        return replace(self, start=start, peekable=True, parses=False)
 
 
 def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The batches, each with the number of rows before it."""
     first_row = 0
     for batch in batches:
-        batch.first_row, first_row = first_row, first_row + batch.n_rows
+        batch.first_row = first_row
+        first_row += batch.n_rows
         yield batch
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns as one, in whose columns nothing is left of larger ones that they were cut from."""
-    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
-    columns = {name: _joined([batch.column(name) for batch in batches]) for name in first.names}
-    batch = Batch(first.names, n_rows, columns, first.named, first.source)
-    batch.aside = first.aside
-    return batch
+    """Batches of the same columns, each of which begins where the one before ends, as one.
 
-
-def in_one(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns, each of which begins where the one before ends, as one; columns are made when asked for."""
+    Columns are made when they are asked for; nothing is left in them of larger ones that they were cut from.
+    """
     first = batches[0]
     columns = LazyColumns(lambda name: _joined([batch.column(name) for batch in batches]))
     batch = first._with(first.names, columns)
-    batch.n_rows, batch.lasting = sum(each.n_rows for each in batches), first.lasting
+    batch.n_rows = sum(part.n_rows for part in batches)
+    batch.row_names = None
     return batch
 
 
 def _joined(columns: Sequence[Column]) -> Column:
-    if len(columns) > 1 and (whole := columns[0].followed_by(columns[1:])) is not None:
-        return whole
-    for kind in (Numbers, Lists):
-        held = [column.held for column in columns if isinstance(column, kind)]
-        if len(held) == len(columns) and len({array.shape[1:] for array in held}) == 1:
-            return kind(np.concatenate(held))
+    first = columns[0]
+    strings = [column for column in columns if isinstance(column, Strings)]
+    if 1 < len(strings) == len(columns) and (joined_strings := join_strings(strings)) is not None:
+        return joined_strings
+    arrays = [c for c in columns if isinstance(c, (Numbers, Lists)) and isinstance(c.held, np.ndarray)]
+    if len(arrays) == len(columns) and len({(type(c), c.width, c.whole) for c in arrays}) == 1:
+        return first._with(np.concatenate([column.held for column in arrays]))
     cells = [cell for column in columns for cell in column.cells()]
+    if all(isinstance(column, Unconverted) for column in columns):
+        return first._with(cells)
     if any(column.text for column in columns):
         return Objects(cells, text=True)
     plain = from_list(cells)
     return Coded(plain.codes(None, 1), True) if any(column.categorical for column in columns) else plain
-
-
-def joined_texts(batches: Sequence[Batch]) -> Batch:
-    """Batches of the same columns, all of them texts, as one."""
-    first, n_rows = batches[0], sum(batch.n_rows for batch in batches)
-    texts = {name: [text for batch in batches for text in batch.column(name).cells()] for name in first.names}
-    columns = {name: Objects(own, text=True) for name, own in texts.items()}
-    return Batch(first.names, n_rows, columns, first.named, first.source)
 
 
 @lru_cache(maxsize=64)
@@ -602,8 +591,10 @@ def as_name(column: Any) -> Any:
 
 def other_columns(own: Sequence[str], first: Sequence[str], what: str, kind: str) -> errors.SchemaMismatch:
     """The error of a part of a table that has other columns than the first part."""
-    known, there = frozenset(first), frozenset(own)
-    lacking, extra = [name for name in first if name not in there], [name for name in own if name not in known]
+    known = frozenset(first)
+    there = frozenset(own)
+    lacking = [name for name in first if name not in there]
+    extra = [name for name in own if name not in known]
     parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
     parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
     text = f"{what} {' and '.join(parts)}. Give every {kind} the columns of the first."

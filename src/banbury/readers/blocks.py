@@ -25,7 +25,7 @@ import numpy as np
 from banbury import errors
 from banbury.readers.archives import divided, opened_member
 from banbury.readers.arrow import arrow
-from banbury.readers.batches import Batch, numbered
+from banbury.readers.batches import Batch, Beside, numbered
 from banbury.threads import n_threads
 
 BLOCK = 4 << 20
@@ -98,8 +98,10 @@ class FileBytes(io.RawIOBase):
 
     def __init__(self, stream: Any, path: str, size: int) -> None:
         super().__init__()
-        self._stream, self._path = stream, path
-        self._n_read, self._most = 0, max(MOST_UNPACKED, MOST_RATIO * size)
+        self._stream = stream
+        self._path = path
+        self._n_read = 0
+        self._most = max(MOST_UNPACKED, MOST_RATIO * size)
         self._first: bytes | None = (
             None  # the first bytes, once they have been searched for a mark and until they are read
         )
@@ -143,7 +145,8 @@ class Uncommented:
     """A stream of bytes in which lines that begin as comments do are empty, so that lines keep their numbers."""
 
     def __init__(self, stream: Any, layout: Layout) -> None:
-        self._stream, self._layout = stream, layout
+        self._stream = stream
+        self._layout = layout
         self._ready = bytearray()
         self._in_comment = self._in_quotes = False
         self._at_start = True  # of a line
@@ -163,7 +166,10 @@ class Uncommented:
         return data
 
     def _take(self, piece: bytes) -> None:
-        newline, quote, comment, at = self._layout.newline, self._layout.quote, self._layout.comment, 0
+        newline = self._layout.newline
+        quote = self._layout.quote
+        comment = self._layout.comment
+        at = 0
         while at < len(piece):
             if self._at_start and not self._in_quotes and piece.startswith(comment, at):
                 self._in_comment = True
@@ -174,7 +180,8 @@ class Uncommented:
                     return
                 self._in_comment = False
             end = piece.find(newline + comment, at) + 1 or len(piece)
-            kept, at = piece[at:end], end
+            kept = piece[at:end]
+            at = end
             self._ready += kept
             self._in_quotes ^= bool(quote) and kept.count(quote) % 2 == 1
             self._at_start = kept.endswith(newline)
@@ -221,7 +228,8 @@ def cut(path: str, start: int, layout: Layout = UNQUOTED) -> Iterator[Block]:
     newline = layout.newline
     with opened(path, layout) as stream:
         fetched(stream, start, path)
-        rest, offset = b"", start
+        rest = b""
+        offset = start
         while piece := fetched(stream, BLOCK, path):
             refuse_zero_bytes(path, piece, offset + len(rest))
             data = rest + piece if rest else piece
@@ -251,8 +259,10 @@ def no_lines(path: str) -> errors.BadFile:
 
 def line_end(data: bytes, layout: Layout) -> int:
     """Where the last record ends; 0 if none does. A line break inside quotation marks ends no record."""
-    newline, quote = layout.newline, layout.quote
-    end, open_quotes = data.rfind(newline) + 1, 0
+    newline = layout.newline
+    quote = layout.quote
+    end = data.rfind(newline) + 1
+    open_quotes = 0
     if quote and data.find(quote, 0, end) >= 0:  # faster than bytes.count where there are many
         open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord(quote))) % 2
     while end and open_quotes:
@@ -267,13 +277,15 @@ def lines_before(path: str, offset: int, layout: Layout = UNQUOTED) -> int:
     lines = 0
     with opened(path, layout) as stream:
         while offset > 0 and (data := fetched(stream, min(offset, BLOCK), path)):
-            lines, offset = lines + data.count(layout.newline), offset - len(data)
+            lines += data.count(layout.newline)
+            offset -= len(data)
     return lines
 
 
 def first_refused(n: int, works: Callable[[slice], bool]) -> int:
     """Which of n things is the first that does not work, found by halving: a stretch works if each of its things does."""
-    first, last = 0, n - 1
+    first = 0
+    last = n - 1
     while first < last:
         middle = (first + last) // 2
         first, last = (middle + 1, last) if works(slice(first, middle + 1)) else (first, middle)
@@ -309,12 +321,13 @@ class BlockFile(Protocol):
         text += f"features=.{hint}"
         return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
-    def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
-        return numbered(self._read(first, blocks))
+    def read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any] | None) -> Iterator[Batch]:
+        return numbered(self._read(first, blocks, beside or Beside(None)))
 
-    def _read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
-        yield (batch := self._tried(lambda: self.infer(first), first))
-        n_workers, parse = min(n_threads(batch.threads), MOST_THREADS), partial(self._parsed, batch.beside)
+    def _read(self, first: Block, blocks: Iterator[Block], beside: Beside[Any]) -> Iterator[Batch]:
+        yield self._tried(lambda: self.infer(first), first)
+        n_workers = min(n_threads(beside.threads), MOST_THREADS)
+        parse = partial(self._parse, beside)
         if n_workers == 1:
             yield from (self._tried(partial(parse, block), block) for block in blocks)
             return
@@ -334,14 +347,10 @@ class BlockFile(Protocol):
                 for future, _ in waiting:
                     future.cancel()
 
-    def _parsed(self, beside: Callable[[Batch], Any] | None, block: Block) -> Any:
-        """The block, parsed, and what is wanted of it done; where that fails or warns, whoever takes it does it again."""
+    def _parse(self, beside: Beside[Any], block: Block) -> Any:
         parsed = self.parse(block)
-        if beside is not None and isinstance(parsed, Batch):
-            parsed.threads = 1
-            with contextlib.suppress(errors.BanburyError), errors.overheard() as said:
-                done = beside(parsed)
-                parsed.done = None if said else done
+        if isinstance(parsed, Batch):
+            beside(parsed)
         return parsed
 
     def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ NUMERIC = ("boolean", "integer", "float", "empty")
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
 LOWEST = np.iinfo(np.int64).min
+EXACT = 2**53  # up to here doubles hold every whole number
 FIRST_LISTS = 1000  # that say how long those of a column are
 SHOWN = 2  # numbers of a longer list, for people
 
@@ -45,10 +46,6 @@ class Codes:
     codes: NDArray[Any]
     low: int
     values: Sequence[Scalar]
-
-
-class LikelyCodes(Codes):
-    """The same of values that some rows have shown: those of others may lie beyond."""
 
 
 class Unfit(Exception):
@@ -70,33 +67,49 @@ class NumberList(list[float]):
     __repr__ = __str__
 
 
-class Column(Protocol):
-    """One column: what every kind of them can do, as far as it can be said of all.
+class Column:
+    """One column, whose cells lie in ``held``: what every kind of them can do, as far as it can be said of all.
 
     ``categorical``: its maker declared it a choice among values. ``text``: it was given as texts, not as words.
     """
 
+    held: Any
     categorical: bool = False
     text: bool = False
     width: int = 1  # numbers of a list
+    whole: bool = False  # floats that are integers
 
-    def __len__(self) -> int: ...
-    def kind(self) -> Kind: ...
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes: ...
-    def cut(self, start: int, stop: int) -> Column: ...
-    def take(self, rows: NDArray[np.int64]) -> Column: ...
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def kind(self) -> Kind:
+        raise NotImplementedError
+
+    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        """The cells as codes of their distinct values, which are of the ``wanted`` kind or else their own."""
+        raise NotImplementedError
+
+    def cut(self, start: int, stop: int) -> Column:
+        return self._with(self.held[start:stop])
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        held = self.held
+        return self._with([held[row] for row in rows.tolist()] if type(held) is list else held.take(rows, axis=0))
+
+    def _with(self, held: Any) -> Column:
+        """The same kind of column with other cells; what begins with an underscore was worked out from these."""
+        column = object.__new__(type(self))
+        column.__dict__.update((name, value) for name, value in self.__dict__.items() if name[0] != "_")
+        column.held = held
+        return column
 
     def text_bytes(self) -> int | None:
-        """How many bytes its texts take, where they lie side by side."""
-        return None
-
-    def followed_by(self, others: Sequence[Column]) -> Column | None:
-        """The same cells and then those of others, where all of them can be copied together."""
+        """How many bytes its texts take, where they lie side by side and nobody writes over them."""
         return None
 
     def cells(self) -> Iterable[Any]:
         """The values one by one, None or NaN where one is missing."""
-        return Coded(self.codes(None, 1)).cells()
+        return list(self.held.tolist())
 
     def refuse(self, needed: str, kinds: Collection[str] = ()) -> None:
         """Raises for the first value that is not missing, nor of one of these kinds."""
@@ -124,10 +137,12 @@ class Column(Protocol):
     def head(self, n: int) -> list[Scalar]:
         """The first n values that are not missing, from ever longer stretches of rows."""
         values: list[Scalar] = []
-        start, step = 0, 2 * n
+        start = 0
+        step = 2 * n
         while start < len(self) and len(values) < n:
             values += self.cut(start, min(start + step, len(self))).present()
-            start, step = start + step, 4 * step
+            start += step
+            step = 4 * step
         return values[:n]
 
 
@@ -136,40 +151,29 @@ def threads_for(n_rows: int, threads: int | None) -> int:
     return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
-class HeldColumn(Column):
-    """A column in a list, an array or an Arrow array."""
+class Numbers(Column):
+    """Booleans, integers or floats, kept as they are. ``whole``: floats that are integers, with gaps."""
 
-    def __init__(self, held: Any, text: bool = False) -> None:
-        self.held, self.text = held, text
-
-    def __len__(self) -> int:
-        return len(self.held)
-
-    def cells(self) -> Iterable[Any]:
-        return list(self.held.tolist())
-
-    def cut(self, start: int, stop: int) -> Column:
-        return self._with(self.held[start:stop])
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with(self.held.take(rows))
-
-    def _with(self, held: Any) -> Column:
-        return type(self)(held, self.text)
-
-
-class Numbers(HeldColumn):
-    """Booleans, integers or floats, kept as they are."""
+    def __init__(self, held: NDArray[Any], whole: bool = False) -> None:
+        self.held = held
+        self.whole = whole
 
     def kind(self) -> Kind:
-        kind, array = KINDS_OF_DTYPES[self.held.dtype.kind], self.held
-        return "empty" if kind == "float" and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
+        array = self.held
+        kind = "integer" if self.whole else KINDS_OF_DTYPES[array.dtype.kind]
+        is_float = array.dtype.kind == "f"
+        return "empty" if is_float and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
 
     def numbers(self) -> NDArray[Any]:
         return ready(self.held)
 
+    def cells(self) -> Iterable[Any]:
+        cells = self.held.tolist()
+        return [None if cell != cell else int(cell) for cell in cells] if self.whole else cells
+
     def present(self) -> list[Scalar]:
-        return list(self.held[self.held == self.held].tolist())
+        present = self.held[self.held == self.held]
+        return list((present.astype(np.int64) if self.whole else present).tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         kind = self.held.dtype.kind
@@ -177,43 +181,22 @@ class Numbers(HeldColumn):
             return converted(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", wanted)
         if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.held)) is not None:
             return codes
+        if self.whole:
+            integers = np.where(np.isnan(self.held), LOWEST, self.held).astype(np.int64)
+            return converted(integer_codes(integers, threads, wanted), "integer", wanted)
         if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
             return converted(_numbered(ready(self.held) + self.held.dtype.type(0), threads), "float", wanted)
         return converted(integer_codes(ready(self.held), threads, wanted), "integer", wanted)
 
 
-class FixedWidth(HeldColumn):
-    """Strings or bytes of a fixed width."""
-
-    def kind(self) -> Kind:
-        return "string"
-
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        codes, first = encode_bytes(self.held, threads)
-        return converted(regrouped(Codes(codes, 0, []), list(self.take(first).cells())), "string", wanted)
-
-    def cells(self) -> Iterable[Any]:
-        texts = self.held.tolist()
-        return texts if self.held.dtype.kind == "U" else map(decoded, texts)
-
-    def texts(self) -> Texts:
-        return list(self.cells())
-
-
-class Dates(FixedWidth):
-    """Instants or durations. Their values, where they are wanted, are ISO texts."""
-
-    def kind(self) -> Kind:
-        return "empty" if len(self) and bool(np.isnat(self.held).all()) else "date"
-
-    def cells(self) -> Iterable[Any]:
-        return (None if np.isnat(value) else str(value) for value in self.held)
-
-
-class Objects(HeldColumn):
+class Objects(Column):
     """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
 
     held: list[Any]
+
+    def __init__(self, held: list[Any], text: bool = False) -> None:
+        self.held = held
+        self.text = text
 
     @cached_property
     def _types(self) -> set[type]:
@@ -269,68 +252,85 @@ class Objects(HeldColumn):
         values = [natural(value, row) for row, value in islice(cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with([self.held[row] for row in rows.tolist()])
+
+class Unconverted(Objects):
+    """Dates, whose values are ISO texts, and what cannot be counted at all: Python objects only where they are asked for."""
+
+    def __init__(self, array: Any, kind: Kind, convert: Callable[[Any], list[Any]]) -> None:
+        self.array = array
+        self.convert = convert
+        self._kind = kind
+
+    @cached_property
+    def held(self) -> list[Any]:  # type: ignore[override]
+        return self.convert(self.array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def cut(self, start: int, stop: int) -> Column:
+        return Unconverted(self.array[start:stop], self._kind, self.convert)
+
+    def _with(self, held: list[Any]) -> Column:
+        return Unconverted(held, self._kind, list)
 
 
 class Coded(Column):
     """A column that came as codes already: a categorical, a dictionary array. ``each``: the kind of all values, each once."""
 
-    def __init__(self, codes: Codes, categorical: bool = True, text: bool = False, each: Wanted | None = None) -> None:
-        self.coded, self.categorical, self.text, self.each = codes, categorical, text, each
+    def __init__(self, codes: Codes, categorical: bool = True, each: Wanted | None = None) -> None:
+        self.held = codes.codes
+        self.low = codes.low
+        self.values = codes.values
+        self.categorical = categorical
+        self.each = each
 
-    def __len__(self) -> int:
-        return len(self.coded.codes)
+    @property
+    def coded(self) -> Codes:
+        return Codes(self.held, self.low, self.values)
 
     def kind(self) -> Kind:
-        codes, low, values = self.coded.codes, self.coded.low, self.coded.values
-        if len(self) and not ((codes >= low) & (codes < low + len(values))).any():
+        codes = self.held
+        low = self.low
+        if len(self) and not ((codes >= low) & (codes < low + len(self.values))).any():
             return "empty"
-        return kind_of(values)
+        return kind_of(self.values)
 
     def numbers(self) -> NDArray[Any]:
         if self.kind() not in NUMERIC:
             return super().numbers()
-        return np.array([*self.coded.values, np.nan], dtype=np.float64)[_places(self.coded)]
+        return np.array([*self.values, np.nan], dtype=np.float64)[_places(self.coded)]
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self.coded, self.each, wanted)
 
     def cells(self) -> Iterable[Any]:
-        return self._looked_up([*self.coded.values, None])
+        return self._look_up([*self.values, None])
 
     def texts(self) -> Texts:
-        return self._looked_up([*map(to_string, self.coded.values), None])
+        return self._look_up([*map(to_string, self.values), None])
 
-    def _looked_up(self, values: list[Any]) -> list[Any]:
+    def _look_up(self, values: list[Any]) -> list[Any]:
         return [values[k] for k in _places(self.coded).tolist()]
 
-    def cut(self, start: int, stop: int) -> Column:
-        return self._with(self.coded.codes[start:stop])
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with(self.coded.codes.take(rows))
-
-    def _with(self, codes: NDArray[Any]) -> Column:
-        return Coded(Codes(codes, self.coded.low, self.coded.values), self.categorical, self.text, self.each)
-
-
-class Empty(Coded):
+def empty_column(n_rows: int) -> Column:
     """A column without a single value."""
-
-    def __init__(self, n_rows: int) -> None:
-        super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
+    return Coded(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
-class Lists(HeldColumn):
-    """Lists of numbers, all of one length, as rows of a matrix. A list that lacks a number is missing."""
+class Lists(Column):
+    """Lists of numbers, as rows of a matrix; a list that lacks a number is missing.
 
-    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
-        super().__init__(array)
-        self.width = int(array.shape[1])
+    Where only most of them have so many numbers they are a list, and raise where one of the others is asked for.
+    """
+
+    def __init__(self, held: NDArray[Any] | list[Any], width: int | None = None) -> None:
+        self.held = held
+        self.width = int(held.shape[1]) if isinstance(held, np.ndarray) else width or 0
 
     @cached_property
-    def _whole(self) -> NDArray[Any]:
+    def _matrix(self) -> NDArray[Any]:
         """The matrix itself, unless a list lacks some of its numbers: then it has none of them."""
         numbers = ready(self.held)
         if numbers.dtype.kind != "f" or not (gaps := np.isnan(numbers).any(axis=1)).any():
@@ -340,50 +340,31 @@ class Lists(HeldColumn):
         return numbers
 
     def kind(self) -> Kind:
-        if len(self) == 0 or self.held.dtype.kind != "f" or not np.isnan(self.held[0]).any():
+        held = self.held
+        if len(held) == 0 or isinstance(held, list) or held.dtype.kind != "f" or not np.isnan(held[0]).any():
             return "list"
-        return "empty" if np.isnan(self._whole[:, 0]).all() else "list"
+        return "empty" if np.isnan(self._matrix[:, 0]).all() else "list"
 
     def lists(self, width: int) -> NDArray[Any]:
+        if isinstance(self.held, list):
+            return Lists(stacked(self.held, width)).lists(width)
         if width == self.width:
-            return self._whole
+            return self._matrix
         for row, value in enumerate(self.cells()):
             if value is not None:
                 raise Uneven(row, self.width, width)
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        return (None if any(x != x for x in row) else NumberList(row) for row in self.held.tolist())
+        rows = self.held if isinstance(self.held, list) else self.held.tolist()
+        return (None if missing(row) or any(x != x for x in row) else NumberList(row) for row in rows)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         self.refuse("a text, a number or a yes or no")
-        return Empty(len(self)).coded
+        return Codes(np.full(len(self), -1, dtype=np.int32), 0, [])
 
     def texts(self) -> Texts:
         return Coded(self.codes(None, 1)).texts()
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return Lists(self.held.take(rows, axis=0))
-
-
-class LooseLists(Objects):
-    """Lists of which most have so many numbers, and some do not: raises where one of these is asked for."""
-
-    def __init__(self, values: list[Any], width: int) -> None:
-        super().__init__(values)
-        self.width = width
-
-    def kind(self) -> Kind:
-        return "list"
-
-    def cells(self) -> Iterable[Any]:
-        return (None if missing(value) else NumberList(value) for value in self.held)
-
-    def head(self, n: int) -> list[Scalar]:
-        return list(islice((value for value in self.cells() if value is not None), n))
-
-    def _with(self, values: list[Any]) -> Column:
-        return LooseLists(values, self.width)
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -420,45 +401,47 @@ def _holds_numbers(value: Any) -> bool:
     return missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
 
 
-def from_objects(values: list[Any]) -> Column:
-    """The column of Python objects: of lists of numbers, where the first is one."""
-    gaps = (type(None), float, np.floating)
-    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
-    first = next(named, None)
-    if not _is_list(first) or not _holds_numbers(first):
-        return Objects(values)
-    width = usual_width(len(value) for value in values if _is_list(value))
-    if width is None:
-        return Objects(values)
-    try:
-        return Lists(stacked(values, width))
-    except (Unfit, Uneven):
-        return LooseLists(values, width)
-
-
 def from_array(array: NDArray[Any]) -> Column:
     """The column of a 1-D NumPy array."""
     kind = array.dtype.kind
     if kind in "biuf":
         return Numbers(array)
     if kind in "US":
-        return FixedWidth(array)
+        codes, first = encode_bytes(array, 1)
+        words = [word if kind == "U" else decoded(word) for word in array[first].tolist()]
+        return Coded(regrouped(Codes(codes, 0, []), words), False)
     if kind in "Mm":
-        return Dates(array)
+        return empty_column(len(array)) if np.isnat(array).all() else Unconverted(array, "date", iso_texts)
     if kind == "c":
         raise ValueError("Complex data not supported. Give the real and the imaginary part as two columns.")
-    return from_objects(array.tolist())
+    return from_list(array.tolist())
+
+
+def iso_texts(dates: NDArray[Any]) -> list[str | None]:
+    """Instants or durations as they are written."""
+    return [None if np.isnat(date) else str(date) for date in dates]
 
 
 def from_list(values: list[Any]) -> Column:
-    """The column of a list: an array where all its cells are numbers of one type, else the list itself."""
+    """The column of a list: an array where all its cells are numbers of one type, or lists of numbers; else the list itself."""
+    if values and type(values[0]) is str:
+        return Objects(values)
     types = set(map(type, values))
     if types == {int} or types == {bool} or types == {float} or types == {int, float}:
         array = np.array(values)
-        exact = types != {int, float} or all(abs(value) <= 2**53 for value in values if type(value) is int)
+        exact = types != {int, float} or all(abs(value) <= EXACT for value in values if type(value) is int)
         if array.dtype.kind in ("bi" if types == {int} else "bif") and exact:
             return Numbers(array)
-    return from_objects(values)
+    gaps = (type(None), float, np.floating)
+    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
+    first = next(named, None)
+    width = usual_width(map(len, filter(_is_list, values))) if _is_list(first) and _holds_numbers(first) else None
+    if width is None:
+        return Objects(values)
+    try:
+        return Lists(stacked(values, width))
+    except (Unfit, Uneven):
+        return Lists(values, width)
 
 
 def ready(array: NDArray[Any]) -> NDArray[Any]:
@@ -482,7 +465,8 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
         return Codes(array, 0, [])
     if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
-        low, high = int(lows[0]), int(highs[0])
+        low = int(lows[0])
+        high = int(highs[0])
         if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
     return _numbered(array, threads)
@@ -493,7 +477,8 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     if not len(array):
         return None
     array = np.ascontiguousarray(array)
-    low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
+    low = float(np.fmin.reduce(array))
+    high = float(np.fmax.reduce(array))
     if not (abs(low) < 2**31 and abs(high) < 2**31 and high - low < small_span(len(array))):
         return None
     values = range(int(low), int(high) + 1)
@@ -520,7 +505,8 @@ def _numbered(array: NDArray[Any], threads: int) -> Codes:
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Numbers the distinct bytes of the array's cells; also the row at which each first occurs."""
-    n_rows, width = len(array), array.dtype.itemsize
+    n_rows = len(array)
+    width = array.dtype.itemsize
     if n_rows == 0 or width == 0:
         return np.zeros(n_rows, dtype=np.int32), np.zeros(min(n_rows, 1), dtype=np.int64)
     records = np.ascontiguousarray(array).view(np.uint8).reshape(n_rows, width)

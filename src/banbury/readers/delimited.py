@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, kind_of_type
-from banbury.readers.batches import Batch, Source, Widened, distinct
+from banbury.readers.batches import Batch, Beside, Source, Widened, distinct
 from banbury.readers.blocks import (
     HEAD,
     MOST_COLUMNS,
@@ -30,7 +30,7 @@ from banbury.readers.blocks import (
     lines_before,
     reason,
 )
-from banbury.readers.columns import Coded, Codes, Column, Empty, Numbers, decoded, regrouped
+from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded, empty_column, regrouped
 from banbury.readers.decoding import LONE_SURROGATE
 from banbury.readers.options import Options, is_mark
 from banbury.readers.packed import NamedMatrix, PackedColumns, side_by_side
@@ -42,7 +42,8 @@ CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and i
 FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
 
-TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+TRUE = ("true", "True", "TRUE")
+FALSE = ("false", "False", "FALSE")
 
 
 def from_delimited(path: str, options: Options) -> Source:
@@ -50,7 +51,7 @@ def from_delimited(path: str, options: Options) -> Source:
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
-    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True)
+    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True, parses=True)
 
 
 class _DelimitedFile(BlockFile):
@@ -91,7 +92,9 @@ class _DelimitedFile(BlockFile):
 
     def _header(self, head: bytes, skipped: int) -> tuple[int, bytes]:
         """Where the first record ends, and its bytes; lines to skip and blank lines are passed over."""
-        begin, newline, quote = 0, self.layout.newline, self.layout.quote
+        begin = 0
+        newline = self.layout.newline
+        quote = self.layout.quote
         for number in range(skipped):
             begin = head.find(newline, begin) + 1
             if not begin:
@@ -110,7 +113,8 @@ class _DelimitedFile(BlockFile):
 
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
-            n, most = header.count(self.delimiter.encode()) + 1, f"a table of text may have {MOST_COLUMNS:,}"
+            n = header.count(self.delimiter.encode()) + 1
+            most = f"a table of text may have {MOST_COLUMNS:,}"
             text = (
                 f"its first line has {n:,} columns divided by {self.delimiter!r}, and {most}. Give the delimiter with"
             )
@@ -151,10 +155,10 @@ class _DelimitedFile(BlockFile):
     def _records(self, data: bytes) -> Any:
         return records(self._text(data), self.delimiter, self.quote)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
         blocks = cut(self.path, self.start, self.layout)
         first = next(blocks, None)
-        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks, beside)
 
     def infer(self, block: Block) -> Any:
         self.plain = ""
@@ -172,10 +176,12 @@ class _DelimitedFile(BlockFile):
 
     def _plain_kinds(self, batch: Batch) -> str:
         """A letter for each column, if all hold numbers or few words, which are most often plain; else none."""
-        pa, types = arrow(), self._column_types()
+        pa = arrow()
+        types = self._column_types()
         letters = {pa.float64(): "f", pa.int64(): "i", pa.string(): "s"}
         kinds = [letters.get(types.get(name), "") for name in self.names]
-        wide, words = len(kinds) > TOGETHER, [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
+        wide = len(kinds) > TOGETHER
+        words = [name for name, kind in zip(self.names, kinds, strict=True) if kind == "s"]
         if wide or not all(kinds) or self.layout.newline != b"\n" or {"text", "list"} & set(self.kinds.values()):
             return ""
         found = {name: batch.codes(name).values for name in words}
@@ -201,8 +207,10 @@ class _DelimitedFile(BlockFile):
         """The block's columns, where all is plain; None where Arrow is needed to read it, or to say what is wrong."""
         if not self.plain:
             return None
-        raw, missing = np.frombuffer(block.data, np.uint8), [text.encode() for text in self.missing_values]
-        mark, quote = ord(self.delimiter), ord(self.quote) if self.quote else None
+        raw = np.frombuffer(block.data, np.uint8)
+        missing = [text.encode() for text in self.missing_values]
+        mark = ord(self.delimiter)
+        quote = ord(self.quote) if self.quote else None
         found = _core.parse_fields(raw, mark, quote, self.plain, missing, self.known)
         if not found:
             return None
@@ -212,14 +220,15 @@ class _DelimitedFile(BlockFile):
 
     def _plain_column(self, name: str, found: Any, block: Block) -> Column:
         if isinstance(found, tuple):
-            known, low = self.words[name], len(self.missing_values)
+            known = self.words[name]
+            low = len(self.missing_values)
             words = [*known, *(decoded(bytes(block.data[start:end])) for start, end in found[1])]
             codes = Codes(found[0], low, words)
             if len({*self.missing_values, *words}) < low + len(words):  # two spellings in bytes may be one text
                 codes = regrouped(codes, [None if word in self.missing_values else word for word in words])
             return Coded(codes, categorical=False, each="string")
         empty = found.dtype.kind == "f" and np.isnan(found[:1]).all() and np.isnan(found).all()
-        return Empty(len(found)) if empty else Numbers(found)
+        return empty_column(len(found)) if empty else Numbers(found)
 
     def _codes_among(self, block: Block) -> list[str]:
         """The columns that would be numbers, and hold codes that look like some: 00130, 0x1F. Their zeros are not to be lost."""
@@ -229,7 +238,8 @@ class _DelimitedFile(BlockFile):
         numbers = [name for name, each in self.types.items() if numeric[each] and name not in self.kinds]
         if not numbers:
             return []
-        compute, written = arrow("compute"), dict.fromkeys(numbers, arrow().string())
+        compute = arrow("compute")
+        written = dict.fromkeys(numbers, arrow().string())
         return [
             name
             for texts in self._tables(block, written, only=numbers)
@@ -243,12 +253,15 @@ class _DelimitedFile(BlockFile):
         ``types`` is filled with the Arrow type of each. A text that is not UTF-8 is taken for Latin-1 when it is looked at.
         """
         self._tell_latin_1(block)
-        columns, matrices, n_rows = dict[str, Column](), list[NamedMatrix](), 0
+        columns = dict[str, Column]()
+        matrices = list[NamedMatrix]()
+        n_rows = 0
         same: dict[Any, Any] = {}  # one object for each type, however many columns have it
         for table in self._tables(block, self._column_types()):
             if types is not None:
                 types.update((field.name, same.setdefault(field.type, field.type)) for field in table.schema)
-            few, n_rows = dict(self._columns(table)), table.num_rows
+            few = dict(self._columns(table))
+            n_rows = table.num_rows
             if len(self.names) > TOGETHER:
                 matrices += side_by_side(few)
             columns |= few
@@ -268,7 +281,7 @@ class _DelimitedFile(BlockFile):
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 codes = column.encode()
                 if codes is not None and not codes.values:  # blanks alone
-                    column = Empty(len(column))
+                    column = empty_column(len(column))
                 elif codes is not None and len(self.names) > TOGETHER:  # an Arrow array takes 1 KB
                     column = Coded(codes, categorical=False)
             yield name, column
@@ -289,7 +302,8 @@ class _DelimitedFile(BlockFile):
 
         Where records cannot be told by their marks alone, all fields come each time, for Arrow to tell.
         """
-        n, newline = len(self.names), self.layout.newline
+        n = len(self.names)
+        newline = self.layout.newline
         fields = self._fields(block)
         for a, b in pairwise(np.linspace(0, n, -(-n // TOGETHER) + 1).astype(int).tolist()):
             some = self.names[a:b]
@@ -304,7 +318,8 @@ class _DelimitedFile(BlockFile):
 
         A mark between quotation marks ends nothing.
         """
-        raw, newline = np.frombuffer(block.data, np.uint8), ord(self.layout.newline)
+        raw = np.frombuffer(block.data, np.uint8)
+        newline = ord(self.layout.newline)
         marks = (raw == newline) | (raw == ord(self.delimiter))
         if self.quote and (quotes := raw == ord(self.quote)).any():
             within = np.logical_xor.accumulate(quotes)
@@ -317,7 +332,8 @@ class _DelimitedFile(BlockFile):
             ends = np.append(ends, len(raw))
         lines = np.flatnonzero((ends == len(raw)) | (raw[np.minimum(ends, len(raw) - 1)] == newline))
         before = np.append(-1, ends[lines[:-1]])
-        n_fields, text = np.diff(lines, prepend=-1), ends[lines] - before - 1
+        n_fields = np.diff(lines, prepend=-1)
+        text = ends[lines] - before - 1
         blank = (n_fields == 1) & ((text == 0) | ((text == 1) & (raw[before + 1] == ord("\r"))))
         if (n_fields[~blank] != len(self.names)).any():
             return None
@@ -325,7 +341,8 @@ class _DelimitedFile(BlockFile):
         return np.column_stack([before[~blank], each])
 
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
-        pa_csv, quote = arrow("csv"), self.quote
+        pa_csv = arrow("csv")
+        quote = self.quote
         spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
         flags = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "strings_can_be_null": True}
         return pa_csv.read_csv(
@@ -349,12 +366,14 @@ class _DelimitedFile(BlockFile):
 
     def explained(self, error: Exception, block: Block) -> Exception:
         """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
-        pa, types = arrow(), self._column_types()
+        pa = arrow()
+        types = self._column_types()
         if not self._parses(block, dict.fromkeys(self.names, pa.string())):
             expected = len(self.names)
             for line, fields in self.records(block):
                 if len(fields) != expected:
-                    text, line_1 = self.delimiter.join(fields), "header" if self.has_header else "first line"
+                    text = self.delimiter.join(fields)
+                    line_1 = "header" if self.has_header else "first line"
                     title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
                     said = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
                     shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
@@ -370,7 +389,8 @@ class _DelimitedFile(BlockFile):
             row = first_refused(len(texts), lambda few: _fit(texts[few], types[column]))
             line_or_none = self.line(block, row)
         except pa.ArrowNotImplementedError:  # a time of day, which Arrow parses in a file alone
-            row, line_or_none = 0, None
+            row = 0
+            line_or_none = None
         if column in self.kinds:
             value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
             is_first = row == 0 and block.offset == self.start
@@ -383,7 +403,8 @@ class _DelimitedFile(BlockFile):
 
     def _widen_others(self, block: Block) -> None:
         """Widens all columns that the block shows to be wider, so that reading begins again once and not for each of them."""
-        pa, types = arrow(), arrow("types")
+        pa = arrow()
+        types = arrow("types")
         tables = self._tables(block, {name: pa.string() for name in self.kinds})
         for name, found in ((field.name, field.type) for table in tables for field in table.schema):
             known = self.types[name]
@@ -454,7 +475,9 @@ def _agreement(text: str, delimiter: str, quote: str) -> tuple[float, int]:
 
 def _fit(texts: Any, data_type: Any) -> bool:
     """Whether all of the texts are values of the type."""
-    pa, compute, types = arrow(), arrow("compute"), arrow("types")
+    pa = arrow()
+    compute = arrow("compute")
+    types = arrow("types")
     texts = compute.ascii_trim(texts.drop_null(), " \t")
     if types.is_null(data_type):
         return len(texts) == 0

@@ -43,7 +43,8 @@ HTML = (".html", ".htm", ".xhtml")
 TEXT_ENDINGS = (".txt", ".text", ".md", ".rst", ".log")
 TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".ndjson", ".jsonl")  # in a folder of nothing else
 EMPTY_FOLDER = "there is no file in it. Give a folder with a sub-folder of files per class, or a folder of files"
-CLASS, BODY = "class", "body"
+CLASS = "class"
+BODY = "body"
 
 # Names of folders that hold parts of a collection, not classes of it.
 PART = re.compile(
@@ -86,7 +87,8 @@ def form_of(path: str, begin: bytes, posts: bool = False) -> Form:
 def from_messages(values: list[Any], options: Options) -> Source:
     """Messages or pages that are in memory already."""
     form: Form = "html" if options.format == "html" else "mail"
-    losses, apart = Losses(), header_columns(options.headers)
+    losses = Losses()
+    apart = header_columns(options.headers)
     rows: list[Cells] = []
     for row, value in enumerate(values):
         if missing(value):
@@ -127,7 +129,8 @@ class Losses:
 
     def cells(self, data: bytes, form: Form, options: Options, name: str, cut_off: bool = False) -> Cells:
         """The text of one document; of a message whose headers are columns these, and the body."""
-        apart, broken = header_columns(options.headers), False
+        apart = header_columns(options.headers)
+        broken = False
         cells: Cells
         if form == "mail" and apart:
             cells, there, broken = message_cells(data, apart)
@@ -157,7 +160,8 @@ class Losses:
 
         Of data to learn from, that is: a message to answer may lack anything.
         """
-        where, headers = errors.where(source), options.headers
+        where = errors.where(source)
+        headers = options.headers
         if options.kinds is not None:
             return
         if not self.n_messages:
@@ -166,7 +170,8 @@ class Losses:
             raise errors.BadSetting(text, setting="headers", value=headers)
         asked = set() if isinstance(headers, str) else {name.lower() for name in headers if name != "columns"}
         for name in sorted(asked - self.headers):
-            near, there = errors.did_you_mean(name, sorted(self.headers)), errors.listed(sorted(self.headers), 20)
+            near = errors.did_you_mean(name, sorted(self.headers))
+            there = errors.listed(sorted(self.headers), 20)
             if near:
                 text = f"no message{where} has a header {name!r}.{near}\n  Headers: {there}"
                 raise errors.BadSetting(text, setting="headers", value=name)
@@ -189,7 +194,10 @@ class _Documents:
     def __init__(
         self, files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]]
     ) -> None:
-        self.files, self.name, self.options, self.unreadable = files, name, options, unreadable
+        self.files = files
+        self.name = name
+        self.options = options
+        self.unreadable = unreadable
         self.warned = False
         self.labelled = any(file.label is not None for file in files)
         self.apart = header_columns(options.headers)
@@ -198,7 +206,8 @@ class _Documents:
         self.lines = options.format == "lines"
 
     def batches(self) -> Iterator[Batch]:
-        losses, n_rows = Losses(list(self.unreadable)), 0
+        losses = Losses(list(self.unreadable))
+        n_rows = 0
         for batch in numbered(_ahead(self._gathered(losses))):
             n_rows += batch.n_rows
             yield batch
@@ -217,7 +226,8 @@ class _Documents:
                 size += sum(len(cell) for cell in cells if cell)
                 if len(rows) == most or size >= BATCH_CHARACTERS:
                     yield self._batch(rows, (number + within) / len(self.files))
-                    rows, size = [], 0
+                    rows = []
+                    size = 0
         if rows:
             yield self._batch(rows, 1.0)
 
@@ -228,12 +238,15 @@ class _Documents:
             columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
         # Lines without a class are plain texts: their only column has no name of its own, and neither have they.
         batch = Batch(self.names, len(rows), columns, self.labelled or not self.lines, self.name)
-        batch.row_names, batch.share = None if self.lines else [name for _, name, _ in rows], share
+        batch.row_names = None if self.lines else [name for _, name, _ in rows]
+        batch.share = share
         return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, Cells, float]]:
         """Name and cells of each document of a file, and how much of the file is read with it."""
-        path, shown, last = file.path, shown_path(file.path), ending(file.path)
+        path = file.path
+        shown = shown_path(file.path)
+        last = ending(file.path)
         try:
             data, whole = beginning(path)
             if self.lines and not data.startswith(_BINARY_BEGINNINGS):
@@ -401,7 +414,8 @@ def _stem(path: str) -> str:
 
 def _class_of(path: str, patterns: Mapping[str, str]) -> str | None:
     """The class of the first pattern that fits a file's name; or its path, where the pattern has a slash."""
-    place, name = path.replace(os.sep, "/"), os.path.basename(path)
+    place = path.replace(os.sep, "/")
+    name = os.path.basename(path)
     for pattern, label in patterns.items():
         tried = [(place, pattern), (place, f"*/{pattern}")] if "/" in pattern else [(name, pattern)]
         if any(fnmatch.fnmatchcase(*each) for each in tried):
@@ -419,7 +433,8 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
         entries = _visible(path)
     except OSError as problem:
         raise errors.bad_file(path, f"{_why(problem, path)}.") from None
-    folders, seen = [name for name, is_folder in entries if is_folder], {os.path.realpath(path)}
+    folders = [name for name, is_folder in entries if is_folder]
+    seen = {os.path.realpath(path)}
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     below = [each for name in folders for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
     if not beside and not below and not unreadable:
@@ -456,7 +471,8 @@ def _by_folder(path: str, paths: Sequence[str], folders: Sequence[str], options:
     if strays:
         what = "has a sub-folder per class" if level == 1 else f"has the classes on level {level} of its folders"
         are, them, their = ("is", "it", "its") if len(strays) == 1 else ("are", "them", "their")
-        n_files, named = errors.many(len(strays), "file"), errors.listed(strays, 5)
+        n_files = errors.many(len(strays), "file")
+        named = errors.listed(strays, 5)
         errors.warn(
             f"{path} {what}, so the {n_files} beside the folders {are} ignored: {named}. "
             f"Move {them} into the folder of {their} class to have {them} read."
@@ -508,7 +524,8 @@ def _visible(folder: str) -> list[tuple[str, bool]]:
 
 def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
     """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
-    files, waiting = list[str](), [(folder, True)]
+    files = list[str]()
+    waiting = [(folder, True)]
     while waiting:
         path, is_folder = waiting.pop()
         if not is_folder:

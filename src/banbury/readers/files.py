@@ -58,15 +58,17 @@ def known_ending(path: str) -> bool:
     return ending(path) in (*TABLES, *MAIL, *HTML, ".zip") or path.lower().endswith(COMPRESSED)
 
 
-def are_paths(texts: Sequence[Any]) -> bool:
+def are_paths(texts: Sequence[Any], options: Options) -> bool:
     """Whether a list names files or folders rather than being one of texts.
 
     Each entry must be a single word that ends as files do (so that one that is not there is missed), or the path of a file
     that is there and ends so or has a folder in it, or that of a folder with a slash at the end.
     """
 
+    texts_only = options.are_texts()
+
     def is_path(text: Any) -> bool:
-        if not isinstance(text, str) or len(text) > LONGEST_PATH or "\n" in text:
+        if not isinstance(text, str) or texts_only or len(text) > LONGEST_PATH or "\n" in text:
             return isinstance(text, os.PathLike)
         if text.endswith(os.sep):
             return os.path.isdir(os.path.expanduser(text))
@@ -208,7 +210,8 @@ def kind_of_table(path: str) -> str:
 
 def from_parquet(path: str, options: Options) -> Source:
     """A Parquet file, some rows at a time. Strings are read as the codes that they are stored as, but for texts."""
-    pa, pq = arrow(), arrow("parquet")
+    pa = arrow()
+    pq = arrow("parquet")
 
     def reader(coded: list[str] | None = None) -> Any:
         try:
@@ -217,8 +220,11 @@ def from_parquet(path: str, options: Options) -> Source:
             raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
 
     with reader() as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    own, named, kinds = schema.names, options.columns, options.kinds or {}
+        schema = file.schema_arrow
+        n_rows = file.metadata.num_rows
+    own = schema.names
+    named = options.columns
+    kinds = options.kinds or {}
     names = own if named is None or len(named) != len(own) else named
     strings = [field.name for field in schema if kind_of_type(field.type) == "string"]
     texts = {mine for mine, name in zip(own, names, strict=True) if kinds.get(name) == "text"}

@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Source, Widened
+from banbury.readers.batches import Batch, Beside, Source, Widened
 from banbury.readers.blocks import BLOCK, MOST_COLUMNS, Block, BlockFile, cut, head_of, lines_before, reason
 from banbury.readers.decoding import HALF_A_CHARACTER, LONE_SURROGATE
 from banbury.readers.options import Options
@@ -32,7 +32,7 @@ def from_lines(path: str, options: Options) -> Source:
     if begin != b"{":
         hint = " It holds one JSON list; `jq -c '.[]'` writes its entries line by line." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
-    return Source(_LinesFile(path, options).batches, path)
+    return Source(_LinesFile(path, options).batches, path, parses=True)
 
 
 class _LinesFile(BlockFile):
@@ -46,9 +46,9 @@ class _LinesFile(BlockFile):
         self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
         self.types: dict[str, Any] = {}
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, beside: Beside[Any] | None = None) -> Iterator[Batch]:
         blocks = cut(self.path, 0)
-        return self.read(next(blocks, Block(memoryview(b""), 0)), blocks)
+        return self.read(next(blocks, Block(memoryview(b""), 0)), blocks, beside)
 
     def infer(self, block: Block) -> Any:
         table = self.parse(block)
@@ -86,7 +86,8 @@ class _LinesFile(BlockFile):
 
     def finished(self, table: Any, block: Block) -> Batch:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
-        pa, wider = arrow(), dict[str, Any]()
+        pa = arrow()
+        wider = dict[str, Any]()
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known = self.types.get(name)
             if data_type in (known, pa.null()):
@@ -101,7 +102,8 @@ class _LinesFile(BlockFile):
             self.types |= wider
             name = next(iter(wider))
             raise Widened(name, kind_of_type(wider[name]), lines_before(self.path, block.offset) + 1)
-        names, columns = names_for(list(self.types), self.names), []
+        names = names_for(list(self.types), self.names)
+        columns = []
         place = {name: j for j, name in enumerate(table.schema.names)}
         for name, known in self.types.items():
             column = table.column(place[name]) if name in place else pa.nulls(len(table))

@@ -61,17 +61,21 @@ def begins_as_mbox(data: bytes) -> bool:
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """The messages of an mbox, whether each was cut off; each begins at a postmark between a blank line and a header."""
     message: list[bytes] = []
-    size, after_blank, postmark = 0, True, b""
+    size = 0
+    after_blank = True
+    postmark = b""
     for line in lines:
         if postmark:
             if _AFTER_POSTMARK.match(line):
                 yield from _joined(message, size)
-                message, size = [], 0
+                message = []
+                size = 0
             else:
                 message.append(postmark)
             postmark = b""
         if after_blank and line.startswith(b"From ") and _POSTMARK.match(line):
-            postmark, after_blank = line, False
+            postmark = line
+            after_blank = False
             continue
         after_blank = line in (b"\n", b"\r\n")
         size += len(line)
@@ -209,7 +213,8 @@ class _Reader:
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (placed == "attachment" and name):
             return _Content(kind, [], [name])
-        data, declared = self._bytes(body, own), parameters.get("charset")
+        data = self._bytes(body, own)
+        declared = parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
             return _Content(kind, [html_text(self._text(data, declared or declared_in_html(data)))], [name])
         return _Content(kind, [self._text(data, declared)], [name])
@@ -233,7 +238,9 @@ class _Reader:
 
     def _divided(self, body: bytes, boundary: bytes) -> list[bytes]:
         """The parts between the lines that are the boundary; none if there is no such line."""
-        parts, line, begin = list[bytes](), b"--" + boundary, -1
+        parts = list[bytes]()
+        line = b"--" + boundary
+        begin = -1
         at = 0 if body.startswith(line) else body.find(b"\n" + line) + 1 or -1
         while at >= 0 and len(parts) < MOST_PARTS:
             end = body.find(b"\n", at)
@@ -254,7 +261,8 @@ class _Reader:
         first = " ".join(text.partition(";")[0].lower().split()[:1])
         if ";" not in text:
             return first, {}
-        parameters, pieces = dict[str, str](), dict[str, dict[int, tuple[bool, str]]]()
+        parameters = dict[str, str]()
+        pieces = dict[str, dict[int, tuple[bool, str]]]()
         for name, quoted, plain in _PARAMETER.findall(text):
             content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
             stem, star, number = name.lower().partition("*")
@@ -267,7 +275,8 @@ class _Reader:
 
     def _continued(self, pieces: dict[int, tuple[bool, str]]) -> str:
         """A parameter in numbered pieces, some percent-encoded; the first names their character set (RFC 2231)."""
-        name, data = "", b""
+        name = ""
+        data = b""
         for place in sorted(pieces):
             encoded, text = pieces[place]
             if encoded and place == 0 and text.count("'") >= 2:

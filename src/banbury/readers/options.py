@@ -18,8 +18,18 @@ OF_TEXT_TABLES = ("header", "quote", "comment", "skip_lines")
 TABLE_SETTINGS = ("columns", "delimiter", "missing_values", *OF_TEXT_TABLES)
 FILE_SETTINGS = ("format", "headers", "class_from")
 DOCUMENT_SETTINGS = (*FILE_SETTINGS, "classes_at")
+SETTINGS = (*TABLE_SETTINGS, *DOCUMENT_SETTINGS)
+NAMES = ("columns", "header")  # either says what columns are called, so that nothing else is remembered of that
 SUBJECT = ("subject",)
 COLUMNS = ("subject", "from", "to", "organization")  # headers that are columns of their own where no others are named
+
+# What other libraries call our keywords.
+SAID_ELSEWHERE = dict(
+    pair.split("=")
+    for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
+    sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
+)
+
 
 Format = Literal["auto", "text", "lines", "mail", "html"]
 Headers = Literal["keep", "drop", "columns"] | Sequence[str]
@@ -39,6 +49,8 @@ def header_columns(headers: Headers) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """How to read: the settings that a user may give, and what whoever reads adds to them."""
+
     columns: Sequence[str] | None = None
     delimiter: str | None = None
     missing_values: Sequence[str] = MISSING_VALUES
@@ -54,6 +66,33 @@ class Options:
     class_from: Mapping[str, str] | None = None
     numbered: bool = False  # columns are named by numbers, though there is a header
     remembered: Mapping[str, Any] = field(default_factory=dict)  # what was said of other data, and not of these
+
+    @classmethod
+    def of(
+        cls, settings: Mapping[str, Any], kinds: Any, batch_rows: int | None, remembered: Mapping[str, Any]
+    ) -> Options:
+        """The options of the settings that a user gave; raises for what is none."""
+        for name in settings.keys() - {*SETTINGS}:
+            near = SAID_ELSEWHERE.get(name)
+            hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, [*SETTINGS, "batch_rows"])
+            every = f" How a table is read: {errors.listed([*SETTINGS, 'batch_rows'])}."
+            raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
+        spelt = settings.get("missing_values")
+        changed: dict[str, Any] = {"missing_values": (spelt,)} if isinstance(spelt, str) else {}
+        if "class_from" in settings:
+            changed["class_from"] = class_patterns(settings["class_from"])
+        replaced = {*settings, *(NAMES if not settings.keys().isdisjoint(NAMES) else ())}
+        rest = {name: value for name, value in remembered.items() if name not in replaced}
+        numbered = bool(settings.get("header") and remembered.get("header") is False)
+        return cls(
+            **{**settings, **changed}, kinds=kinds, batch_rows=batch_rows, numbered=numbered, remembered=rest
+        ).checked()
+
+    def are_texts(self) -> bool:
+        """Whether strings are texts for sure: nothing is said of how they are read, and a model of texts is to answer."""
+        return "text" in (self.kinds or {}).values() and not self.settings(
+            [name for name in SETTINGS if name != "columns"]
+        )
 
     def recall(self, names: Sequence[str]) -> Options:
         """The same, with those of these settings that are remembered."""
@@ -71,11 +110,14 @@ class Options:
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
-        values, headers, rows = self.missing_values, self.headers, self.batch_rows
+        values = self.missing_values
+        headers = self.headers
+        rows = self.batch_rows
         spelt = values is MISSING_VALUES or _are_texts(values)
         errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
         errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
-        said, wanted = self.header in (True, False, None), "True, False, or None to have it found out"
+        said = self.header in (True, False, None)
+        wanted = "True, False, or None to have it found out"
         errors.require(said, "header", self.header, wanted)
         mark = self.quote in (None, "none") or is_mark(self.quote)
         errors.require(mark, "quote", self.quote, "one ASCII character, or 'none'")

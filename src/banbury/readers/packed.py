@@ -19,7 +19,7 @@ def side_by_side(columns: dict[str, Column]) -> list[NamedMatrix]:
     """The columns of numbers, which are taken out of ``columns``: a matrix for each type that they are of."""
     alike: dict[np.dtype[Any], dict[str, NDArray[Any]]] = {}
     for name, column in columns.items():
-        if isinstance(column, Numbers):
+        if isinstance(column, Numbers) and not column.whole:
             alike.setdefault(column.held.dtype, {})[name] = column.held
     for name in [name for held in alike.values() for name in held]:
         del columns[name]
@@ -31,7 +31,8 @@ class PackedColumns(dict[str, Column]):
 
     def __init__(self, matrices: Sequence[NamedMatrix], others: Mapping[str, Column]) -> None:
         super().__init__()
-        self._matrices, self._others = matrices, others
+        self._matrices = matrices
+        self._others = others
         self._starts = [0, *accumulate(len(names) for names, _ in matrices)]  # of each matrix, among all their columns
         self._place = {name: place for place, name in enumerate(name for names, _ in matrices for name in names)}
 

@@ -16,10 +16,10 @@ from banbury.readers.columns import (
     Coded,
     Codes,
     Column,
-    Empty,
     Lists,
     Objects,
     Unfit,
+    empty_column,
     from_array,
     from_list,
     ready,
@@ -48,7 +48,8 @@ def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
     if names is None:
         return positions(n_columns)
     if len(names) != n_columns:
-        named, there = errors.many(len(names), "entry", "entries"), errors.many(n_columns, "column")
+        named = errors.many(len(names), "entry", "entries")
+        there = errors.many(n_columns, "column")
         raise errors.LengthMismatch(f"columns has {named}, and the data have {there}. Name each column once.")
     return distinct(names)
 
@@ -69,10 +70,8 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
     labels = checked_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, labels, names is not None), batch_rows)
-    each: list[Any] = [array[:, j] for j in range(array.shape[1])]
-    columns = [from_list(cells.tolist()) if array.dtype.kind == "O" else from_array(cells) for cells in each]
-    named = dict(zip(labels, columns, strict=True))
-    return single(Batch(labels, array.shape[0], named, names is not None), batch_rows)
+    columns = {name: from_array(array[:, j]) for j, name in enumerate(labels)}
+    return single(Batch(labels, array.shape[0], columns, names is not None), batch_rows)
 
 
 def _not_a_table(array: Any) -> errors.BanburyError:
@@ -107,7 +106,8 @@ def has_twins(rows: Any) -> bool:
     """Whether some row of a sparse matrix has a column twice."""
     if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
-    offsets, columns = rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False)
+    offsets = rows.indptr.astype(np.int64, copy=False)
+    columns = rows.indices.astype(np.int32, copy=False)
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
@@ -119,7 +119,8 @@ class Frame(Batch):
 
     def __init__(self, frame: Any, names: Names) -> None:
         own = frame.columns.tolist()
-        self._frame, self._own_names = frame, names_for(own, names)
+        self._frame = frame
+        self._own_names = names_for(own, names)
         place = dict(zip(self._own_names, own, strict=True))
         super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
 
@@ -139,7 +140,7 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
             text = f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
             raise errors.BanburyError(f"{text}For a single row give a list with one mapping in it.", column=name)
-        columns[name] = from_list(values) if type(values) is list else _matrix(values) or column(values)
+        columns[name] = _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
@@ -226,7 +227,6 @@ def from_arrow_batches(
         for batch in numbered(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
             n_read += batch.n_rows
             batch.share = n_read / n_rows if n_rows else None
-            batch.lasting = True
             yield batch
         if n_read == 0:
             yield no_rows(labels, source)
@@ -236,7 +236,7 @@ def from_arrow_batches(
 
 def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
     """A batch of these columns without a row."""
-    return Batch(names, 0, {name: Empty(0) for name in names}, True, source)
+    return Batch(names, 0, {name: empty_column(0) for name in names}, True, source)
 
 
 def arrow_batch(
@@ -255,7 +255,8 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself, or gives its stream but once, can be read only once."""
     data = without_128_bits(data)
     reader = _opened(data)
-    schema, waiting = reader.schema, [reader]
+    schema = reader.schema
+    waiting = [reader]
     again = not (hasattr(data, "__next__") or hasattr(data, "read_next_batch"))
     if again:
         try:
@@ -267,7 +268,8 @@ def from_arrow_stream(data: Any, names: Names) -> Source:
 
 def _opened(data: Any) -> Any:
     """A reader of the batches; what the maker of the data raises comes as an error of ours."""
-    readers, what = arrow().RecordBatchReader, f"this {type(data).__name__}"
+    readers = arrow().RecordBatchReader
+    what = f"this {type(data).__name__}"
     try:
         return data if isinstance(data, readers) else readers.from_stream(data)
     except arrow().ArrowException as error:
@@ -328,7 +330,7 @@ def encode(values: Any, threads: int = 1) -> Codes:
 def column(values: Any) -> Column:
     """The column of anything one-dimensional."""
     if type(values) is list:
-        return Objects(values) if values and type(values[0]) is str else from_list(values)
+        return from_list(values)
     if isinstance(values, np.ndarray):
         return _from_numpy(values)
     if library(values) == "pandas":

@@ -20,7 +20,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes
 from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
 from banbury.rows.groups import Groups
-from banbury.schema import Schema, infer
+from banbury.schema import Known, Schema, infer
 from banbury.sums import in_order, some
 from banbury.table import (
     Held,
@@ -66,6 +66,11 @@ class LabelledRows:
     @property
     def n_rows(self) -> int:
         return len(self.labels)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether rows have sets of labels, rather than a class each."""
+        return self.sets is not None
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
@@ -234,16 +239,16 @@ class MemoryRows(LabelledRows):
         """What the first batch settles; again where a later batch has fractions in a column that was taken for whole numbers."""
         if table.schema is not None:
             return table.schema
-        first, known = copy(self.batches[0]), self.schema
+        first, *rest = self.batches
+        fractional = table.known.fractional
         while True:
-            first.taken_for_whole = set()
-            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees)
-            schema = replace(schema, target=known.target, target_kind=known.target_kind, labels=known.labels)
-            schema = replace(schema, reading=known.reading)
-            fractional = {name for batch in self.batches[1:] for name in fractional_among(batch, first.taken_for_whole)}
-            if not fractional:
-                return schema
-            first.known_fractional = first.known_fractional | fractional
+            known = Known(fractional)
+            schema = infer(first, {}, None, table.chosen, table.missing, trees=table.trees, known=known)
+            shown = frozenset(name for batch in rest for name in fractional_among(batch, known.whole))
+            if not shown:
+                kept = ("target", "target_kind", "labels", "reading")
+                return replace(schema, **{name: getattr(self.schema, name) for name in kept})
+            fractional |= shown
 
     def row_name(self, row: int) -> str | None:
         """The file that a row came from, where each came from one."""
@@ -387,7 +392,10 @@ class Encoded:
 
 def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
     """Reads a labelled table into memory; the settings are those of ``Table.of``."""
-    return read_into_memory(open_labelled(data, target, **settings))
+    table = open_labelled(data, target, **settings)
+    if table.has_sets:
+        refuse_for_sets(groups=settings.get("groups"))
+    return read_into_memory(table)
 
 
 @singledispatch
@@ -416,8 +424,10 @@ def open_labelled(
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
     table = open_table(data, target, features=families, weights=weights, **settings)
-    if not takes_sets and table.has_sets:
+    if not takes_sets:
         table.labels.check_one_class()
+    if chooses(features) and table.has_sets:
+        refuse_for_sets(features=features)
     return table
 
 
@@ -426,9 +436,9 @@ def chooses(features: Any) -> bool:
     return isinstance(features, str) and features == "choose"
 
 
-def refuse_for_sets(features: Any, **settings: Any) -> None:
-    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
-    for name, value in {**settings, "features": features if chooses(features) else None}.items():
+def refuse_for_sets(**settings: Any) -> None:
+    """Raises where something is given that rows with sets of labels do not have."""
+    for name, value in settings.items():
         errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 

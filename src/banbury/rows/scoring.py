@@ -14,7 +14,8 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.text import warn_of_no_words
 from banbury.naive_bayes import ClassPrior, Model, score_each
-from banbury.readers import Batch, Remembering
+from banbury.readers import Batch
+from banbury.readers.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import LabelledRows, MemoryRows
@@ -82,7 +83,7 @@ def leave_out(
     """Scores every row by a model of what its split learns from: one count for all recipes, one scoring for each."""
     groups = rows.count_round(splits)
     by_recipe = [FoldModels(rows, splits, groups, recipe, pending) for recipe in recipes]
-    one_by_one = groups.counted.has_words or rows.sets is not None or not _every_class_is_learned(splits, groups)
+    one_by_one = groups.counted.has_words or rows.has_sets or not _every_class_is_learned(splits, groups)
     if isinstance(rows, MemoryRows) and one_by_one:
         _score_by_split(rows, splits, groups, by_recipe, want, sinks, pending)
         return
@@ -169,7 +170,7 @@ def score_batch(
     impossible = 0
     if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
-            part, at = Remembering(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
+            part, at = remember_answers(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
             impossible += score_each(models, part, which[at], want, rows.threads, out[at])
         return impossible
     for number, model in enumerate(models):
