@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ class PartitionedRows:
     table: PartitionedTable
     dealing: Dealing
     others: Tally | None = None  # there are none: all rows are here
-    sets: ClassVar[None] = None  # where rows have sets of labels, a sample of them is validated
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
@@ -89,8 +88,7 @@ class PartitionedRows:
         tally = self.table.counted()
         also = () if self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
-        in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
-        return rows_of_sample(sample, tally, self.table.asked.threads, None if in_turn else self.dealing)
+        return rows_of_sample(sample, tally, self.table.asked.threads, self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
