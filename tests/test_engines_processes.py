@@ -584,12 +584,17 @@ def test_sets_of_labels_are_validated_on_a_sample(pool: Any, tagged: pandas.Data
     assert tuned.best == bb.tune(tagged, "tags", alpha=[0.1, 1.0], **settings).best
     some_tuned = bb.tune(parts(tagged, 3), "tags", alpha=[0.1, 1.0], engine=pool, sample=90, **settings)
     assert some_tuned.model.tally == tuned.model.tally == bb.count(tagged, "tags", target_delimiter=";")
+    numbered = parts(tagged.assign(number=np.arange(200.0)), 2)
     for name, refused in {
         "weigh": {"weigh": True, "sample": 90},
         "class_prior": {"class_prior": "uniform"},
     }.items():
         with pytest.raises(errors.BadSetting, match=f"{name} must be left out where rows"):
-            bb.cross_validate(parts(tagged, 2), "tags", engine=pool, **settings, **refused)
+            bb.cross_validate(numbered, "tags", engine=pool, **settings, **refused)
+    of_all = tagged.assign(number=np.arange(200.0))
+    for options in ({"id": "number"}, {"weigh": True}):
+        there = bb.cross_validate(of_all, "tags", **settings, **options)
+        assert bb.cross_validate(numbered, "tags", engine=pool, **settings, **options).micro_f1 == there.micro_f1
 
 
 def test_sets_of_labels_are_evaluated_on_a_sample(pool: Any, tagged: pandas.DataFrame) -> None:

@@ -138,7 +138,7 @@ def test_models_that_are_never_unsure_and_pools_that_are_labelled_are_refused() 
     with pytest.raises(errors.BadSetting, match="two classes at least, between which it can be unsure"):
         bb.next_to_label(one, {"p": ["a"]})
     several = bb.LabelModel.of(bb.count(["a b", "b c"], target=[["x"], ["x", "y"]]))
-    with pytest.raises(errors.BadSetting, match="several labels"):
+    with pytest.raises(errors.BadSetting, match="Got 'LabelModel'"):
         bb.next_to_label(several, ["a"])  # type: ignore[arg-type]
     model, pool = labelled_and_pool()
     with pytest.raises(errors.EmptyData, match="130 rows has a label in the column 'label', so that none is left"):

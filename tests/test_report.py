@@ -883,7 +883,7 @@ def test_a_model_of_labels_is_judged_by_folds_of_its_own_rows(weigh: bool, tmp_p
     settings: dict[str, Any] = {"alpha": model.choice.alpha, "weigh": weigh}
     again = bb.cross_validate({"text": texts}, sets, folds=3, schema=model.schema, **settings)
     assert found.own_rows
-    assert found.evaluation.micro_f1 == again.micro_f1
+    assert found.validation.micro_f1 == again.micro_f1
     assert [own.ratios.keys() for own in found.informative] == [{label: 0}.keys() for label in ("a", "b", "c", "d")]
     lost = again.truth & ~again.given
     assert found.n_missed == int(lost.any(axis=1).sum())
@@ -907,8 +907,8 @@ def test_a_model_of_labels_is_judged_as_it_is_by_other_rows() -> None:
     report = bb.report(model, other)
     found = report.findings
     assert not found.own_rows
-    assert found.evaluation.labels[4:] == tuple(sorted(["new", HOSTILE]))
-    assert found.evaluation.micro_f1 == bb.evaluate(model, other).micro_f1
+    assert found.validation.labels[4:] == tuple(sorted(["new", HOSTILE]))
+    assert found.validation.micro_f1 == bb.evaluate(model, other).micro_f1
     told = {each.label: each.explanation for each in found.missed}
     assert told["new"] is None
     assert told["d"].to_dict() == model.explain("a1 a2 b3 zz", "d").to_dict()
@@ -916,7 +916,7 @@ def test_a_model_of_labels_is_judged_as_it_is_by_other_rows() -> None:
     assert ids(Page(report.html)) == LABEL_SECTIONS
     assert "the model has not met" in report.html
     tally = bb.report(model.tally, other)
-    assert tally.findings.evaluation.micro_f1 == found.evaluation.micro_f1
+    assert tally.findings.validation.micro_f1 == found.validation.micro_f1
     with pytest.raises(BadSetting, match="the labels of the rows"):
         bb.report(bb.LabelModel.of(bb.count(texts, target=sets)), {"text": texts})
 

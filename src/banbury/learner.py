@@ -98,10 +98,10 @@ Settings: TypeAlias = ModelSettings | LabelSettings
 def settings_of(model: Model | LabelModel | Tally, threads: int | None = None) -> Settings:
     """The settings that derive this model from its tally; of a tally alone, the plain ones."""
     choice = PLAIN if isinstance(model, Tally) else replace(model.choice, waits=False)
-    if isinstance(model, LabelModel):
-        return LabelSettings(choice, model.thresholds, model.weighing, model.telling, threads)
     if isinstance(model, Model):
         return ModelSettings(choice, model.class_prior, model.calibration, model.weighing, threads)
+    if not isinstance(model, Tally):
+        return LabelSettings(choice, model.thresholds, model.weighing, model.telling, threads)
     if model.schema.labels is not None:
         return LabelSettings(choice, Thresholds.half(()), threads=threads)
     return ModelSettings(threads=threads)

@@ -37,17 +37,10 @@ class PyfuncModel:
         for name in wanted:
             raise errors.unknown_choice("a parameter", name, ["posteriors"])
         each = self.model.posterior(self._rows(model_input))
-        if isinstance(self.model, LabelModel):
-            labels, place = self.model.chosen(each), {label: k for k, label in enumerate(self.model.labels)}
-            shares = [[float(row[place[label]]) for label in own] for own, row in zip(labels, each, strict=True)]
-            told: dict[str, Any] = {"labels": [list(own) for own in labels], "probabilities": shares}
-            names = self.model.labels
-        else:
-            best, names = each.argmax(axis=1), self.model.classes
-            told = {"class": [names[k] for k in best.tolist()], "probability": each.max(axis=1)}
+        frame = pd.DataFrame(self.model.records(each))
         if posteriors:
-            told |= {f"P({name})": each[:, k] for k, name in enumerate(names)}
-        return pd.DataFrame(told)
+            frame = frame.assign(**{f"P({name})": each[:, k] for k, name in enumerate(self.model.names)})
+        return frame
 
     def _rows(self, given: Any) -> Any:
         """Rows as the model reads them: a frame of one column is texts, where those are all that it takes."""

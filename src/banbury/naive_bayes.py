@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +146,8 @@ class LinearForm(NamedTuple):
 class Model:
     """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
 
+    kind: ClassVar[str] = "model"
+
     tally: Tally
     choice: Choice
     class_prior: ClassPrior
@@ -168,6 +170,22 @@ class Model:
     def names(self) -> tuple[Label, ...]:
         """What it tells apart."""
         return self.classes
+
+    def as_answering(self) -> Model:
+        """What reads rows as this model does: itself."""
+        return self
+
+    def prepare(self) -> None:
+        """Makes what it makes when it is first asked: nothing."""
+
+    def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
+        """The answers to rows of these posteriors; None where the class is less probable than ``unsure``."""
+        best = posterior.argmax(axis=1).tolist()
+        shares = posterior.max(axis=1).tolist()
+        answers = [
+            self.classes[k] if unsure is None or p >= unsure else None for k, p in zip(best, shares, strict=True)
+        ]
+        return [{"class": answer, "probability": share} for answer, share in zip(answers, shares, strict=True)]
 
     @property
     def schema(self) -> Schema:

@@ -20,7 +20,6 @@ from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.explain.page import percent
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model, check_seed, model_of
 from banbury.quality.curves import PeerArrays
 from banbury.readers import Batch, n_threads
@@ -85,9 +84,7 @@ def next_to_label(
 
 
 def _check_model(model: Any) -> None:
-    if isinstance(model, LabelModel):
-        raise errors.bad_setting("the model", "one of several labels", "a Model of one class for each row")
-    wanted = "a Model, as bb.estimate makes it, or an estimator"
+    wanted = "a Model, as bb.estimate makes it, or an estimator: one of a class for each row"
     errors.require(isinstance(model, Model), "the model", type(model).__name__, wanted)
     if len(model.classes) < 2:
         wanted = "one of two classes at least, between which it can be unsure"

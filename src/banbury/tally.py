@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property, partial, singledispatch
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,8 @@ class Tally:
     >>> tally - first_rows + first_rows == tally
     True
     """
+
+    kind: ClassVar[str] = "tally"
 
     schema: Schema
     classes: tuple[Label, ...]

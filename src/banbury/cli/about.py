@@ -26,25 +26,19 @@ SHOWN = 40  # columns
 CLASSES_SHOWN = 6
 
 
-def kind(thing: Kept) -> str:
-    if isinstance(thing, LabelModel):
-        return "model of labels"
-    return "model" if isinstance(thing, Model) else "tally" if isinstance(thing, Tally) else "network"
-
-
 def sums(thing: Kept) -> Tally | BeliefNetwork:
     """What adds and subtracts: of a model its tally."""
-    return thing.tally if isinstance(thing, (Model, LabelModel)) else thing
+    return thing if isinstance(thing, (Tally, BeliefNetwork)) else thing.tally
 
 
 def summary(thing: Kept) -> dict[str, Any]:
     """What was counted, and how it was estimated, as JSON can hold it."""
-    if isinstance(thing, BeliefNetwork):
-        return _of_network(thing)
-    if isinstance(thing, Tally):
-        return _of_tally(thing)
-    if isinstance(thing, LabelModel):
-        return _of_labels(thing)
+    described: Any = {"network": _of_network, "tally": _of_tally, "model of labels": _of_labels, "model": _of_model}
+    facts: dict[str, Any] = described[thing.kind](thing)
+    return facts
+
+
+def _of_model(thing: Model) -> dict[str, Any]:
     calibration = None if thing.calibration is None else str(thing.calibration)
     nodes = {"nodes": _nodes(BeliefNetwork.from_model(thing))} if has_tree(thing) else {}
     return {**_of_tally(thing.tally), **estimated(thing), "calibration": calibration, **weighed(thing), **nodes}
@@ -179,9 +173,3 @@ def left_out(facts: Mapping[str, Any]) -> list[str]:
     if not facts["left_out"]:
         return []
     return ["", output.table(["left out", "why"], list(facts["left_out"].items())[:SHOWN])]
-
-
-def kept(name: str, asked: bool) -> str:
-    """Which of "plain" and "weighed" evidence is kept, and why: it was asked for, or loses less."""
-    other = "plain" if name == "weighed" else "weigh"
-    return f"{name} is kept, {'as asked' if asked else 'by its log loss'}; --{other} keeps the other"

@@ -17,7 +17,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import banbury
 from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
@@ -174,8 +173,8 @@ def model_or_labels(path: str) -> Model | LabelModel:
 
 
 def is_labels(thing: Any) -> TypeIs[LabelModel]:
-    """Whether it is a model of labels; a model of classes is told without importing those."""
-    return not isinstance(thing, (Model, Tally)) and isinstance(thing, banbury.LabelModel)
+    """Whether it is a model of labels."""
+    return bool(thing.kind == "model of labels")
 
 
 def _model(path: str, thing: Model | Tally | BeliefNetwork | LabelModel) -> Model:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors, quality
+from banbury import errors
 from banbury.cli import about, inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.explain.page import percent
@@ -55,14 +55,6 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
     lines = [str(model), *notes, *([] if validation is None else [str(validation)])]
     lines += [] if args.output is None else ["", f"Kept in {args.output} ({output.size(args.output)})."]
     output.result(args, {**facts, "notes": list(notes)}, "\n".join(lines))
-
-
-def evaluate(args: Namespace, model: LabelModel) -> None:
-    """Scores a model of labels on rows that have them."""
-    with inputs.opened(args) as data:
-        given = None if args.target is None else target(args, data)
-        found = quality.evaluate(model, data, given, **settings.reading(args), **delimiter(args))
-    output.result(args, facts := found.to_dict(), str(found), facts["labels"])
 
 
 def predict(args: Namespace, model: LabelModel) -> None:
@@ -131,5 +123,5 @@ def show(args: Namespace, model: LabelModel) -> None:
     width = max(len(str(label)) for label, *_ in rows)
     lines = [str(model), f"  {'label':{width}}        rows  threshold"]
     lines += [f"  {label!s:{width}}  {n:10,.6g}  {threshold:9.3f}" for label, n, threshold in rows[:40]]
-    facts = {"file": args.file, "kind": about.kind(model), **about.summary(model), "digest": model.tally.digest()}
+    facts = {"file": args.file, "kind": model.kind, **about.summary(model), "digest": model.tally.digest()}
     return output.result(args, facts, "\n".join([*lines, "", str(model.tally.schema)]))

@@ -13,7 +13,6 @@ from banbury.cli import inputs, labels, output, settings
 from banbury.cli.inputs import wanted_row
 from banbury.cli.validate import curve_of
 from banbury.density import Density
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, has_tree
 from banbury.plots.display import FORMATS, Display
@@ -226,7 +225,7 @@ def _confusion(args: Namespace) -> plots.ConfusionMatrixDisplay:
 def _labels(args: Namespace) -> plots.LabelsDisplay:
     path = _file(args, "model")
     model = inputs.kept(path)
-    if not isinstance(model, LabelModel):
+    if not inputs.is_labels(model):
         text = f"{path} holds no model of labels, of which rows may have several. Fit one: banbury fit rows.csv --target COLUMN "
         raise errors.BadFile(text + f"--target-delimiter ';' -o {path}", path=path)
     with _rows(args, "") as data:

@@ -10,7 +10,6 @@ import banbury
 from banbury import errors
 from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.wording import for_the_shell
-from banbury.labels import LabelModel
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 
@@ -25,7 +24,8 @@ def diagnose(args: Namespace) -> None:
 
 def show(args: Namespace) -> None:
     """What a file holds; of a model also what tells its classes apart, if asked."""
-    if isinstance(thing := inputs.kept(args.file), LabelModel):
+    thing = inputs.kept(args.file)
+    if inputs.is_labels(thing):
         return labels.show(args, thing)
     if args.informative is not None:
         errors.require(args.informative > 0, "--informative", args.informative, "a whole number from 1 up")
@@ -42,7 +42,7 @@ def show(args: Namespace) -> None:
 def _show_digest(args: Namespace) -> None:
     tally = about.sums(inputs.kept(args.file))
     if isinstance(tally, BeliefNetwork):
-        raise errors.bad_setting("--digest", about.kind(tally), "left out, or asked of a tally or a model")
+        raise errors.bad_setting("--digest", tally.kind, "left out, or asked of a tally or a model")
     if tally.rounded:
         text = f"the sums of {args.file} were rounded, so its digest proves nothing of what was forgotten"
         errors.warn(errors.BanburyWarning(text))
@@ -51,7 +51,7 @@ def _show_digest(args: Namespace) -> None:
 
 def _show_contents(args: Namespace) -> None:
     thing = inputs.kept(args.file)
-    facts = {"file": args.file, "kind": about.kind(thing), **about.summary(thing)}
+    facts = {"file": args.file, "kind": thing.kind, **about.summary(thing)}
     if isinstance(thing, BeliefNetwork):
         target = "" if thing.target is None else f"\ntarget: {thing.target}"
         target += "".join(f"\nread with {name}: {value!r}" for name, value in thing.reading.items())
@@ -69,16 +69,14 @@ def _show_contents(args: Namespace) -> None:
 def report(args: Namespace) -> None:
     """Writes a page about a model and labelled rows."""
     inputs.check_output(args)
-    model: Any = inputs.kept(args.model)
-    if not isinstance(model, LabelModel):
-        model = inputs.model(args.model)
+    model: Any = inputs.model_or_labels(args.model)
     names = ["folds", "mistakes", "telling", "seed", "weights", "alternatives", *["title"] * (args.title is not None)]
     chosen = {name: getattr(args, name) for name in names}
-    known = model.schema.target is not None or isinstance(model, LabelModel)
+    known = model.schema.target is not None or model.schema.labels is not None
     with inputs.labelled(args, needs_target=not known) as data:
-        target = args.target if args.target is None or not isinstance(model, LabelModel) else labels.target(args, data)
+        target = labels.target(args, data)
         page = banbury.report(model, data, target, args.output, **chosen, **settings.reading(args))
-    validation = page.findings.evaluation if isinstance(model, LabelModel) else page.findings.validation
+    validation = page.findings.validation
     output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
 
 

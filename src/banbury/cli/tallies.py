@@ -13,6 +13,7 @@ from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.about import Kept
 from banbury.files import save
 from banbury.labels import LabelModel
+from banbury.learner import settings_of
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
@@ -61,15 +62,14 @@ def _combined(args: Namespace, operation: Any) -> Kept:
     alike = COUNT_ALIKE.format(args.files[0])
     for path, thing in zip(args.files[1:], others, strict=True):
         if isinstance(thing, BeliefNetwork) != isinstance(first, BeliefNetwork):
-            text = f"{path} holds a {about.kind(thing)} and {args.files[0]} a {about.kind(first)}"
+            text = f"{path} holds a {thing.kind} and {args.files[0]} a {first.kind}"
             raise errors.SchemaMismatch(f"{text}, which do not add up. {alike}")
     try:
         sums = reduce(operation, map(about.sums, [first, *others]))
     except errors.SchemaMismatch as problem:
         raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
-    if isinstance(first, LabelModel) and isinstance(sums, Tally):
-        fresh = LabelModel.of(sums, how=first.choice.how, alpha=first.choice.alpha)
-        return fresh.weighed(first.weighing).with_thresholds(first.thresholds)
+    if inputs.is_labels(first) and isinstance(sums, Tally):
+        return settings_of(first).model(sums)
     if not isinstance(first, Model):
         return sums
     if first.calibration is not None:
@@ -109,6 +109,6 @@ def estimate(args: Namespace) -> None:
 
 def _keep(args: Namespace, thing: Kept) -> None:
     save(thing, args.output)
-    facts = {"file": args.output, "kind": about.kind(thing), **about.summary(thing)}
+    facts = {"file": args.output, "kind": thing.kind, **about.summary(thing)}
     kept = f"Kept as a {facts['kind']} in {args.output} ({output.size(args.output)})."
     output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{kept}")

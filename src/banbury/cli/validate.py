@@ -7,7 +7,6 @@ from argparse import Namespace
 from banbury import errors, quality
 from banbury.cli import inputs, judging, labels, output, settings
 from banbury.files import save
-from banbury.labels import LabelModel
 from banbury.quality import LearningCurve
 from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Weighed
@@ -18,11 +17,12 @@ MEASURES = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "lo
 def evaluate(args: Namespace) -> None:
     """Scores a model on labelled rows."""
     model = inputs.model_or_labels(args.model)
-    if isinstance(model, LabelModel):
-        return labels.evaluate(args, model)
-    with inputs.labelled(args, needs_target=model.target is None) as data:
-        evaluation = quality.evaluate(model, data, args.target, **settings.reading(args))
-    output.result(args, evaluation.to_dict(), str(evaluation))
+    known = model.schema.target is not None or model.schema.labels is not None
+    reading = {**settings.reading(args), **(labels.delimiter(args) if inputs.is_labels(model) else {})}
+    with inputs.labelled(args, needs_target=not known) as data:
+        evaluation = quality.evaluate(model, data, labels.target(args, data), **reading)
+    facts = evaluation.to_dict()
+    output.result(args, facts, str(evaluation), facts.get("labels"))
 
 
 def cross_validate(args: Namespace) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from banbury.engines.counting import has_no_rows, here
 from banbury.files import from_bytes, to_bytes
-from banbury.labels import LabelModel
 from banbury.readers import read
 
 KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", str: "string"}
@@ -37,24 +36,24 @@ class PartitionAnswers:
         return named
 
     @property
-    def _classes(self) -> tuple[Any, ...]:
-        return tuple(self.model.labels) if isinstance(self.model, LabelModel) else tuple(self.model.classes)
+    def _has_sets(self) -> bool:
+        return self.model.schema.labels is not None
 
     @property
     def _plain_names(self) -> list[str]:
         if self.question == "predict":
-            return ["labels" if isinstance(self.model, LabelModel) else "class"]
+            return ["labels" if self._has_sets else "class"]
         if self.question == "posterior":
-            return [f"P({name})" for name in self._classes]
+            return [f"P({name})" for name in self.model.names]
         features = (f"evidence of {feature.name}" for feature in self.model.schema.features)
         return ["class", "against", "probability", "decibans", "prior", *features]
 
     @property
     def _kinds(self) -> list[str]:
-        kinds = {KINDS[type(name)] for name in self._classes}
+        kinds = {KINDS[type(name)] for name in self.model.names}
         label = kinds.pop() if len(kinds) == 1 else "string"
         if self.question == "predict":
-            return ["list" if isinstance(self.model, LabelModel) else label]
+            return ["list" if self._has_sets else label]
         n_numbers = len(self._plain_names)
         return ["float"] * n_numbers if self.question == "posterior" else [label, label, *["float"] * (n_numbers - 2)]
 

@@ -19,7 +19,7 @@ from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import Evaluate
 from banbury.files import to_bytes
 from banbury.label_sets import LabelTarget
-from banbury.labels import LabelEvaluation, LabelModel
+from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
 from banbury.naive_bayes import Model, met, model_of, same_rows
 from banbury.progress import watched
@@ -76,7 +76,7 @@ class Partitions:
         """``bb.evaluate`` of all partitions; where rows have sets of labels, of a sample."""
         model = model_of(model)
         target = as_name(target)
-        if isinstance(model, LabelModel):
+        if model.schema.labels is not None:
             return self._evaluate_sets(model, target, sample, reading)
         target = model.target if target is None else target
         wanted = "the name of the column that has the true classes, of a Model, where rows are in partitions"
@@ -90,7 +90,7 @@ class Partitions:
         are_own = same_rows(lambda: model.n_rows == outcomes.n_rows and table.counted() == model.tally)
         return SummedEvaluation(classes, outcomes, notes=(OWN_ROWS,) if are_own else notes)
 
-    def _evaluate_sets(self, model: LabelModel, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
+    def _evaluate_sets(self, model: Any, target: Any, n: int | None, reading: dict[str, Any]) -> LabelEvaluation:
         labels = model.schema.labels
         if isinstance(target, str) and labels is not None:
             reading.setdefault("target_delimiter", labels.delimiter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,15 +29,14 @@ class PartitionedRows:
     """Labelled rows in partitions, dealt to folds by what they hold."""
 
     table: PartitionedTable
-    dealing: Dealing | None
+    dealing: Dealing
     others: Tally | None = None  # there are none: all rows are here
+    sets: ClassVar[None] = None  # where rows have sets of labels, a sample of them is validated
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:
         """What is counted, and the folds, counted apart."""
-        dealing = self.dealing
-        assert dealing is not None
-        settled, counts = self.table.count(lambda settled: CountFolds(settled, dealing))
+        settled, counts = self.table.count(lambda settled: CountFolds(settled, self.dealing))
         assert counts.tally is not None
         complete(counts.tally, counts.n_rows, settled.schema.target)
         return settled, Folded.of(counts.tally, counts.tally.skipped)
@@ -88,14 +87,14 @@ class PartitionedRows:
     def sample(self, n: int | None = None) -> MemoryRows:
         """At most ``n`` rows that differ, in memory, with every class; models count all the other rows as well."""
         tally = self.table.counted()
-        also = () if self.dealing is None or self.dealing.id is None else (self.dealing.id,)
+        also = () if self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
-        return rows_of_sample(sample, tally, self.table.asked.threads, self.dealing)
+        in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
+        return rows_of_sample(sample, tally, self.table.asked.threads, None if in_turn else self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
         settled, folded = self._counted
-        assert self.dealing is not None
         n_together = max(1, MOST_MODELS // len(folded.used))
         for start in range(0, len(recipes), n_together):
             some = recipes[start : start + n_together]
@@ -110,8 +109,6 @@ def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any 
     errors.require(
         table.asked.id == id, "groups", table.asked.id, "left out where rows are in partitions; id= deals them"
     )
-    if table.has_sets and id is None:  # which are sampled, and dealt here
-        return PartitionedRows(table, None)
     return PartitionedRows(table, Dealing.of(folds, seed, id))
 
 

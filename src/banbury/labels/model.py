@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,8 @@ class LabelModel:
     >>> model.predict(["wheat", "crude"])
     [('grain',), ('fuel',)]
     """
+
+    kind: ClassVar[str] = "model of labels"
 
     tally: Tally
     choice: Choice
@@ -224,6 +226,10 @@ class LabelModel:
     def as_answering(self) -> Model:
         """All rows as one class: what reads rows as this model does."""
         return self._every
+
+    def prepare(self) -> None:
+        """Makes what it makes when it is first asked."""
+        _ = self._every, self._weighed, self._words if self.weighing is None else (), self._rest, self.log_prior_odds
 
     def read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """Rows as they were counted, from any data."""
@@ -363,6 +369,14 @@ class LabelModel:
             order = places[np.argsort(-posterior[row, places], kind="stable")]
             result.append(tuple(self.labels[k] for k in order.tolist()))
         return result
+
+    def records(self, posterior: Real, top: int | None = None, at_least_one: bool = False) -> list[dict[str, Any]]:
+        """The answers to rows of these posteriors: their labels, and how probable each is."""
+        place = {label: k for k, label in enumerate(self.labels)}
+        return [
+            {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
+            for labels, row in zip(self.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True)
+        ]
 
     # Looking
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,8 @@ class BeliefNetwork:
     >>> {value: round(p, 3) for value, p in network.query("humidity", {"play": "no"}).items()}
     {'high': 0.512, 'normal': 0.488}
     """
+
+    kind: ClassVar[str] = "network"
 
     variables: tuple[Variable, ...]
     _parents: tuple[tuple[int, ...], ...]

@@ -148,7 +148,7 @@ def _judge(
     table = open_labelled(data, target, **counting, **reading)
     recipe: Recipe
     if table.has_sets:
-        refuse_for_sets(class_prior=settings["class_prior"], groups=rest["groups"])
+        refuse_for_sets(settings["features"], class_prior=settings["class_prior"], groups=rest["groups"])
         recipe = label_recipe_from(settings, rest["threshold"], seed)
     else:
         recipe = recipe_from(settings, seed)

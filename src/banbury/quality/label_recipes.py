@@ -19,7 +19,7 @@ from banbury.labels.model import labels_of, of_features
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
 from banbury.naive_bayes import checked_choice, is_auto
-from banbury.quality.recipes import Plain, R, Recipe, Weighed, with_text
+from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import PendingWarnings, Sink, leave_out, score_rows
@@ -162,11 +162,10 @@ class WeighedLabels(LabelRecipe):
     name: ClassVar[str] = Weighed.name
     weighs: ClassVar[bool] = True
 
-    def rows_from(self, rows: Any, n: int | None = None) -> Any:
-        sample = super().rows_from(rows, n)
-        wanted = "left out where rows with sets of labels are a sample"
-        errors.require(sample.others is None, "weigh", True, wanted)
-        return sample
+    def rows_from(self, rows: Any, n: int | None = None) -> MemoryRows:
+        held: MemoryRows = super().rows_from(rows, n)
+        errors.require(held.others is None, "weigh", True, "left out where rows are a sample of others")
+        return held
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         wanted = "False for rows that are all alike: none can be held out from the others"
@@ -249,10 +248,10 @@ def _fewer_tests(rows: MemoryRows, splits: Round) -> Round:
     return replace(splits, splits=tuple(fewer))
 
 
-def label_recipe_of(model: LabelModel, seed: int = 0) -> LabelRecipe:
-    """The recipe that made a model of labels, as far as the model tells."""
+@recipe_of.register
+def _(model: LabelModel) -> LabelRecipe:
     calibration = model.calibration
-    common = model.choice.how, None if calibration is None else "f1", getattr(calibration, "method", None), seed
+    common = model.choice.how, None if calibration is None else "f1", getattr(calibration, "method", None)
     if model.weighing is not None:
         return WeighedLabels(*common)
     return PlainLabels(*common, alpha=model.choice.alpha, telling=model.telling)

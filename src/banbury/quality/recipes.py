@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -245,7 +246,8 @@ class LogScores:
         return calibrate(method, self._every[at], self.truth[at], weights)
 
 
-def recipe_of(model: Model) -> Recipe:
+@singledispatch
+def recipe_of(model: Any) -> Recipe:
     """The recipe that made a model, as far as the model tells."""
     choice, weighing, prior = model.choice, model.weighing, model.class_prior
     if prior is not None and not isinstance(prior, (str, int, float)):

@@ -15,10 +15,10 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.labels import LabelModel
 from banbury.labels import evaluate as evaluate_labels
-from banbury.naive_bayes import met, model_of, same_rows
+from banbury.naive_bayes import Model, met, model_of, same_rows
 from banbury.partitioned import or_in_partitions
+from banbury.readers import Source
 from banbury.readers.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
 from banbury.sums import total, weighed
@@ -409,24 +409,28 @@ def evaluate(model: Any, data: Any, target: Any = None, **reading: Any) -> Any:
     ([[1, 0], [1, 2]], 0.75)
     """
     model = model_of(model)
-    if isinstance(model, LabelModel):
-        return evaluate_labels(model, data, target, **reading)
     wanted = "a Model, as bb.estimate makes it, or an estimator"
     errors.require(hasattr(type(model), "stream"), "the model", type(model).__name__, wanted)
-    target = as_name(target)
+    if model.schema.labels is not None:
+        return evaluate_labels(model, data, target, **reading)
     source = model._read(data, reading)
-    target = next((name for name in (target, model.target, source.target) if name is not None), None)
+    target = next((name for name in (as_name(target), model.target, source.target) if name is not None), None)
     errors.require(target is not None, "target", target, "the column that has the true classes, or one class per row")
+    return _evaluate_source(model, source, target)
+
+
+def _evaluate_source(model: Model, source: Source, target: Any) -> Evaluation:
+    """How a model answers rows, which are read once."""
     labels = Labels.of(target, None, None, 1)
     parts: list[tuple[Any, Any]] = []
     posteriors = []
-    for batch, found in model.stream(source):
+    for batch, posterior in model.stream(source):
         codes, _ = labels.of_batch(batch, model.target_kind)
         if len(codes.codes) != batch.n_rows:
             raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
         numbers, names = dense_numbers(codes, batch.threads or 1)
         parts.append((names, numbers))
-        posteriors.append(found[numbers >= 0])
+        posteriors.append(posterior[numbers >= 0])
     n_rows = sum(len(numbers) for _, numbers in parts)
     labels.check_length(n_rows)
     if not n_rows:

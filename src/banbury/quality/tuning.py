@@ -102,11 +102,11 @@ def tune(
     counting |= {"missing": missing or "skip", "groups": kept_together(groups, id, deal)}
     table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
     if table.has_sets:
-        refuse_for_sets(class_prior=class_prior, groups=groups)
+        refuse_for_sets(features, class_prior=class_prior, groups=groups)
         grid = Tuned.of_labels(alpha, how, text, seed, calibrate, weigh, scoring)
     else:
-        of_classes = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
-        grid = Tuned.of(alpha, how, text, features, *of_classes)
+        rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
+        grid = Tuned.of(alpha, how, text, features, *rest)
     tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning

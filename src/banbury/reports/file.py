@@ -49,7 +49,7 @@ class Report:
         size = f"{len(self.html.encode()) / 1000:,.0f} kB"
         place = "not written to a file" if self.path is None else str(self.path)
         findings = self.findings
-        figures = findings.evaluation if isinstance(findings, labels.LabelFindings) else findings.validation
+        figures = findings.validation
         return f"Report ({size}, {place})\n{figures}"
 
     __repr__ = __str__
@@ -61,7 +61,7 @@ class Report:
 
 
 def report(
-    model: Model | Tally | LabelModel,
+    model: Any,
     data: Any,
     target: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -123,12 +123,12 @@ def report(
     reading = {"remembered": model.schema.reading, **reading}
     how: dict[str, Any] = {**numbers, "weights": weights, "threads": threads, "reading": reading}
     findings: Any
-    if isinstance(model, LabelModel):
-        findings = labels.measure(model, data, target, **how)
+    draw: Any
+    if model.schema.labels is None:
+        findings, draw = measure(model, data, target, **how, tries=alternatives), page
     else:
-        findings = measure(model, data, target, **how, tries=alternatives)
-    drawn: Any = labels.page if isinstance(model, LabelModel) else page
-    html = drawn(findings, findings.title if title is None else title)
+        findings, draw = labels.measure(model, data, target, **how), labels.page
+    html = draw(findings, findings.title if title is None else title)
     if file is not None:
         with replacing(file) as place:
             place.write(html.encode())

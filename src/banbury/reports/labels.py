@@ -14,7 +14,7 @@ from banbury.explain import Explanation, Informative
 from banbury.explain import page as evidence
 from banbury.explain.page import percent, safe
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.quality.label_recipes import label_recipe_of
+from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
 from banbury.reports import page as pieces
@@ -48,7 +48,7 @@ class LabelFindings:
     """What a page says of a model of labels and rows."""
 
     model: LabelModel
-    evaluation: LabelEvaluation
+    validation: LabelEvaluation
     own_rows: bool  # the model has counted these very rows
     informative: tuple[Informative, ...]
     n_missed: int
@@ -62,7 +62,7 @@ class LabelFindings:
 
     def to_dict(self) -> dict[str, Any]:
         told = [{"label": next(iter(own.ratios)), **own.to_dict()["classes"][0]} for own in self.informative]
-        facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.evaluation.to_dict()}
+        facts: dict[str, Any] = {"own_rows": self.own_rows, "evaluation": self.validation.to_dict()}
         return facts | {"informative": told, "missed": [each.to_dict() for each in self.missed]}
 
 
@@ -91,7 +91,7 @@ def measure(
     own, n_rows = rows.tally == model.tally, rows.n_labelled
     found: Any
     if own and n_rows > 1:
-        recipe = label_recipe_of(model, seed)
+        recipe: Any = replace(recipe_of(model), seed=seed)  # type: ignore[call-arg]
         n_folds = default_folds(n_rows, [recipe]) if folds is None else min(folds, n_rows)
         [found] = validate(rows, n_folds, [recipe], seed=seed)
     else:
@@ -158,7 +158,7 @@ def page(findings: LabelFindings, title: str) -> str:
 
 
 def _summary(findings: LabelFindings) -> str:
-    found, model = findings.evaluation, findings.model
+    found, model = findings.validation, findings.model
     judged = ", each judged by a model that had not seen it" if findings.own_rows else ""
     lead = (
         f"{'Naive Bayes' if model.weighing is None else 'Weighed evidence'}, a yes or no for each of "
@@ -179,7 +179,7 @@ def _tiles(found: LabelEvaluation) -> Iterator[tuple[str, str, str]]:
 
 
 def _figures(findings: LabelFindings) -> str:
-    found, per = findings.evaluation, findings.evaluation.per_label
+    found, per = findings.validation, findings.validation.per_label
     how = f"{found.what}, under the model’s own schema and settings." if findings.own_rows else AS_IT_IS
     notes = " ".join([how, *(safe(f"{note}.") for note in found.notes)])
     order = np.lexsort((np.arange(len(found.labels)), -per.rows))

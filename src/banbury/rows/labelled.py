@@ -394,7 +394,7 @@ def load_rows(data: Any, target: Any, **settings: Any) -> MemoryRows:
     """Reads a labelled table into memory; the settings are those of ``Table.of``."""
     table = open_labelled(data, target, **settings)
     if table.has_sets:
-        refuse_for_sets(groups=settings.get("groups"))
+        refuse_for_sets(settings.get("features"), groups=settings.get("groups"))
     return read_into_memory(table)
 
 
@@ -424,10 +424,8 @@ def open_labelled(
     errors.require(np.asarray(weights).ndim <= 1, "weights", "a matrix", "one number per row")
     families = "auto" if chooses(features) else features
     table = open_table(data, target, features=families, weights=weights, **settings)
-    if not takes_sets:
+    if not takes_sets and table.has_sets:
         table.labels.check_one_class()
-    if chooses(features) and table.has_sets:
-        refuse_for_sets(features=features)
     return table
 
 
@@ -436,9 +434,9 @@ def chooses(features: Any) -> bool:
     return isinstance(features, str) and features == "choose"
 
 
-def refuse_for_sets(**settings: Any) -> None:
-    """Raises where something is given that rows with sets of labels do not have."""
-    for name, value in settings.items():
+def refuse_for_sets(features: Any, **settings: Any) -> None:
+    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
+    for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 

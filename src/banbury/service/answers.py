@@ -10,14 +10,12 @@ import numpy as np
 from banbury import __version__, errors
 from banbury.arrays import Real
 from banbury.label_sets import EVERY
-from banbury.labels import LabelModel
-from banbury.naive_bayes import Model
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.sums import rows_of
 
 
-def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Model | LabelModel, Real, int]:
+def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:
     """P(class | row) or P(label | row), the model that says so, and the change as of which it does."""
     if not rows:
         raise errors.EmptyData("there is no row to answer. Give one at least.")
@@ -32,37 +30,30 @@ def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Model | Lab
 def predicted(learner: ServedLearner, rows: Sequence[Any], asked: dict[str, Any]) -> dict[str, Any]:
     """The class of each row, or its labels, with probabilities. ``asked``: posteriors, unsure, top, at_least_one."""
     model, each, as_of = posteriors(learner, rows)
-    told = _labels(model, each, asked) if isinstance(model, LabelModel) else _classes(model, each, asked)
+    told = _classes(model, each, asked) if model.schema.labels is None else _labels(model, each, asked)
     if asked.get("posteriors", False):
-        names = list(map(str, model.labels if isinstance(model, LabelModel) else model.classes))
+        names = list(map(str, model.names))
         for own, row in zip(told, each.tolist(), strict=True):
             own["posteriors"] = dict(zip(names, row, strict=True))
     return {"predictions": told, "as_of": as_of}
 
 
-def _classes(model: Model, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
+def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
     _left_out(asked, ("top", "at_least_one"), "a model of labels")
-    unsure, classes = asked.get("unsure"), model.classes
+    unsure = asked.get("unsure")
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
-    best = posterior.argmax(axis=1)
-    shares = posterior[np.arange(len(best)), best].tolist()
-    return [
-        {"class": classes[number] if unsure is None or share >= unsure else None, "probability": share}
-        for number, share in zip(best.tolist(), shares, strict=True)
-    ]
+    records: list[dict[str, Any]] = model.records(posterior, unsure)
+    return records
 
 
-def _labels(model: LabelModel, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
+def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
     _left_out(asked, ("unsure",), "a model of classes")
     top, at_least_one = asked.get("top"), bool(asked.get("at_least_one", False))
     if top is not None:
         errors.check_whole("top", top, 1)
-    place = {label: k for k, label in enumerate(model.labels)}
-    return [
-        {"labels": list(labels), "probabilities": [row[place[label]] for label in labels]}
-        for labels, row in zip(model.chosen(posterior, top, at_least_one), posterior.tolist(), strict=True)
-    ]
+    records: list[dict[str, Any]] = model.records(posterior, top, at_least_one)
+    return records
 
 
 def _left_out(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
@@ -76,7 +67,7 @@ def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[s
     batch = learner.rows.batch([row])
     with learner.lock:
         model, as_of = learner.answering()
-        if isinstance(model, LabelModel):
+        if model.schema.labels is not None:
             _left_out(asked, ("against",), "a model of classes")
             label = asked.get("label")
             if label is None:

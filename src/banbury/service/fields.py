@@ -11,8 +11,8 @@ import banbury
 from banbury import errors
 from banbury.arrays import FARTHEST
 from banbury.explain.explanation import strict
-from banbury.labels import LabelModel, yes_no
-from banbury.naive_bayes import Model, estimate
+from banbury.labels import yes_no
+from banbury.naive_bayes import estimate
 from banbury.schema import Schema
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
@@ -79,9 +79,9 @@ def _ends(values: Any) -> dict[str, float | None]:
 def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict[str, Any]:
     """For how many decibans each value speaks for the class of a row against another; of labels, for one against its absence."""
     batch = learner.rows.batch([row])
-    model = learner.apart()
+    model: Any = learner.apart()
     posterior = model.posterior(batch)[0]
-    if isinstance(model, LabelModel):
+    if model.schema.labels is not None:
         label = model.labels[int(np.argmax(posterior))] if label is None else label
         model = estimate(yes_no(model.tally, label))
         names: tuple[Any, Any] = (True, False)
@@ -92,7 +92,6 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
         best, *others = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[others[0]] if against is None else against
         names = (names[0], model.classes[others[0]]) if names[0] == names[1] else names
-    assert isinstance(model, Model)
     sheet = banbury.plots.NomogramDisplay.of(model, *names)  # pictures are not imported until one is asked for
     points = sheet.points(batch)
     shown = sorted(sheet.scales.values(), key=lambda scale: -scale.range)[:LANES]

@@ -9,9 +9,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from banbury import errors
-from banbury.labels import LabelModel
 from banbury.learner import Learner, ModelSettings, Settings
-from banbury.naive_bayes import Model, class_log_prior
+from banbury.naive_bayes import class_log_prior
 from banbury.schema import Schema
 from banbury.service.rows import JsonRows
 from banbury.tally import Growing, Part, Tally
@@ -22,7 +21,7 @@ QUICK = 0.02  # seconds: what is derived faster than this is derived before the 
 class Derived(NamedTuple):
     """A model that was derived apart from sums that go on growing."""
 
-    model: Model | LabelModel
+    model: Any
     settings: Any
     change: int  # as of which it is
     seconds: float  # that it took
@@ -106,7 +105,7 @@ class ServedLearner:
         """Whether the model's parameters follow each row in place, so that it is used while the lock is held."""
         return bool(self.settings.follows)
 
-    def answering(self) -> tuple[Model | LabelModel, int]:
+    def answering(self) -> tuple[Any, int]:
         """The model that answers, and the change as of which it does."""
         with self.lock:
             if not self.classes:
@@ -123,7 +122,7 @@ class ServedLearner:
                 self._beside.submit(self._derive_beside, self.tally(), self.settings, self.change)
             return derived.model, derived.change
 
-    def apart(self) -> Model | LabelModel:
+    def apart(self) -> Any:
         """A model of the rows as they stand that no later row changes, for what takes long: nobody waits for it."""
         with self.lock:
             model, _ = self.answering()
@@ -142,7 +141,7 @@ class ServedLearner:
     def _derive(self, tally: Tally, settings: Any, change: int) -> Derived:
         start = perf_counter()
         model = settings.model(tally)
-        warm(model)
+        model.prepare()
         derived = Derived(model, settings, change, perf_counter() - start)
         with self.lock:
             last = self._derived
@@ -169,10 +168,3 @@ def forget(learner: Learner, part: Part) -> Learner:
     except errors.EmptyData:
         alone = Growing(learner.schema) + part
         return Learner.of(learner.freeze() - alone.frozen(), learner.settings)
-
-
-def warm(model: Model | LabelModel) -> None:
-    """Has a model of labels make what it makes when it is first asked."""
-    if isinstance(model, LabelModel):
-        model.as_answering()
-        _ = model._weighed, model._words if model.weighing is None else (), model._rest, model.log_prior_odds

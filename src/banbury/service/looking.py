@@ -13,11 +13,9 @@ import numpy as np
 from banbury import errors
 from banbury.explain.page import stated
 from banbury.explain.ratios import LikelihoodRatio
-from banbury.labels import LabelModel
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import estimate
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.curves import learn_sizes
-from banbury.quality.label_recipes import label_recipe_of
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.rows.labelled import MemoryRows, load_rows
@@ -101,9 +99,7 @@ class Looking:
 
     def _recipe(self) -> Recipe:
         """How the model that is served was learned."""
-        model = self.state.learner.settings.model(self.state.learner.tally())
-        assert isinstance(model, Model)
-        return recipe_of(model)
+        return recipe_of(self.state.learner.settings.model(self.state.learner.tally()))
 
     def _held(self, rows: list[Kept]) -> MemoryRows:
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
@@ -126,12 +122,12 @@ class Looking:
         worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else None
         told: dict[str, Any] = {"informative": _informative(model), "weights": worth}
         rows, found = self.measured()
-        if isinstance(model, LabelModel):
-            told["measured"] = self._of_labels(rows, model)
+        if model.schema.labels is not None:
+            told["measured"] = self._of_labels(rows)
         else:
             told["measured"] = None if found is None else _figures(found) | _right(found)
         why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
-        return told | {"why": why, "curve": self._curve(rows, model), "drift": self._drift(rows)}
+        return told | {"why": why, "curve": self._curve(rows), "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
@@ -144,19 +140,18 @@ class Looking:
         listed = [{**told_of(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
-    def _of_labels(self, rows: list[Kept], model: LabelModel) -> dict[str, Any] | None:
+    def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
         if len(rows) < FEWEST:
             return None
-        recipe = label_recipe_of(model)
-        held = self._held(rows)
+        recipe, held = self._recipe(), self._held(rows)
         found: Any = validate(held, default_folds(held.n_labelled, [recipe]), [recipe])[0]
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
-    def _curve(self, rows: list[Kept], model: Model | LabelModel) -> list[dict[str, Any]]:
-        if len(rows) < CURVE or isinstance(model, LabelModel):
+    def _curve(self, rows: list[Kept]) -> list[dict[str, Any]]:
+        if len(rows) < CURVE or self.state.learner.schema.labels is not None:
             return []
         try:
             recipe = self._recipe()
@@ -197,8 +192,8 @@ def _figures(found: CrossValidation) -> dict[str, Any]:
     return figures | {"classes": list(found.classes), "confusion": whole, "calibration": bins}
 
 
-def _informative(model: Model | LabelModel) -> list[dict[str, Any]]:
-    if isinstance(model, LabelModel):
+def _informative(model: Any) -> list[dict[str, Any]]:
+    if model.schema.labels is not None:
         most = np.argsort(-model.n_rows, kind="stable")[:SHOWN].tolist()
         told = [(model.labels[k], model.informative(model.labels[k], 8)) for k in most]
         each = [(label, own.words, own.ratios[label]) for label, own in told]

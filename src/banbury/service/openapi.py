@@ -10,7 +10,6 @@ from typing import Any
 
 from banbury import __version__, errors
 from banbury.label_sets import EVERY
-from banbury.labels import LabelModel
 from banbury.service.learner import ServedLearner
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
@@ -23,7 +22,7 @@ def example_row(learner: ServedLearner) -> Any:
     """A row that the model might see, made up from what it counted."""
     try:
         model, _ = learner.answering()
-        plain = model.as_answering() if isinstance(model, LabelModel) else model
+        plain = model.as_answering()
         with learner.lock:
             drawn = plain.sample(1, seed=0)
         row = {name: _plain(drawn[name][0]) for name in learner.rows.columns if name in drawn}

@@ -628,9 +628,10 @@ def _unknown(id: str) -> UnknownRow:
 
 
 def _tally(served: Any) -> Tally:
-    if not isinstance(served, (Model, LabelModel, Tally)):
+    tally = served if isinstance(served, Tally) else getattr(served, "tally", None)
+    if not isinstance(tally, Tally):
         raise errors.bad_setting("what is served", type(served).__name__, "a model, a model of labels or a tally")
-    return served if isinstance(served, Tally) else served.tally
+    return tally
 
 
 def _begun(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from banbury import errors
-from banbury.labels import LabelModel
 from banbury.next_labels import next_to_label
 from banbury.readers import Batch
 from banbury.service.log import Kept
@@ -45,7 +44,6 @@ def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
     if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
         return {"rows": [told_of(row) for row in rows[:n]]}
     model = state.learner.apart()
-    assert not isinstance(model, LabelModel)
     found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
     return {"rows": [{**each.to_dict(), **told_of(rows[each.row])} for each in found.rows]}
 
