@@ -434,9 +434,9 @@ def chooses(features: Any) -> bool:
     return isinstance(features, str) and features == "choose"
 
 
-def refuse_for_sets(**settings: Any) -> None:
-    """Raises where something is given that rows with sets of labels do not have."""
-    for name, value in settings.items():
+def refuse_for_sets(features: Any, **settings: Any) -> None:
+    """Raises where something is given that rows with sets of labels do not have: families to choose, or other settings."""
+    for name, value in {**settings, "features": features if chooses(features) else None}.items():
         errors.require(value is None, name, value, "left out where rows have sets of labels")
 
 
