@@ -88,7 +88,8 @@ class PartitionedRows:
         tally = self.table.counted()
         also = () if self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
-        return rows_of_sample(sample, tally, self.table.asked.threads, self.dealing)
+        in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
+        return rows_of_sample(sample, tally, self.table.asked.threads, None if in_turn else self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
