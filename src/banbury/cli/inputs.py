@@ -161,6 +161,13 @@ def _bytes(path: str) -> int:
         return 0
 
 
+def refuse_for_sets(args: Namespace, *names: str) -> None:
+    """Raises where an option is given that sets of labels do not have."""
+    for name in names:
+        value = getattr(args, name.replace("-", "_"), None)
+        errors.require(value in (None, False, []), f"--{name}", value, "left out where rows have sets of labels")
+
+
 def model(path: str) -> Model:
     """A model of classes from its file."""
     return _model(path, kept(path))

@@ -211,7 +211,7 @@ def grid_of(args: Namespace, data: Any, rows: LabelledRows) -> tuple[Tuned, list
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
     """The recipes that are compared where rows have sets of labels, and what is to be said of them."""
-    labels.refuse(args, "tan", "class-prior", "bins", "groups")
+    inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
     wanted = "a whole number from 2 up where rows have sets of labels"
     errors.require(args.folds != "loo", "--folds", args.folds, wanted)
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from banbury import errors
 from banbury.cli import about, inputs, output, settings
-from banbury.cli.wording import printable
-from banbury.explain.page import percent
 from banbury.files import save
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.readers import Source, read
+from banbury.readers import read
 
 
 def target(args: Namespace, data: Any) -> Any:
@@ -39,13 +34,6 @@ def delimiter(args: Namespace) -> dict[str, Any]:
     return {} if given is None else {"target_delimiter": given}
 
 
-def refuse(args: Namespace, *names: str) -> None:
-    """Raises where an option is given that sets of labels do not have."""
-    for name in names:
-        value = getattr(args, name.replace("-", "_"), None)
-        errors.require(value in (None, False, []), f"--{name}", value, "left out where rows have sets of labels")
-
-
 def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, notes: Sequence[str]) -> None:
     """Keeps a model of labels and says how good it is."""
     if args.output is not None:
@@ -57,44 +45,9 @@ def fit(args: Namespace, model: LabelModel, validation: LabelEvaluation | None, 
     output.result(args, {**facts, "notes": list(notes)}, "\n".join(lines))
 
 
-def predict(args: Namespace, model: LabelModel) -> None:
-    """The labels of each row with their probabilities, as soon as they are known."""
-    refuse(args, "of", "costs", "unsure")
-    kind, first = output.kind(args), True
-    writer = csv.writer(output.Shown(), lineterminator="\n")
-    encoded = output.encoder()
-    with _rows(args, model) as source:
-        for batch, posterior in model.stream(source):
-            chosen = model.chosen(posterior, args.top, args.at_least_one)
-            place = {label: k for k, label in enumerate(model.labels)}
-            for row, labels in enumerate(chosen):
-                own = [float(posterior[row, place[label]]) for label in labels]
-                record: dict[str, Any] = {"row": batch.first_row + row + 1}
-                if batch.row_names:
-                    record["file"] = batch.row_names[row]
-                record |= {"labels": list(labels), "probabilities": own}
-                if args.posteriors:
-                    record["posteriors"] = dict(zip(map(str, model.labels), posterior[row].tolist(), strict=True))
-                if kind == "json":
-                    print(encoded(output.plain(record)))
-                elif kind == "csv":
-                    names = [name for name in record if name not in ("labels", "probabilities", "posteriors")]
-                    if first:
-                        writer.writerow([*names, "labels", "probabilities"])
-                    joined = "; ".join(map(str, labels)), "; ".join(f"{p:.6g}" for p in own)
-                    writer.writerow([*(record[name] for name in names), *joined])
-                else:
-                    if first:
-                        print("    row  labels")
-                    said = ", ".join(f"{label} {percent(p)}" for label, p in zip(labels, own, strict=True)) or "(none)"
-                    print(printable(f"{record['row']:7,}  {said}  {record.get('file', '')}".rstrip()))
-                first = False
-            sys.stdout.flush()
-
-
 def explain(args: Namespace, model: LabelModel) -> None:
     """Why a row has a label, or has it not: the one that is asked for, or the most probable."""
-    refuse(args, "of", "against")
+    inputs.refuse_for_sets(args, "of", "against")
     row = inputs.wanted_row(args, model.as_answering())
     if args.label is None:
         label: Any = model.labels[int(np.argmax(model.posterior(row)[0]))]
@@ -102,13 +55,6 @@ def explain(args: Namespace, model: LabelModel) -> None:
         label = settings.as_label(args.label, model.labels)
     told = model.explain(row, label)
     output.result(args, facts := {"label": label, **told.to_dict()}, str(told), facts["evidence"])
-
-
-@contextmanager
-def _rows(args: Namespace, model: LabelModel) -> Iterator[Source]:
-    """The input as a model of labels reads it: lines of text where it says so, or files."""
-    with inputs.rows(args, model.as_answering()) as data:
-        yield data if isinstance(data, Source) else model.read(data, settings.reading(args))
 
 
 def show(args: Namespace, model: LabelModel) -> None:

@@ -20,6 +20,7 @@ from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.distributions.text_settings import strings
 from banbury.explain.explanation import strict
+from banbury.explain.page import percent
 from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch
 
@@ -27,27 +28,46 @@ MOST_COUNTED = 64  # megabytes that are counted to see whether they are what the
 MAY = "the model may have counted this row, which then speaks for itself"
 Record = dict[str, Any]  # of a row: its number, the file it came from, and the answer
 Answered = Iterator[tuple[Batch, list[Record]]]
+Records = Callable[[Batch, Real], list[Record]]  # of rows and their posteriors
+Write = Callable[[Namespace, Any, Answered], None]
 
 
 def predict(args: Namespace) -> None:
     """Classifies rows batch by batch, and says each answer as soon as it is known; of one class, how probable each row is."""
-    model = inputs.model_or_labels(args.model)
-    if inputs.is_labels(model):
-        import_module("banbury.cli.labels").predict(args, model)
-        return
+    model: Any = inputs.model_or_labels(args.model)
+    records, write_table = _labels(args, model) if inputs.is_labels(model) else _classes(args, model)
+    write = {"json": _write_json, "csv": _write_csv, "table": write_table}
+    if sys.stdout.isatty():  # the answers themselves show how far it has come
+        os.environ["BANBURY_PROGRESS"] = "0"
+    with inputs.rows(args, model.as_answering()) as data:
+        answers = model.stream(data, **settings.reading(args))
+        write[output.kind(args)](args, model, ((batch, records(batch, posterior)) for batch, posterior in answers))
+
+
+def _classes(args: Namespace, model: Model) -> tuple[Records, Write]:
+    """The answers of a model of classes, and what writes them as a table."""
     if args.top is not None or args.at_least_one:
         raise errors.bad_setting("--top", args.top, "left out, as --at-least-one, where rows have one class each")
     errors.require(args.unsure is None or 0 <= args.unsure <= 1, "--unsure", args.unsure, "a probability from 0 to 1")
     costs = settings.costs(args.costs, model.classes)
     args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
-    density = is_density(model)
-    records = _probabilities(args, model) if density else _answers(args, model)
-    write = {"json": _write_json, "csv": _write_csv, "table": _write_densities if density else _write_table}
-    if sys.stdout.isatty():  # the answers themselves show how far it has come
-        os.environ["BANBURY_PROGRESS"] = "0"
-    with inputs.rows(args, model) as data:
-        answers = model.stream(data, **settings.reading(args))
-        write[output.kind(args)](args, model, ((batch, records(batch, posterior)) for batch, posterior in answers))
+    if is_density(model):
+        return _probabilities(args, model), _write_densities
+    return _answers(args, model), _write_table
+
+
+def _labels(args: Namespace, model: Any) -> tuple[Records, Write]:
+    """The same of a model of labels."""
+    inputs.refuse_for_sets(args, "of", "costs", "unsure")
+
+    def records(batch: Batch, posterior: Real) -> list[Record]:
+        answers = model.records(posterior, args.top, args.at_least_one)
+        told = [{**place, **own} for place, own in zip(_places(args, batch), answers, strict=True)]
+        if not args.posteriors:
+            return told
+        return [{**own, "posteriors": each} for own, each in zip(told, posterior.tolist(), strict=True)]
+
+    return records, _write_labels
 
 
 def is_density(model: Model) -> bool:
@@ -55,7 +75,7 @@ def is_density(model: Model) -> bool:
     return model.target is None and len(model.classes) == 1
 
 
-def _answers(args: Namespace, model: Model) -> Callable[[Batch, Real], list[Record]]:
+def _answers(args: Namespace, model: Model) -> Records:
     """Of each row its class, None where it is unsure, the probability of that, and those of all classes where asked."""
     costs, classes = args.cost_matrix, model.classes
 
@@ -71,7 +91,7 @@ def _answers(args: Namespace, model: Model) -> Callable[[Batch, Real], list[Reco
     return records
 
 
-def _probabilities(args: Namespace, model: Model) -> Callable[[Batch, Real], list[Record]]:
+def _probabilities(args: Namespace, model: Model) -> Records:
     """log P(row) of each row, which says how unusual it is; the class, of which there is one, says nothing."""
     density = banbury.Density.from_model(model)
 
@@ -96,8 +116,8 @@ def _places(args: Namespace, batch: Batch) -> Iterator[Record]:
 # Writing -------------------------------------------------------------------------------------------------------------
 
 
-def _write_json(args: Namespace, model: Model, answered: Answered) -> None:
-    encoded, names = output.encoder(), [str(name) for name in model.classes]
+def _write_json(args: Namespace, model: Any, answered: Answered) -> None:
+    encoded, names = output.encoder(), [str(name) for name in model.names]
     for _, records in answered:
         for record in records:
             if "posteriors" in record:
@@ -105,19 +125,37 @@ def _write_json(args: Namespace, model: Model, answered: Answered) -> None:
         print("".join(f"{encoded(record)}\n" for record in records), end="", flush=True)
 
 
-def _write_csv(args: Namespace, model: Model, answered: Answered) -> None:
+def _write_csv(args: Namespace, model: Any, answered: Answered) -> None:
     writer, begun = csv.writer(output.Shown(), lineterminator="\n"), False
     for _, records in answered:
         for record in records:
             posteriors = record.pop("posteriors", ())
             if not begun:
                 begun = True
-                writer.writerow([*record, *(f"P({name})" for name in model.classes if posteriors)])
-            writer.writerow([*record.values(), *posteriors])
+                writer.writerow([*record, *(f"P({name})" for name in model.names if posteriors)])
+            writer.writerow([*map(_cell, record.values()), *posteriors])
         sys.stdout.flush()
 
 
-def _write_densities(args: Namespace, model: Model, answered: Answered) -> None:
+def _cell(value: Any) -> Any:
+    """A value, or several in one text."""
+    if not isinstance(value, list):
+        return value
+    return "; ".join(f"{one:.6g}" if isinstance(one, float) else str(one) for one in value)
+
+
+def _write_labels(args: Namespace, model: Any, answered: Answered) -> None:
+    for number, (_, records) in enumerate(answered):
+        if not number:
+            print("    row  labels")
+        for record in records:
+            each = zip(record["labels"], record["probabilities"], strict=True)
+            said = ", ".join(f"{label} {percent(p)}" for label, p in each) or "(none)"
+            print(printable(f"{record['row']:7,}  {said}  {record.get('file', '')}".rstrip()))
+        sys.stdout.flush()
+
+
+def _write_densities(args: Namespace, model: Any, answered: Answered) -> None:
     for number, (_, records) in enumerate(answered):
         if not number:
             print(f"{'row':>7}  log P(row)")
@@ -127,7 +165,7 @@ def _write_densities(args: Namespace, model: Model, answered: Answered) -> None:
         sys.stdout.flush()
 
 
-def _write_table(args: Namespace, model: Model, answered: Answered) -> None:
+def _write_table(args: Namespace, model: Any, answered: Answered) -> None:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
     names, columns = [printable(str(name)) for name in model.classes], shutil.get_terminal_size((100, 24)).columns
     width = max(map(len, [*names, *["unsure"] * (args.unsure is not None), "class"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ class PartitionedRows:
     table: PartitionedTable
     dealing: Dealing
     others: Tally | None = None  # there are none: all rows are here
-    sets: ClassVar[None] = None  # where rows have sets of labels, a sample of them is validated
 
     @cached_property
     def _counted(self) -> tuple[Settled, Folded]:

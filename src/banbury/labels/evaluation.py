@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.label_sets import LabelTarget, gathered
+from banbury.arrays import Int, Real
+from banbury.label_sets import LabelSets, LabelTarget, gathered
 from banbury.labels.model import LabelModel
 from banbury.labels.results import LabelEvaluation
 from banbury.naive_bayes import met
@@ -38,12 +39,18 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if not sets:
         raise errors.empty_data(source.name)
     labels.check_length(sum(map(len, sets)))
-    every: Any
-    every, notes = met(model.labels, {name for own in sets for name in own.names}, "label")
-    n_new = len(every) - len(model.labels)
-    known = np.concatenate([own.known for own in sets])
-    truth = np.concatenate([own.flags(every) for own in sets])[known]
-    posterior = np.concatenate(posteriors)[known]
+    every = LabelSets.joined(sets)
+    known = np.flatnonzero(every.known)
+    return evaluate_answers(model, every.take(known), np.concatenate(posteriors)[known], known)
+
+
+def evaluate_answers(
+    model: LabelModel, sets: LabelSets, posterior: Real, rows: Int, weights: Real | None = None
+) -> LabelEvaluation:
+    """The measures of P(label | row) of rows with these labels; labels that the model does not know are never given."""
+    names: Any
+    names, notes = met(model.labels, set(sets.names), "label")
+    n_new = len(names) - len(model.labels)
     given = np.hstack([model.flags(posterior), np.zeros((len(posterior), n_new), dtype=np.bool_)])
     posterior = np.hstack([posterior, np.zeros((len(posterior), n_new))])
-    return LabelEvaluation(every, np.flatnonzero(known), truth, given, posterior, notes=notes)
+    return LabelEvaluation(names, rows, sets.flags(names), given, posterior, weights, notes=notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from banbury.naive_bayes import checked_choice, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
-from banbury.rows.scoring import PendingWarnings, Sink, leave_out, score_rows
+from banbury.rows.scoring import PendingWarnings, leave_out, score_rows
 from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.table import MIX, mixed
@@ -37,12 +37,6 @@ TELLING = 200  # words of each label that "auto" tries beside them
 CELLS = 1 << 24  # rows × labels that thresholds are chosen on
 
 
-class LabelSink(Sink, Protocol):
-    """Where P(label | row) goes, and the thresholds of each split."""
-
-    def decide(self, split: int, thresholds: Thresholds) -> None: ...
-
-
 @dataclass(frozen=True)
 class LabelRecipe(Recipe):
     """How rows become a model of labels; ``threshold`` and ``calibrate`` are those of ``bb.MultiLabelClassifier``."""
@@ -51,9 +45,6 @@ class LabelRecipe(Recipe):
     threshold: Any = "f1"
     calibrate: str | None = None
     seed: int = 0
-
-    def learn(self, rows: MemoryRows) -> LabelModel:
-        raise NotImplementedError
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         """For each split the log-odds of the rows it tests, and its thresholds, by what it learns from."""
@@ -139,8 +130,10 @@ class PlainLabels(LabelRecipe):
         return self._with_thresholds(candidates[best]._learn_counts(rows), rows, every[best])
 
     def _learn_counts(self, rows: MemoryRows) -> LabelModel:
-        check_labels(rows.tally)
-        return self.estimate(rows.tally, rows.classes)
+        tally = rows.tally
+        if not labels_of(tally):
+            raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
+        return self.estimate(tally, rows.classes)
 
     def answer(self, rows: MemoryRows, splits: Round, pending: PendingWarnings) -> Iterator[tuple[Real, Thresholds]]:
         """Where there are several candidates, that is taken for each split that loses least on the rows of others."""
@@ -174,7 +167,6 @@ class WeighedLabels(LabelRecipe):
         return super().answer(rows, splits, pending)
 
     def learn(self, rows: MemoryRows) -> LabelModel:
-        check_labels(rows.tally)
         model = LabelModel.of(rows.tally, how=self.how)
         if not _differ(rows):
             return model
@@ -217,12 +209,6 @@ class LabelScores:
         """What some of them lose when a slope and a shift make them honest."""
         weights = None if self.weights is None else self.weights[some]
         return honest_loss(self.odds[some], self.flags[some], weights)
-
-
-def check_labels(tally: Tally) -> None:
-    """Raises where no row has any label."""
-    if not labels_of(tally):
-        raise errors.empty_data(None, "no row has any label, so there is nothing to tell apart")
 
 
 def alike_folds(rows: MemoryRows, n: int) -> Int:

@@ -35,6 +35,7 @@ from banbury.readers.options import (
     Format,
     Headers,
     Options,
+    check_names,
     header_columns,
 )
 from banbury.readers.tables import column, encode, from_texts, library
@@ -98,6 +99,7 @@ def read(
     >>> batch.names, batch.texts("text")
     (('text',), ['a text', 'and another'])
     """
+    check_names(settings)
     settings = {name: value for name, value in settings.items() if value is not None}
     if type(data) is np.ndarray and data.ndim == 2 and settings.keys() <= {"columns"}:
         return tables.from_numpy(data, settings.get("columns"), batch_rows)

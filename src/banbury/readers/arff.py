@@ -16,15 +16,12 @@ from banbury import errors
 from banbury.readers.arrow import BLANKS, Strings, arrow, from_arrow, texts
 from banbury.readers.batches import Batch, Beside, Source, distinct
 from banbury.readers.blocks import (
-    BLOCK,
     LONGEST_RECORD,
     Block,
     BlockFile,
-    csv_input,
     cut,
-    fetched,
     lines_before,
-    opened,
+    read_csv,
     reason,
 )
 from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded
@@ -83,26 +80,24 @@ class _ArffFile(BlockFile):
     def _header(self) -> tuple[list[Attribute], int]:
         """The columns, and where the rows begin."""
         attributes: list[Attribute] = []
-        data = b""
-        at = 0
         number = 0
-        with opened(self.path) as stream:
-            while len(data) < LONGEST_RECORD and (piece := fetched(stream, BLOCK, self.path)):
-                data += piece
-                while (end := data.find(b"\n", at) + 1) or (len(piece) < BLOCK and at < len(data)):
-                    end = end or len(data)
-                    line = decoded(data[at:end]).strip(BLANKS)
-                    at = end
-                    number += 1
-                    word = line.split(None, 1)[0].lower() if line else ""
-                    if word == "@data":
-                        if not attributes:
-                            raise errors.bad_file(self.path, "it has no @attribute before @data.")
-                        return attributes, at
-                    if word == "@attribute":
-                        attributes.append(self._attribute(line, number))
-                    elif line and line[0] != "%" and word != "@relation":
-                        raise self._bad_line(number, f"{errors.shortened(line)!r} is no part of an ARFF header")
+        for block in cut(self.path, 0):
+            at = block.offset
+            for raw in bytes(block.data).removesuffix(b"\n").split(b"\n"):
+                at += len(raw) + 1
+                number += 1
+                line = decoded(raw).strip(BLANKS)
+                word = line.split(None, 1)[0].lower() if line else ""
+                if word == "@data":
+                    if not attributes:
+                        raise errors.bad_file(self.path, "it has no @attribute before @data.")
+                    return attributes, at
+                if word == "@attribute":
+                    attributes.append(self._attribute(line, number))
+                elif line and line[0] != "%" and word != "@relation":
+                    raise self._bad_line(number, f"{errors.shortened(line)!r} is no part of an ARFF header")
+            if at > LONGEST_RECORD:
+                break
         raise errors.bad_file(self.path, "it has no @data, so it is no ARFF file, or cut off.")
 
     def _attribute(self, line: str, number: int) -> Attribute:
@@ -177,15 +172,8 @@ class _ArffFile(BlockFile):
     def _plain(self, block: Block) -> Batch:
         """Rows without quotes, comments or braces, which Arrow reads as CSV."""
         pa = arrow()
-        pa_csv = arrow("csv")
         types = {a.name: pa.float64() if a.kind in NUMBERS else pa.string() for a in self.attributes}
-        null = ["?", " ?", "? ", " ? "]
-        table = pa_csv.read_csv(
-            csv_input(block.data),
-            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=list(types)),
-            pa_csv.ParseOptions(quote_char=False),
-            pa_csv.ConvertOptions(null_values=null, strings_can_be_null=True, column_types=types, check_utf8=False),
-        )
+        table = read_csv(block.data, list(types), types, ["?", " ?", "? ", " ? "])
         columns = [column.combine_chunks() for column in table.columns]
         trimmed = [arrow("compute").ascii_trim_whitespace(c) if c.type == pa.string() else c for c in columns]
         return self._batch(table.num_rows, trimmed, None)

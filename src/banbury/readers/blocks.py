@@ -13,7 +13,7 @@ import os
 import zipfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -195,10 +195,26 @@ def fetched(stream: Any, size: int, path: str) -> bytes:
         raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
 
 
-def csv_input(data: Any) -> Any:
-    """A block for Arrow's CSV reader, which drops a byte-order mark at the start of each: it is given another one to drop."""
-    marked = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK
-    return arrow().BufferReader(b"".join([BYTE_ORDER_MARK, data]) if marked else data)
+def read_csv(
+    data: Any,
+    names: Sequence[str],
+    types: Mapping[str, Any],
+    missing: list[str],
+    mark: str = ",",
+    quote: str = "",
+    **more: Any,
+) -> Any:
+    """The Arrow table of a block of delimited text, whose letters were looked at: what is not UTF-8 is Latin-1."""
+    pa_csv = arrow("csv")
+    marked = bytes(data[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK  # Arrow drops one at the start of each block
+    return pa_csv.read_csv(
+        arrow().BufferReader(b"".join([BYTE_ORDER_MARK, data]) if marked else data),
+        pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
+        pa_csv.ParseOptions(delimiter=mark, quote_char=quote or False, newlines_in_values=bool(quote)),
+        pa_csv.ConvertOptions(
+            null_values=missing, strings_can_be_null=True, column_types=types, check_utf8=False, **more
+        ),
+    )
 
 
 def head_of(path: str, layout: Layout = UNQUOTED, size: int = HEAD) -> bytes:

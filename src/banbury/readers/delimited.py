@@ -23,11 +23,11 @@ from banbury.readers.blocks import (
     Block,
     BlockFile,
     Layout,
-    csv_input,
     cut,
     first_lines_of,
     first_refused,
     lines_before,
+    read_csv,
     reason,
 )
 from banbury.readers.columns import Coded, Codes, Column, Numbers, decoded, empty_column, regrouped
@@ -341,22 +341,9 @@ class _DelimitedFile(BlockFile):
         return np.column_stack([before[~blank], each])
 
     def _parse_columns(self, data: Any, names: Sequence[str], types: Mapping[str, Any], only: Sequence[str]) -> Any:
-        pa_csv = arrow("csv")
-        quote = self.quote
         spelt = _blanked if (np.frombuffer(data, np.uint8) == ord(" ")).any() else list  # Arrow takes its time for each
-        flags = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "strings_can_be_null": True}
-        return pa_csv.read_csv(
-            csv_input(data),
-            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(data) + 1024, column_names=names),
-            pa_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote or False, newlines_in_values=bool(quote)),
-            pa_csv.ConvertOptions(
-                null_values=spelt(self.missing_values),
-                check_utf8=False,  # it was looked at: what is not UTF-8 is Latin-1
-                column_types=types,
-                include_columns=only,
-                **flags,
-            ),
-        )
+        more = {"true_values": spelt(TRUE), "false_values": spelt(FALSE), "include_columns": only}
+        return read_csv(data, names, types, spelt(self.missing_values), self.delimiter, self.quote, **more)
 
     def _column_types(self) -> dict[str, Any]:
         pa = arrow()

@@ -71,12 +71,7 @@ class Options:
     def of(
         cls, settings: Mapping[str, Any], kinds: Any, batch_rows: int | None, remembered: Mapping[str, Any]
     ) -> Options:
-        """The options of the settings that a user gave; raises for what is none."""
-        for name in settings.keys() - {*SETTINGS}:
-            near = SAID_ELSEWHERE.get(name)
-            hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, [*SETTINGS, "batch_rows"])
-            every = f" How a table is read: {errors.listed([*SETTINGS, 'batch_rows'])}."
-            raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
+        """The options of the settings that a user gave."""
         spelt = settings.get("missing_values")
         changed: dict[str, Any] = {"missing_values": (spelt,)} if isinstance(spelt, str) else {}
         if "class_from" in settings:
@@ -139,6 +134,17 @@ class Options:
             if getattr(self, name) != getattr(plain, name):
                 said = f"{name}={getattr(self, name)!r}"
                 raise errors.BadSetting(f"{said} is for {what}. Leave it out.", setting=name, value=getattr(self, name))
+
+
+def check_names(settings: Iterable[str]) -> None:
+    """Raises where a setting is none of ours."""
+    names = [*SETTINGS, "batch_rows"]
+    for name in settings:
+        if name not in names:
+            near = SAID_ELSEWHERE.get(name)
+            hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, names)
+            every = f" How a table is read: {errors.listed(names)}."
+            raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or every}", name=name)
 
 
 def class_patterns(given: Mapping[str, str] | str | None) -> Mapping[str, str] | None:

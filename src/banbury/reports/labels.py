@@ -14,12 +14,12 @@ from banbury.explain import Explanation, Informative
 from banbury.explain import page as evidence
 from banbury.explain.page import percent, safe
 from banbury.labels import LabelEvaluation, LabelModel
+from banbury.labels.evaluation import evaluate_answers
 from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts
 from banbury.reports import page as pieces
 from banbury.rows.labelled import MemoryRows, load_rows
-from banbury.sums import in_order
 
 TOLD = 24  # labels whose telling values are shown, those of most rows
 LISTED = 300  # labels in the table
@@ -104,21 +104,12 @@ def measure(
 
 
 def _evaluated(model: LabelModel, rows: MemoryRows) -> LabelEvaluation:
-    """The model as it is on rows; labels that it does not know are never given."""
+    """The model as it is on rows."""
     assert rows.sets is not None
     known = np.flatnonzero(rows.labels >= 0)
-    new = in_order(set(rows.names).difference(model.labels))
-    every: Any = (*model.labels, *new)
-    posterior = np.zeros((len(known), len(every)))
-    posterior[:, : len(model.labels)] = np.concatenate(
-        [model.score(batch, "posterior")[0] for batch in rows.take(known)]
-    )
-    given = np.zeros(posterior.shape, dtype=np.bool_)
-    given[:, : len(model.labels)] = model.flags(posterior[:, : len(model.labels)])
+    posterior = np.concatenate([model.score(batch, "posterior")[0] for batch in rows.take(known)])
     weights = None if rows.weights is None else rows.weights[known]
-    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
-    truth = rows.sets.take(known).flags(every)
-    return LabelEvaluation(every, known, truth, given, posterior, weights, "evaluation", notes)
+    return evaluate_answers(model, rows.sets.take(known), posterior, known, weights)
 
 
 def _worst(found: LabelEvaluation, most: int) -> list[tuple[int, int]]:
