@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import banbury as bb
-from banbury.density import n_parameters
+from banbury.model.density import n_parameters
 from benchmarks import datasets
 from benchmarks.measure import say
 

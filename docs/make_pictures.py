@@ -18,10 +18,10 @@ from PIL import Image
 from sklearn.datasets import load_iris
 
 import banbury as bb
-from banbury.calibration import calibrate
 from banbury.plots.display import COLOURS as LINE_COLOURS
 from banbury.plots.display import MARKS, Display, legend_beside
-from banbury.readers import read
+from banbury.quality.calibration import calibrate
+from banbury.reading import read
 
 FOLDER = Path(__file__).parent / "pictures"
 COLOURS = 256  # of a picture's palette: files stay small, and nobody sees the difference

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from banbury._core import Integers
-from banbury.distributions.bins import BinCounter
-from banbury.distributions.family import Counter, Family, Feature
-from banbury.distributions.gamma import LogMomentCounter
-from banbury.distributions.keys import KeyCounter
-from banbury.distributions.moments import MomentCounter, ProductCounter
-from banbury.distributions.words import WordCounter
-from banbury.schema import Schema
+from banbury.families.bins import BinCounter
+from banbury.families.family import Counter, Family, Feature
+from banbury.families.gamma import LogMomentCounter
+from banbury.families.keys import KeyCounter
+from banbury.families.moments import MomentCounter, ProductCounter
+from banbury.families.words import WordCounter
 from banbury.sums import Counts, Moments, zeros
-from banbury.tally import Tally
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Tally
 
 SHAPES: dict[type[Counter], str] = {  # the first that a counter is
     LogMomentCounter: "log moments",

@@ -1,7 +1,7 @@
 """What ``make lint`` checks beyond the contracts of imports: families are closed, a name is one class, legends have a place.
 
 Concrete families and their parameters are named only where one is chosen, or is what a class is about. Everything else asks the
-base classes of ``distributions/family.py``, so that a new family is one file, a line in the registry, its twin and its page.
+base classes of ``families/family.py``, so that a new family is one file, a line in the registry, its twin and its page.
 
     python tests/house.py
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 BASES = ("Family", "Parameters")
-CONTRACT = "banbury.distributions.family"  # which has what everyone may name
+CONTRACT = "banbury.families.family"  # which has what everyone may name
 MAY_NAME = (  # modules, with what is in them
-    "banbury.distributions",
-    "banbury.schema",
+    "banbury.families",
+    "banbury.tally.schema",
     "banbury.estimators.drop_in",
 )
 STILL_NAME: dict[str, set[str]] = {}  # known exceptions, each with all that it names; none may be added
@@ -46,7 +46,7 @@ def _name(path: Path) -> str:
 
 def concrete(every: Mapping[str, ast.Module]) -> dict[str, str | None]:
     """The classes that only some may name, with the word a user says for a family; None for what has no such word."""
-    inside = {name: tree for name, tree in every.items() if name.startswith("banbury.distributions.")}
+    inside = {name: tree for name, tree in every.items() if name.startswith("banbury.families.")}
     classes = {
         node.name: (module, node)
         for module, tree in inside.items()

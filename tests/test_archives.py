@@ -16,7 +16,7 @@ import pytest
 import banbury as bb
 from banbury import errors
 from banbury.cli import main
-from banbury.readers import blocks, read
+from banbury.reading import blocks, read
 
 CSV = "size,kind\n1.5,a\n2.5,b\n1.0,a\n3.0,b\n"
 ARFF = "@relation r\n@attribute size numeric\n@attribute kind {a,b}\n@data\n1.5,a\n2.5,b\n1.0,a\n3.0,b\n"

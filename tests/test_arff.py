@@ -18,7 +18,7 @@ from scipy.io import arff as peer
 import banbury as bb
 from banbury import errors
 from banbury.cli import main
-from banbury.readers import arff, blocks, read
+from banbury.reading import arff, blocks, read
 
 WEATHER = """\
 % the comment's "quote

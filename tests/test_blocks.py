@@ -20,14 +20,14 @@ from sklearn.model_selection import StratifiedKFold
 import banbury as bb
 import by_shape
 from banbury import _core, errors
-from banbury.dependence import telling_words
-from banbury.dependence.testing import block_groups
-from banbury.distributions.column_tree import pairs_of
-from banbury.distributions.covariance import bits_of_normals, block_test
-from banbury.distributions.joint import table_of
-from banbury.readers import encode, read
-from banbury.readers.columns import Coded
-from banbury.tally import count_rows
+from banbury.families.column_tree import pairs_of
+from banbury.families.covariance import bits_of_normals, block_test
+from banbury.families.joint import table_of
+from banbury.insight.dependence import telling_words
+from banbury.insight.dependence.testing import block_groups
+from banbury.reading import encode, read
+from banbury.reading.columns import Coded
+from banbury.tally.tally import count_rows
 
 NAMES = ("a", "b", "c", "d")
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -1049,8 +1049,8 @@ def test_tables_with_a_cell_for_every_combination_count_as_those_of_what_occurs(
     counting = {"features": {("a", "b", "c"): bb.Joint()}, "weights": [row[4] for row in rows]}
     dense = bb.count(table, "y", **counting)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("banbury.distributions.joint.FEW_CELLS", 0)
-        patch.setattr("banbury.distributions.joint.CELLS_PER_ROW", 0)
+        patch.setattr("banbury.families.joint.FEW_CELLS", 0)
+        patch.setattr("banbury.families.joint.CELLS_PER_ROW", 0)
         assert bb.count(table, "y", **counting) == dense
     naive = {}
     for a, b, c, y, weight in rows:

@@ -21,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 
 import banbury as bb
 from banbury import errors
-from banbury.calibration import METHODS, Calibration, Isotonic, Platt, Temperature, calibrate, reliability
+from banbury.quality.calibration import METHODS, Calibration, Isotonic, Platt, Temperature, calibrate, reliability
 
 EVERY = sorted(METHODS)
 

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import banbury as bb
-from banbury.calibration import METHODS
+from banbury.quality.calibration import METHODS
 from test_laws import quietly
 from test_selection import mixed_frame
 

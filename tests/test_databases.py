@@ -12,7 +12,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
-from banbury.readers import read
+from banbury.reading import read
 
 TABLE = pyarrow.table({"x": [1.5, 2.5, 3.5, 4.5] * 30, "w": list("abca") * 30, "y": list("pqqp") * 30})
 EXPECTED = bb.count(TABLE, target="y")

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
 from banbury import errors
-from banbury.naive_bayes import log_sum
+from banbury.model.naive_bayes import log_sum
 from test_laws import law
 
 ROOT = Path(__file__).parents[1]

@@ -22,8 +22,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import mutual_info_score
 
 import banbury as bb
-from banbury.dependence import Diagnosis, Pair, diagnose, mutual_information, telling_words
 from banbury.errors import BadSetting, BadValue, BanburyError, EmptyData, LengthMismatch, UnknownColumn
+from banbury.insight.dependence import Diagnosis, Pair, diagnose, mutual_information, telling_words
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -431,7 +431,7 @@ def test_the_answer_does_not_depend_on_batches_threads_or_form(tmp_path: Path) -
 def test_large_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame(dependent_table(600)).assign(text=["a few words here", "and a few there"] * 300)
     wanted = diagnose(frame, "y")
-    monkeypatch.setattr("banbury.dependence.pairs.CHUNK", 70)
+    monkeypatch.setattr("banbury.insight.dependence.pairs.CHUNK", 70)
     found = diagnose(frame, "y")
     assert found == wanted and any(pair.first.startswith("text:") for pair in found.pairs)
 
@@ -481,7 +481,7 @@ def test_rows_without_a_target_are_left_out_and_told() -> None:
 
 
 def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.dependence.pairs.MOST_COLUMNS", 3)
+    monkeypatch.setattr("banbury.insight.dependence.pairs.MOST_COLUMNS", 3)
     rng = np.random.default_rng(13)
     x = rng.normal(size=(2000, 8))
     y = (x[:, 2] + x[:, 6] > 0).astype(int)
@@ -493,7 +493,7 @@ def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_many_classes_and_values_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.dependence.pairs.MOST_CELLS", 5000)
+    monkeypatch.setattr("banbury.insight.dependence.pairs.MOST_CELLS", 5000)
     rng = np.random.default_rng(14)
     v = rng.integers(0, 400, 8000)
     diagnosis = diagnose(

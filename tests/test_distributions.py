@@ -21,11 +21,11 @@ import banbury as bb
 import by_shape
 import naive
 from banbury import _core
-from banbury.distributions import FAMILIES, family
-from banbury.distributions import kernel_density as kernels
-from banbury.distributions.family import HOWS, Feature, in_words
-from banbury.distributions.kernel_density import DEVIATION, tried_bandwidths
 from banbury.errors import BadSetting, BadValue
+from banbury.families import FAMILIES, family
+from banbury.families import kernel_density as kernels
+from banbury.families.family import HOWS, Feature, in_words
+from banbury.families.kernel_density import DEVIATION, tried_bandwidths
 
 
 def count(x: Any, y: Any, given: Any) -> bb.Tally:

@@ -24,7 +24,7 @@ from banbury.engines import counting, parcels, processes
 from banbury.engines.partitions import Partitions
 from banbury.files import FORMAT, from_bytes, to_bytes
 from banbury.rows.labelled import labelled_rows
-from banbury.table import open_table
+from banbury.tally.table import open_table
 from engine_rows import DieOnce, parts, rows, written
 
 AGAIN = "not stay what the first 1,000 rows were"

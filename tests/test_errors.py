@@ -25,10 +25,10 @@ from scipy import sparse
 import banbury as bb
 import hostile
 from banbury import datasets, demo, errors
-from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
-from banbury.dependence import diagnose
+from banbury.insight.dependence import diagnose
 from banbury.quality import learning_curve
+from banbury.quality.calibration import Calibration, calibrate
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banbury as bb
-from banbury.calibration import Isotonic, Temperature
-from banbury.distributions.bag import OTHERS
-from banbury.distributions.evidence import stretch
-from banbury.distributions.kernel_density import DEVIATION
 from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
-from banbury.explain import LikelihoodRatio
+from banbury.families.bag import OTHERS
+from banbury.families.evidence import stretch
+from banbury.families.kernel_density import DEVIATION
+from banbury.model.explain import LikelihoodRatio
+from banbury.quality.calibration import Isotonic, Temperature
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 
@@ -138,7 +138,7 @@ def test_what_is_impossible_is_infinite_evidence() -> None:
     told = bb.estimate(bb.count(table, "y"), how="mle").explain({"x": "a", "w": "v"})
     assert told.winner == "p"
     assert told.decibans == math.inf
-    assert told.evidence[0] == bb.explain.Evidence("x", "a", math.inf)  # type: ignore[attr-defined]
+    assert told.evidence[0] == bb.model.explain.Evidence("x", "a", math.inf)  # type: ignore[attr-defined]
     assert "∞" in str(told)
 
 

@@ -17,7 +17,7 @@ from banbury.files import to_bytes
 from banbury.learner import Learner, ModelSettings
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
-from banbury.tally import Growing, Part
+from banbury.tally.tally import Growing, Part
 from hostile import loaded
 from test_laws import Case, every_family, law, several
 

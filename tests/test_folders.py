@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import banbury as bb
 from banbury import errors
 from banbury.cli import main
-from banbury.readers import read
-from banbury.readers.documents import PART
+from banbury.reading import read
+from banbury.reading.documents import PART
 
 TEXTS = {"pos": ["a fine film", "fine and moving"], "neg": ["a dull film", "dull, long"]}
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import GroupKFold
 import banbury as bb
 from banbury import errors
 from banbury.cli import main
-from banbury.readers import blocks, read
+from banbury.reading import blocks, read
 
 ROWS = "5.1,3.5,red,setosa\n4.9,3.0,blue,setosa\n6.9,3.1,red,virginica\n6.5,2.8,blue,virginica\n5.0,3.6,red,setosa\n"
 NAMED = "length,width,colour,kind\n" + ROWS

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import errors
-from banbury.readers import Widened, blocks, delimited, read
+from banbury.reading import Widened, blocks, delimited, read
 
 
 def peak(code, *arguments):

@@ -22,10 +22,10 @@ import banbury as bb
 import naive_labels
 from banbury import _core
 from banbury.errors import BadSetting, BadValue, BanburyError, BanburyWarning, NegativeCount, SchemaMismatch
-from banbury.label_calibration import LabelCalibration
-from banbury.label_sets import EVERY, LabelSets
 from banbury.labels import Thresholds, yes_no
+from banbury.labels.calibration import LabelCalibration
 from banbury.labels.thresholds import best_f1
+from banbury.tally.label_sets import EVERY, LabelSets
 
 TEXTS = [
     "wheat and corn prices rise",

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 import banbury as bb
 import by_shape
 import naive
-from banbury.distributions import FAMILIES, Family
-from banbury.distributions.family import HOWS
+from banbury.families import FAMILIES, Family
+from banbury.families.family import HOWS
 from banbury.files import to_bytes
 from banbury.sums import Moments, python_integers
 from pools import (

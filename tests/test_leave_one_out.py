@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import banbury as bb
 import by_shape
 from banbury import _core, errors
-from banbury.distributions import Text
-from banbury.distributions.family import HOWS
+from banbury.families import Text
+from banbury.families.family import HOWS
 from banbury.rows.folds import MOST_FOLDS
 from banbury.weighing.columns import CHOICE, FARTHEST, WeighedColumns
 from pools import choices
@@ -226,7 +226,7 @@ def test_evidence_of_a_small_table_is_weighed_as_other_rows_give_it(case: Case) 
             continue
         tally = bb.count(table, labels, features=case.features(["x", "z"]))
         columns = WeighedColumns.of(tally, 1)
-        (batch,) = bb.readers.read(table)
+        (batch,) = bb.reading.read(table)
         numbers = np.array([tally.classes.index(label) for label in labels], dtype=np.int32)
         says = columns.left_out(tally, batch, numbers, np.ones(len(labels)), 1)
         assert np.isfinite(says).all()
@@ -543,7 +543,7 @@ def test_bags_are_counters_of_ids(family: Text, threads: int) -> None:
     texts = [*SAID, None, "unheard of words", "w1 unheard w1", "ÜBER über w1"]
     tally = bb.count({"said": SAID}, LABELS, features={"said": family})
     table: _core.Words = by_shape.words(tally)[0].table
-    (batch,) = bb.readers.read({"said": texts})
+    (batch,) = bb.reading.read({"said": texts})
     given_texts = family.texts(batch, "said")
     offsets, ids, times = table.bags(family.tokeniser, given_texts, threads)
     starts, every = table.encode(family.tokeniser, given_texts, threads)

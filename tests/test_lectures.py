@@ -28,8 +28,8 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import banbury as bb
 import by_shape
-from banbury.calibration import reliability
-from banbury.readers import read
+from banbury.quality.calibration import reliability
+from banbury.reading import read
 
 EVENT_MODELS = ["multinomial", "presence", "bernoulli", "complement", "log_odds"]
 SUNNY_COOL_HIGH_STRONG = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}

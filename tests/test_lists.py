@@ -21,9 +21,9 @@ from sklearn.covariance import OAS
 import banbury as bb
 import naive_blocks
 from banbury.cli import main
-from banbury.distributions.covariance import shrinkage
-from banbury.distributions.family import HOWS
-from banbury.readers import blocks, read
+from banbury.families.covariance import shrinkage
+from banbury.families.family import HOWS
+from banbury.reading import blocks, read
 
 mpl.use("Agg")
 

@@ -23,8 +23,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import banbury as bb
 import by_shape
-from banbury.distributions import FAMILIES
-from banbury.distributions.family import HOWS
+from banbury.families import FAMILIES
+from banbury.families.family import HOWS
 from pools import (
     BOOLEANS,
     NOTHING,

@@ -1,4 +1,4 @@
-"""banbury.readers: documents, folders, mail and HTML → texts."""
+"""banbury.reading: documents, folders, mail and HTML → texts."""
 
 import base64
 import collections
@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import errors
-from banbury.readers import documents, mail, read
-from banbury.readers.decoding import declared_in_html, decode, decode_file, html_text
-from banbury.readers.mail import begins_as_mail, begins_as_post, message_cells, message_text, messages
+from banbury.reading import documents, mail, read
+from banbury.reading.decoding import declared_in_html, decode, decode_file, html_text
+from banbury.reading.mail import begins_as_mail, begins_as_post, message_cells, message_text, messages
 
 SUBJECT = ["subject"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors
-from banbury.table import class_number
+from banbury.tally.table import class_number
 
 X = np.random.default_rng(0).integers(0, 3, (12, 2))
 LABELS: dict[str, Any] = {

@@ -26,9 +26,9 @@ import banbury as bb
 import naive_networks as naive
 from banbury import errors
 from banbury.cli import main
-from banbury.distributions.nodes import intervals
-from banbury.explain import Evidence
-from banbury.networks import scoring
+from banbury.families.nodes import intervals
+from banbury.model.explain import Evidence
+from banbury.model.networks import scoring
 
 SPRINKLER = {
     "cloudy": {True: 0.5, False: 0.5},

@@ -14,11 +14,11 @@ from scipy import stats
 
 import banbury as bb
 from banbury import plots
-from banbury.distributions import Family
-from banbury.distributions.family import Choice, Counter, Feature, Parameters, line_by_line
-from banbury.distributions.keys import KeyCounter, count_codes
-from banbury.distributions.moments import MOMENTS
 from banbury.errors import BadSetting
+from banbury.families import Family
+from banbury.families.family import Choice, Counter, Feature, Parameters, line_by_line
+from banbury.families.keys import KeyCounter, count_codes
+from banbury.families.moments import MOMENTS
 from banbury.sums import Counts
 
 matplotlib.use("Agg")

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 import banbury as bb
 import naive
 from banbury import errors
-from banbury.next_labels import _greedy
+from banbury.insight.next_labels import _greedy
 from test_wrong_labels import mail, table
 
 

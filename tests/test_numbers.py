@@ -11,9 +11,9 @@ from scipy import stats
 import banbury as bb
 import by_shape
 from banbury import plots
-from banbury.distributions import FAMILIES
-from banbury.distributions.family import HOWS
 from banbury.errors import BadValue, EmptyData
+from banbury.families import FAMILIES
+from banbury.families.family import HOWS
 
 NUMERIC = [
     "gaussian",

@@ -25,8 +25,8 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, Gaussi
 import banbury as bb
 import by_shape
 from banbury import NaiveBayesClassifier
-from banbury.distributions import Text
-from banbury.distributions.words import GrowingWords
+from banbury.families import Text
+from banbury.families.words import GrowingWords
 
 
 def peer(has_defect: Callable[[], bool]) -> None:

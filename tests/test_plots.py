@@ -21,12 +21,12 @@ from sklearn.datasets import load_iris
 
 import banbury as bb
 from banbury import plots
-from banbury.calibration import Temperature, calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
 from banbury.plots.density import level_inside
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
 from banbury.plots.nomogram import Scale
+from banbury.quality.calibration import Temperature, calibrate, reliability
 from test_labels import made
 from test_networks import alarm
 

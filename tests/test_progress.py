@@ -9,7 +9,7 @@ import pytest
 
 from banbury import progress
 from banbury.progress import watched
-from banbury.readers import read
+from banbury.reading import read
 
 
 class Terminal(io.StringIO):

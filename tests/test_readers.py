@@ -1,4 +1,4 @@
-"""banbury.readers: anything → batches of columns."""
+"""banbury.reading: anything → batches of columns."""
 
 import contextlib
 import datetime
@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury import _core, errors
-from banbury.readers import Beside, Codes, Widened, blocks, delimited, encode, read, read_row
+from banbury.reading import Beside, Codes, Widened, blocks, delimited, encode, read, read_row
 
 # The same rows, through every route.
 
@@ -1550,7 +1550,7 @@ ALONE = f"""
 import sys, types, numpy as np
 package = sys.modules["banbury"] = types.ModuleType("banbury")
 package.__path__ = [{os.path.dirname(errors.__file__)!r}]
-from banbury.readers import encode, read, read_row
+from banbury.reading import encode, read, read_row
 """
 
 

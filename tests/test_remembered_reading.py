@@ -19,7 +19,7 @@ import banbury as bb
 from banbury import errors
 from banbury.cli import main
 from banbury.files import from_bytes, to_bytes
-from banbury.readers import read
+from banbury.reading import read
 from naive_files import rewritten
 
 ROWS = [

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banbury as bb
-from banbury.calibration import reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
+from banbury.quality.calibration import reliability
 from banbury.reports import charts, findings
 from banbury.rows.labelled import load_rows as held
 from test_labels import made

@@ -19,7 +19,7 @@ import banbury
 import house
 import lectures
 from banbury import _core
-from banbury.distributions import FAMILIES
+from banbury.families import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 
@@ -182,10 +182,10 @@ def test_families_are_named_only_where_one_is_chosen() -> None:
 @pytest.mark.parametrize(
     "line, said",
     [
-        ("from banbury.distributions import Poisson", "names Poisson"),
-        ("if TYPE_CHECKING:\n    from banbury.distributions.bag import TextParameters as T", "names TextParameters"),
+        ("from banbury.families import Poisson", "names Poisson"),
+        ("if TYPE_CHECKING:\n    from banbury.families.bag import TextParameters as T", "names TextParameters"),
         ("import banbury as bb\nisinstance(x, bb.Histogram)", "names Histogram"),
-        ("from banbury.distributions import gaussian\ngaussian.Gaussian()", "names Gaussian"),
+        ("from banbury.families import gaussian\ngaussian.Gaussian()", "names Gaussian"),
         ("isinstance(x, FAMILIES['text'])", "guesses what a family is or has"),
         ("hasattr(feature.family, 'bins')", "guesses what a family is or has"),
         ("feature.family.name == 'poisson'", "tells families apart by a word"),
@@ -218,10 +218,10 @@ def test_a_legend_without_a_place_is_found(line: str, n_found: int) -> None:
 
 
 def test_an_exception_that_is_none_any_more_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    allowed = {"banbury.networks.variables": {"Bernoulli", "Categorical", "Histogram"}}
+    allowed = {"banbury.model.networks.variables": {"Bernoulli", "Categorical", "Histogram"}}
     monkeypatch.setattr(house, "STILL_NAME", allowed)
-    changed = ast.parse("from banbury.distributions import Bernoulli, Histogram")
-    every = {**house.modules(), "banbury.networks.variables": changed}
+    changed = ast.parse("from banbury.families import Bernoulli, Histogram")
+    every = {**house.modules(), "banbury.model.networks.variables": changed}
     assert [each.split(";")[0] for each in house.unused(every, house.concrete(every))] == [
-        "banbury.networks.variables names Categorical no more"
+        "banbury.model.networks.variables names Categorical no more"
     ]

@@ -22,7 +22,7 @@ from sklearn.model_selection import GroupKFold
 
 import banbury as bb
 from banbury import _core
-from banbury.readers import blocks, read
+from banbury.reading import blocks, read
 
 Table = dict[str, list[Any]]
 

@@ -42,9 +42,9 @@ from sklearn.pipeline import make_pipeline
 import banbury as bb
 import by_shape
 from banbury import errors
-from banbury.distributions import FAMILIES
-from banbury.distributions.family import HOWS
-from banbury.readers import blocks
+from banbury.families import FAMILIES
+from banbury.families.family import HOWS
+from banbury.reading import blocks
 from pools import WEIGHTS, Pool, rows_from
 from test_laws import CASES, PRUNED_AWAY, Case, damped, is_far, law, parametrized, quietly, text
 
@@ -642,7 +642,7 @@ def test_batches_are_one_table(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(blocks, "BLOCK", 256)
         pieces = tmp_path / "data.csv"
         frame.to_csv(pieces, index=False)
-        assert len(list(bb.readers.read(pieces))) > 3
+        assert len(list(bb.reading.read(pieces))) > 3
     folds = [0] * 10 + [i % 3 for i in range(N - 10)]
     with quietly():
         found = bb.cross_validate(pieces, "y", schema=data.schema, folds=folds)

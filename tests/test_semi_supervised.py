@@ -24,9 +24,9 @@ import by_shape
 import naive
 from banbury.errors import BadSetting, EmptyData, LengthMismatch
 from banbury.estimators.rows import one_batch
-from banbury.schema import infer
 from banbury.semi_supervised import Task, climb, onward, seeded_start, with_starts
 from banbury.semi_supervised.observed import Observed
+from banbury.tally.schema import infer
 
 TEXTS = [
     "cheap pills cheap",

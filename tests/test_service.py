@@ -29,7 +29,7 @@ from banbury.service.access import Tokens, check_address
 from banbury.service.app import ENDPOINTS, Limits, Service
 from banbury.service.rows import rows_of
 from banbury.service.state import ServedState
-from banbury.table import Table
+from banbury.tally.table import Table
 
 READER, TEACHER = "reader-0123456789", "teacher-0123456789"
 

@@ -27,7 +27,7 @@ from banbury.service.log import DiskFull
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
-from banbury.table import Table
+from banbury.tally.table import Table
 
 INFINITY = float("inf")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"

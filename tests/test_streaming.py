@@ -179,7 +179,7 @@ def test_what_can_be_read_once_only_is_kept(tmp_path, monkeypatch):
     rows = table(60, 3, 5)
     held = bb.cross_validate(in_batches(rows, [25]), "y", folds=4)
     same(cross_validate_stream(iter(in_batches(rows, [25])), "y", folds=4), held)
-    monkeypatch.setattr("banbury.table.IN_MEMORY", 100)  # bytes, so that it is kept in a file
+    monkeypatch.setattr("banbury.tally.table.IN_MEMORY", 100)  # bytes, so that it is kept in a file
     same(cross_validate_stream(iter(in_batches(rows, [25])), "y", folds=4), held)
 
 

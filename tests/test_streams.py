@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import banbury as bb
-from banbury.distributions.family import HOWS
+from banbury.families.family import HOWS
 from pools import choices
 from test_laws import Case, Table, assert_same, bits, every_family, law, quietly, strangers, tables
 

@@ -1,4 +1,4 @@
-"""banbury.table: one way from any data to counting, in parts that can be counted elsewhere, started again where need be."""
+"""banbury.tally.table: one way from any data to counting, in parts that can be counted elsewhere, started again where need be."""
 
 import pickle
 from functools import reduce
@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 
 import banbury as bb
-from banbury.readers import blocks
-from banbury.table import Spooled, Table, opened
+from banbury.reading import blocks
+from banbury.tally.table import Spooled, Table, opened
 
 N = 90
 
@@ -67,7 +67,7 @@ def test_what_comes_once_is_kept_in_memory_or_in_a_file(data, monkeypatch):
     labels = list("ababab")
     whole = bb.count(data, labels)
     for size in (1 << 26, 10):
-        monkeypatch.setattr("banbury.table.IN_MEMORY", size)
+        monkeypatch.setattr("banbury.tally.table.IN_MEMORY", size)
         source = Spooled(opened(data, None, {}))
         assert bb.count(source, labels) == bb.count(source, labels) == whole
 

@@ -15,7 +15,7 @@ import pytest
 import banbury as bb
 import by_shape
 from banbury.errors import BadSetting, EmptyData, NegativeCount, SchemaMismatch, UnknownColumn
-from banbury.tally import Growing
+from banbury.tally.tally import Growing
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -457,7 +457,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def test_words_of_a_batch_that_lasts_are_counted_while_the_next_is_made(
     elsewhere: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("banbury.tally.MANY_BYTES", 1 << 15)
+    monkeypatch.setattr("banbury.tally.tally.MANY_BYTES", 1 << 15)
     tables = [pa.table(spoken(seed)) for seed in range(4)]
     features = {"said": bb.Text()}
     alone = bb.count(pa.concat_tables(tables), "who", features=features, threads=1)
@@ -474,7 +474,7 @@ def test_small_batches_of_texts_are_counted_together(
     monkeypatch: pytest.MonkeyPatch, most: int, labels: list[Any], encoded: bool
 ) -> None:
     """Whatever is missing from them, and whatever their target's type."""
-    monkeypatch.setattr("banbury.tally.MANY_BYTES", most)
+    monkeypatch.setattr("banbury.tally.tally.MANY_BYTES", most)
     texts = [["one two", None, "two"], [None, None, None], ["three", "one é", ""], ["four", "x", "two two"]]
     types = pa.schema({"said": pa.string(), "who": pa.array(labels).type})
     tables = [pa.table({"said": said, "who": labels}, types) for said in texts]

@@ -21,10 +21,10 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 import banbury as bb
 import by_shape
 import naive
-from banbury.distributions import bag, event_models, vocabulary
-from banbury.distributions.bag import TextParameters
-from banbury.distributions.family import HOWS
 from banbury.errors import BadFile, BadSetting, BanburyWarning, SchemaMismatch
+from banbury.families import bag, event_models, vocabulary
+from banbury.families.bag import TextParameters
+from banbury.families.family import HOWS
 from banbury.sums import whole
 from test_words import same_bits
 

@@ -16,7 +16,7 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.distributions.cells import NumberCells, flat
+from banbury.families.cells import NumberCells, flat
 from banbury.weighing.trends import Trends
 
 ROWS = st.sampled_from([0.0, 0.0, 1.0, 2.0, 7.0, 0.1, 1e-9, 1e12])

@@ -21,8 +21,8 @@ import banbury as bb
 import naive_files
 import naive_trees
 from banbury import errors
-from banbury.distributions.cells import trees_of
-from banbury.distributions.quantile_tree import Leaves
+from banbury.families.cells import trees_of
+from banbury.families.quantile_tree import Leaves
 from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.corrections import StrengthSearch, choose, least_loss
 from banbury.weighing.evidence import MOST_PAIR_NUMBERS, EvidenceTables, PairedColumns, WeighedPair
@@ -146,7 +146,7 @@ def evidence_of(n: int = 300, threads: int = 1) -> EvidenceTables:
     rows, labels = table(n)
     tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
     columns = WeighedColumns.of(tally, 1)
-    weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
+    weighed = WeighedRows.of(bb.tally.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
     pairs = (WeighedPair(0, 1, 4.0), WeighedPair(2, 3, 1.0), WeighedPair(0, 2, 16.0))
     return EvidenceTables(PairedColumns(columns.cells, (0, 1), pairs), weighed, 2, threads)
 

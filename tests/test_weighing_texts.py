@@ -13,9 +13,9 @@ import pytest
 
 import banbury as bb
 from banbury import errors, files
-from banbury.distributions.bags import Lexicon
+from banbury.families.bags import Lexicon
 from banbury.files.weighing import how_learned
-from banbury.readers import read
+from banbury.reading import read
 from banbury.weighing.texts import SETTINGS, WordEvidence, one_each
 from test_weighing import check_refusals
 

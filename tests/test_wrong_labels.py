@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import banbury as bb
 import naive
 from banbury import errors
-from banbury.wrong_labels import confident_joint
+from banbury.insight.wrong_labels import confident_joint
 from test_laws import law
 
 WORDS = {"spam": "cheap pills now watches offer win".split(), "ham": "lunch noon see you fine home".split()}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
-from banbury.distributions.family import Choice
-from banbury.label_sets import EVERY
+from banbury.families.family import Choice
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
-from banbury.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, estimated
-from banbury.schema import Schema
-from banbury.tally import Growing, Label, Part, Tally, Touched, together
+from banbury.model.naive_bayes import UNUSED, Calibrates, ClassPrior, Model, class_log_prior, estimated
+from banbury.tally.label_sets import EVERY
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Growing, Label, Part, Tally, Touched, together
 
 MOST_NOTED = 256  # changes that are noted one by one until the model is asked for; a stream may never ask
 PLAIN = Choice()

@@ -13,8 +13,8 @@ from typing import Any
 from banbury import errors
 from banbury.files import load
 from banbury.labels import LabelModel
-from banbury.naive_bayes import Model
-from banbury.readers import is_texts
+from banbury.model.naive_bayes import Model
+from banbury.reading import is_texts
 
 __all__ = ["PyfuncModel"]
 

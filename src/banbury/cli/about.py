@@ -12,12 +12,12 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.cli import output
 from banbury.errors import many
-from banbury.label_sets import EVERY
 from banbury.labels import LabelModel
-from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork, has_tree
+from banbury.model.naive_bayes import Model
+from banbury.model.networks import BeliefNetwork, has_tree
 from banbury.sums import rows_of
-from banbury.tally import Tally
+from banbury.tally.label_sets import EVERY
+from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
 Kept: TypeAlias = Model | Tally | BeliefNetwork | LabelModel

@@ -12,13 +12,13 @@ from typing import Any
 from banbury.cli import about, inputs, judging, labels, output, settings
 from banbury.errors import many
 from banbury.files import save
-from banbury.naive_bayes import Model
+from banbury.model.naive_bayes import Model
 from banbury.quality import CrossValidation, SummedValidation
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Mean
 from banbury.reports.alternatives import alternatives
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.schema import WHOLE
+from banbury.tally.schema import WHOLE
 
 OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
 

@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, Any
 from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
-from banbury.naive_bayes import Model
-from banbury.readers import Source, header_columns, read
-from banbury.readers.archives import divided
-from banbury.readers.batches import Batch, numbered
-from banbury.readers.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
-from banbury.readers.columns import decoded
-from banbury.readers.files import PARQUET, is_document, is_named_table, kind_of_table, near
-from banbury.readers.options import TABLE_SETTINGS
-from banbury.readers.tables import from_texts
-from banbury.table import batches
-from banbury.tally import Tally
+from banbury.model.naive_bayes import Model
+from banbury.reading import Source, header_columns, read
+from banbury.reading.archives import divided
+from banbury.reading.batches import Batch, numbered
+from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
+from banbury.reading.columns import decoded
+from banbury.reading.files import PARQUET, is_document, is_named_table, kind_of_table, near
+from banbury.reading.options import TABLE_SETTINGS
+from banbury.reading.tables import from_texts
+from banbury.tally.table import batches
+from banbury.tally.tally import Tally
 
 if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
     from typing_extensions import TypeIs
 
     from banbury.labels import LabelModel
-    from banbury.networks import BeliefNetwork
+    from banbury.model.networks import BeliefNetwork
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
 CHUNK = 1 << 16

@@ -10,9 +10,9 @@ import numpy as np
 
 from banbury import errors
 from banbury.cli import inputs, labels, settings
-from banbury.distributions.column_tree import tree_of_columns
+from banbury.families.column_tree import tree_of_columns
 from banbury.labels.weighing import can_weigh
-from banbury.naive_bayes import is_auto
+from banbury.model.naive_bayes import is_auto
 from banbury.quality.label_recipes import ALPHAS, TELLING, PlainLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.tuning import Tuned, Tuning

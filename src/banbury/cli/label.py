@@ -13,13 +13,13 @@ from banbury import datasets, errors
 from banbury.cli import inputs
 from banbury.cli.serve import check_port, run
 from banbury.cli.settings import counting
-from banbury.naive_bayes import estimate
+from banbury.model.naive_bayes import estimate
 from banbury.service.access import Tokens, check_address
 from banbury.service.app import Service
 from banbury.service.rows import cells_of
 from banbury.service.state import Put, ServedState, Together
-from banbury.table import Table
-from banbury.tally import Tally, count
+from banbury.tally.table import Table
+from banbury.tally.tally import Tally, count
 
 TOGETHER = 1_000  # rows that are kept in one change
 

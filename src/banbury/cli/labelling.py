@@ -6,8 +6,8 @@ from argparse import Namespace
 from typing import Any
 
 from banbury.cli import inputs, judging, output, settings
-from banbury.next_labels import NextToLabel, next_to_label
-from banbury.wrong_labels import Suspicious, find_suspicious
+from banbury.insight.next_labels import NextToLabel, next_to_label
+from banbury.insight.wrong_labels import Suspicious, find_suspicious
 
 
 def suspicious(args: Namespace) -> None:

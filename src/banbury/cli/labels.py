@@ -12,7 +12,7 @@ from banbury import errors
 from banbury.cli import about, inputs, output, settings
 from banbury.files import save
 from banbury.labels import LabelEvaluation, LabelModel
-from banbury.readers import read
+from banbury.reading import read
 
 
 def target(args: Namespace, data: Any) -> Any:

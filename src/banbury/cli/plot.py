@@ -12,9 +12,9 @@ from banbury import errors, plots, quality
 from banbury.cli import inputs, labels, output, settings
 from banbury.cli.inputs import wanted_row
 from banbury.cli.validate import curve_of
-from banbury.density import Density
-from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork, has_tree
+from banbury.model.density import Density
+from banbury.model.naive_bayes import Model
+from banbury.model.networks import BeliefNetwork, has_tree
 from banbury.plots.display import FORMATS, Display
 
 Draw = TypeVar("Draw", bound=Callable[[Namespace], Display])

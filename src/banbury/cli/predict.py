@@ -18,11 +18,11 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
-from banbury.distributions.text_settings import strings
-from banbury.explain.explanation import strict
-from banbury.explain.page import percent
-from banbury.naive_bayes import Model, cost_matrix
-from banbury.readers import Batch
+from banbury.families.text_settings import strings
+from banbury.model.explain.explanation import strict
+from banbury.model.explain.page import percent
+from banbury.model.naive_bayes import Model, cost_matrix
+from banbury.reading import Batch
 
 MOST_COUNTED = 64  # megabytes that are counted to see whether they are what the model has counted
 MAY = "the model may have counted this row, which then speaks for itself"

@@ -20,8 +20,8 @@ from banbury.service.answers import predicted
 from banbury.service.app import Limits, Service, server
 from banbury.service.rows import rows_of
 from banbury.service.state import ServedState, give_back
-from banbury.table import Table
-from banbury.tally import Tally
+from banbury.tally.table import Table
+from banbury.tally.tally import Tally
 
 
 def serve(args: Namespace) -> None:

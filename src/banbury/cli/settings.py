@@ -9,10 +9,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from banbury import errors
-from banbury.distributions import FAMILIES
-from banbury.readers import read
-from banbury.readers.options import SETTINGS
-from banbury.schema import Schema
+from banbury.families import FAMILIES
+from banbury.reading import read
+from banbury.reading.options import SETTINGS
+from banbury.tally.schema import Schema
 
 LISTS = ("stop_words", "values")
 WITH_COMMAS = ("ngrams", "stop_words", "vocabulary", "only")  # settings of a text whose one value may hold several

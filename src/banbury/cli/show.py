@@ -10,8 +10,8 @@ import banbury
 from banbury import errors
 from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.wording import for_the_shell
-from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
+from banbury.model.naive_bayes import Model
+from banbury.model.networks import BeliefNetwork
 
 
 def diagnose(args: Namespace) -> None:

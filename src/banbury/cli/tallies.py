@@ -7,16 +7,17 @@ from functools import reduce
 from operator import add, sub
 from typing import Any
 
-from banbury import errors, tally
-from banbury import naive_bayes as models
+from banbury import errors
 from banbury.cli import about, inputs, labels, output, settings
 from banbury.cli.about import Kept
 from banbury.files import save
 from banbury.labels import LabelModel
 from banbury.learner import settings_of
-from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
-from banbury.tally import Tally
+from banbury.model import naive_bayes as models
+from banbury.model.naive_bayes import Model
+from banbury.model.networks import BeliefNetwork
+from banbury.tally import tally
+from banbury.tally.tally import Tally
 from banbury.weighing import Weighing
 
 COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv --like {} -o part.banbury"

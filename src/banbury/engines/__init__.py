@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from banbury import errors
-from banbury.partitioned import open_by
+from banbury.tally.partitioned import open_by
 
 if TYPE_CHECKING:
     from banbury.engines.partitions import Partitions

@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury.engines.counting import has_no_rows, here
 from banbury.files import from_bytes, to_bytes
-from banbury.readers import read
+from banbury.reading import read
 
 KINDS: Mapping[type, str] = {bool: "boolean", int: "integer", float: "float", str: "string"}
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banbury import errors
-from banbury.distributions.moments import SAMPLE
 from banbury.engines.engine import FAN_IN, Parcel
 from banbury.engines.parcels import CountedPartitions, Wider
-from banbury.readers import Batch, read
-from banbury.readers.batches import joined
-from banbury.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
-from banbury.table import Held, Table, fractional_among
-from banbury.tally import Growing, of_no_rows, parts
+from banbury.families.moments import SAMPLE
+from banbury.reading import Batch, read
+from banbury.reading.batches import joined
+from banbury.tally.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
+from banbury.tally.table import Held, Table, fractional_among
+from banbury.tally.tally import Growing, of_no_rows, parts
 
 GROUPS_EACH = 4  # groups of files that a worker gets, at least
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from banbury import __version__, errors
 from banbury.engines.engine import Answer, Parcel
 from banbury.files import FORMAT, from_bytes, to_bytes
-from banbury.tally import Tally
+from banbury.tally.tally import Tally
 
 CHUNK = 1 << 28  # bytes of a piece; binary cells of Arrow end at 2**31
 CELL = 1 << 17  # bytes; 10,000 of them, which Spark sends at a time, stay below what a column of Arrow can hold

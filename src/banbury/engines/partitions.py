@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from banbury import errors
-from banbury.distributions.moments import SAMPLE
 from banbury.engines.answers import PartitionAnswers
 from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
 from banbury.engines.engine import Engine, PartWork, Steps
@@ -17,18 +16,19 @@ from banbury.engines.interrupts import heeded
 from banbury.engines.parcels import Adding, CountedPartitions, Wider, in_chunks, opened, repeat_warnings, total
 from banbury.engines.sampling import SampleRows, add_samples, sample_in
 from banbury.engines.validation import Evaluate
+from banbury.families.moments import SAMPLE
 from banbury.files import to_bytes
-from banbury.label_sets import LabelTarget
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
-from banbury.naive_bayes import Model, met, model_of, same_rows
+from banbury.model.naive_bayes import Model, met, model_of, same_rows
 from banbury.progress import watched
 from banbury.quality.results import OWN_ROWS, SummedEvaluation
-from banbury.readers import n_threads
-from banbury.readers.batches import as_name, other_columns
-from banbury.tally import Tally, complete, counted
+from banbury.reading import n_threads
+from banbury.reading.batches import as_name, other_columns
+from banbury.rows.sampling import LARGEST, sample_rows
+from banbury.tally.label_sets import LabelTarget
+from banbury.tally.tally import Tally, complete, counted
 from banbury.weighing import MOST_ROWS, RowSample
-from banbury.weighing.sampling import LARGEST, sample_rows
 
 MORE_THAN_WANTED = 4  # times as many rows of a sample are brought, in case some are alike
 MOST_RESTARTS = 20  # each time, some column shows more than in all passes before

@@ -9,9 +9,9 @@ from typing import Any
 
 from banbury import errors
 from banbury.engines.counting import filesystem_of
-from banbury.readers import read
-from banbury.readers.batches import Batch
-from banbury.readers.files import near
+from banbury.reading import read
+from banbury.reading.batches import Batch
+from banbury.reading.files import near
 
 
 def parts_of(data: Any, partitions: int) -> tuple[Sequence[Any], Sequence[str] | None]:

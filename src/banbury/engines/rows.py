@@ -18,8 +18,8 @@ from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
-from banbury.schema import Schema
-from banbury.tally import Label, Tally, complete
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Label, Tally, complete
 
 MOST_MODELS = 200  # of folds and settings that are in a worker's memory at once
 

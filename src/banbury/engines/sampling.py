@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.engines.counting import Settled, Several, at_partition, has_no_rows, here
 from banbury.engines.engine import Parcel
 from banbury.engines.parcels import in_chunks
-from banbury.readers.batches import joined
+from banbury.reading.batches import joined
 from banbury.weighing import RowSample
 
 

@@ -23,11 +23,11 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from banbury import errors
-from banbury.distributions.moments import SAMPLE
 from banbury.engines.counting import at_partition, in_groups
 from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
 from banbury.engines.parcels import CELL, CHUNK, arrow_columns, in_cells, lacking_package, parcels_in
 from banbury.engines.parts import parts_of
+from banbury.families.moments import SAMPLE
 
 CELLS = "partition long, place long, n_places long, content binary"
 TYPES = {

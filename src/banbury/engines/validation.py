@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.keys import dense_numbers
 from banbury.engines.counting import CountPart, Settled, at_partition, has_no_rows, here
 from banbury.engines.engine import Parcel
 from banbury.engines.parcels import in_chunks
+from banbury.families.keys import dense_numbers
 from banbury.files import from_bytes, to_bytes
-from banbury.naive_bayes import Model
+from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Outcomes
-from banbury.readers import Batch, Codes
+from banbury.reading import Batch, Codes
 from banbury.rows.folds import Dealing, Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, renumbered, used_names
 from banbury.rows.scoring import FoldModels, PendingWarnings, score_batch
 from banbury.sums import in_order
-from banbury.table import Table, numbered
-from banbury.tally import Growing, Label, Tally, count_rows
+from banbury.tally.table import Table, numbered
+from banbury.tally.tally import Growing, Label, Tally, count_rows
 
 
 @dataclass(frozen=True)

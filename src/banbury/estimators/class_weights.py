@@ -10,10 +10,10 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import check_positive
+from banbury.families.family import check_positive
 from banbury.learner import ModelSettings
-from banbury.naive_bayes import ClassPrior, class_log_prior, log_sum, shares_by_class
-from banbury.tally import Tally
+from banbury.model.naive_bayes import ClassPrior, class_log_prior, log_sum, shares_by_class
+from banbury.tally.tally import Tally
 
 BALANCED = "balanced"
 

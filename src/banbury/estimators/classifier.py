@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.calibration import Calibration
 from banbury.estimators.class_weights import BALANCED, ClassifierSettings, check_class_weight
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import (
@@ -24,15 +23,16 @@ from banbury.estimators.rows import (
     tell_unlabelled,
     to_validate,
 )
-from banbury.explain import Explanation, Informative
 from banbury.learner import Learner
-from banbury.naive_bayes import Model, checked_choice, tell_other_columns
-from banbury.partitioned import or_in_partitions, partitions_of
-from banbury.readers import Batch, n_threads
-from banbury.schema import Schema
+from banbury.model.explain import Explanation, Informative
+from banbury.model.naive_bayes import Model, checked_choice, tell_other_columns
+from banbury.quality.calibration import Calibration
+from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
-from banbury.table import Table, aligned, class_number
-from banbury.tally import Growing, Part, count
+from banbury.tally.partitioned import or_in_partitions, partitions_of
+from banbury.tally.schema import Schema
+from banbury.tally.table import Table, aligned, class_number
+from banbury.tally.tally import Growing, Part, count
 from banbury.threads import taken
 
 if TYPE_CHECKING:

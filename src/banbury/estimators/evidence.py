@@ -14,14 +14,14 @@ from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import WeighsEvidence, sample_weights, tell_unlabelled, to_validate
 from banbury.learner import Learner
-from banbury.naive_bayes import Model, check_seed
-from banbury.partitioned import partitions_of
-from banbury.readers import Batch, n_threads
-from banbury.schema import Schema, infer
-from banbury.table import Held, Table, open_table
-from banbury.tally import Tally, counted
+from banbury.model.naive_bayes import Model, check_seed
+from banbury.reading import Batch, n_threads
+from banbury.rows.sampling import sample_rows
+from banbury.tally.partitioned import partitions_of
+from banbury.tally.schema import Schema, infer
+from banbury.tally.table import Held, Table, open_table
+from banbury.tally.tally import Tally, counted
 from banbury.weighing import FEWEST_ROWS, learn, learn_sample
-from banbury.weighing.sampling import sample_rows
 
 
 class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):

@@ -15,23 +15,23 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import WeighsEvidence, labels_of, part_of, sample_weights, to_validate
-from banbury.explain import Explanation, Informative
-from banbury.label_calibration import METHODS
-from banbury.label_sets import EVERY, LabelSets, LabelTarget, are_sets
 from banbury.labels import LabelModel, Thresholds
+from banbury.labels.calibration import METHODS
 from banbury.labels.model import known_label
 from banbury.labels.weighing import FEWEST_ROWS, can_weigh
 from banbury.learner import LabelSettings, Learner, settings_of
-from banbury.naive_bayes import check_seed, checked_choice, is_auto
+from banbury.model.explain import Explanation, Informative
+from banbury.model.naive_bayes import check_seed, checked_choice, is_auto
 from banbury.quality.label_recipes import PlainLabels, WeighedLabels
-from banbury.readers import Batch, n_threads
-from banbury.readers.columns import missing
+from banbury.reading import Batch, n_threads
+from banbury.reading.columns import missing
 from banbury.rows.labelled import MemoryRows, load_rows
-from banbury.schema import Schema
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin
 from banbury.sums import in_order
-from banbury.table import Held, Labels, Table, aligned
-from banbury.tally import Growing
+from banbury.tally.label_sets import EVERY, LabelSets, LabelTarget, are_sets
+from banbury.tally.schema import Schema
+from banbury.tally.table import Held, Labels, Table, aligned
+from banbury.tally.tally import Growing
 
 
 class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEstimator):  # type: ignore[misc]

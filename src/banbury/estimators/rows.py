@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.estimators.guard import Guarded
-from banbury.label_sets import are_sets
 from banbury.learner import Learner
-from banbury.readers import Batch, from_texts, is_texts, n_threads, read
-from banbury.readers.batches import joined
-from banbury.schema import Schema
+from banbury.reading import Batch, from_texts, is_texts, n_threads, read
+from banbury.reading.batches import joined
 from banbury.scikit_learn import DataConversionWarning, NotFittedError
 from banbury.sums import in_order
-from banbury.table import Labels
-from banbury.tally import Part, Tally, parts
+from banbury.tally.label_sets import are_sets
+from banbury.tally.schema import Schema
+from banbury.tally.table import Labels
+from banbury.tally.tally import Part, Tally, parts
 
 M = TypeVar("M")  # the model that an estimator makes
 

@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.density import AsDensity, n_parameters
-from banbury.distributions.family import check_positive
-from banbury.distributions.keys import dense_numbers
 from banbury.errors import check_whole, many
 from banbury.estimators.guard import in_one_step
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
-from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, check_seed, log_sum
-from banbury.readers import Batch, n_threads
-from banbury.schema import Schema
+from banbury.families.family import check_positive
+from banbury.families.keys import dense_numbers
+from banbury.model.density import AsDensity, n_parameters
+from banbury.model.explain import Explanation, Informative
+from banbury.model.naive_bayes import Model, check_seed, log_sum
+from banbury.reading import Batch, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
 from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, labelled_starts, narrowed, seeded_start, with_starts
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order
-from banbury.table import Labels, Table, aligned, refuse_continuous
-from banbury.tally import Label, Tally
+from banbury.tally.schema import Schema
+from banbury.tally.table import Labels, Table, aligned, refuse_continuous
+from banbury.tally.tally import Label, Tally
 
 FOLDS = 5  # parts of the rows, each of which is held out once
 NO_ROW = 0.5  # rows: a component that has less has none

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from banbury.distributions.column_tree import tree_of_columns
-from banbury.distributions.family import Family
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.rows import one_batch, sample_weights
+from banbury.families.column_tree import tree_of_columns
+from banbury.families.family import Family
 from banbury.learner import Learner
-from banbury.naive_bayes import checked_choice
-from banbury.networks import BeliefNetwork
-from banbury.readers import Batch
+from banbury.model.naive_bayes import checked_choice
+from banbury.model.networks import BeliefNetwork
+from banbury.reading import Batch
 
 
 class TANClassifier(NaiveBayesClassifier):

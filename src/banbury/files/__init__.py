@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from banbury import __version__, errors
-from banbury.distributions.family import check_positive
+from banbury.families.family import check_positive
 from banbury.files import arrays, contents
 from banbury.files.checking import Arrays
-from banbury.naive_bayes import Model, model_of
-from banbury.tally import Tally
+from banbury.model.naive_bayes import Model, model_of
+from banbury.tally.tally import Tally
 from banbury.uncollected import uncollected
 
 if TYPE_CHECKING:  # what few files hold is imported with the first of them: a short command starts at once
     from banbury.labels import LabelModel
-    from banbury.networks import BeliefNetwork
+    from banbury.model.networks import BeliefNetwork
 
 __all__ = ["FORMAT", "from_bytes", "load", "save", "to_bytes"]
 
@@ -78,7 +78,7 @@ def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arr
         return contents.about(thing), contents.arrays(thing)
     from banbury.files import labels, networks
     from banbury.labels import LabelModel
-    from banbury.networks import BeliefNetwork
+    from banbury.model.networks import BeliefNetwork
 
     if isinstance(thing, BeliefNetwork):
         return networks.about(thing), networks.arrays(thing)

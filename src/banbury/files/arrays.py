@@ -21,9 +21,9 @@ import numpy as np
 
 from banbury import _core, errors
 from banbury.files.checking import Arrays, check
-from banbury.readers import n_threads
-from banbury.readers.files import near
-from banbury.readers.lines import each_once
+from banbury.reading import n_threads
+from banbury.reading.files import near
+from banbury.reading.lines import each_once
 
 try:
     import fcntl

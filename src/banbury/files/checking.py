@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
-from banbury.readers.options import SETTINGS, Options, class_patterns, is_mark
+from banbury.reading.options import SETTINGS, Options, class_patterns, is_mark
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -11,19 +11,19 @@ import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.distributions.family import Feature, Kind
-from banbury.distributions.keys import names_of
-from banbury.distributions.words import without_rare_words
+from banbury.families.family import Feature, Kind
+from banbury.families.keys import names_of
+from banbury.families.words import without_rare_words
 from banbury.files.checking import Arrays, check, integers_of, reading_of, under
-from banbury.label_sets import EVERY
-from banbury.naive_bayes import Model, checked_choice, estimated
-from banbury.schema import Schema
+from banbury.model.naive_bayes import Model, checked_choice, estimated
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, some
-from banbury.tally import Tally
+from banbury.tally.label_sets import EVERY
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Tally
 
 if TYPE_CHECKING:  # few models have one: imported with the first
-    from banbury.calibration import Calibration
     from banbury.labels import LabelModel
+    from banbury.quality.calibration import Calibration
     from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
@@ -96,7 +96,7 @@ def calibration_of(thing: Any) -> Calibration | None:
     """Of a model or a network."""
     if isinstance(thing, Tally) or thing.calibration is None:
         return None
-    from banbury.calibration import Calibration
+    from banbury.quality.calibration import Calibration
 
     if not isinstance(thing.calibration, Calibration):
         what = f"the {'model' if isinstance(thing, Model) else 'network'}'s calibration"
@@ -158,7 +158,7 @@ def calibrated(thing: Any, about: Mapping[str, Any], arrays: Arrays) -> Any:
     if (method := about["calibration"]) is None:
         check(not state, "there are arrays of a calibration, and none is named")
         return thing
-    from banbury.calibration import Calibration
+    from banbury.quality.calibration import Calibration
 
     return thing.calibrated(Calibration.from_state(method, state))
 

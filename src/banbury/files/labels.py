@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from banbury.distributions.keys import scalars
+from banbury.families.keys import scalars
 from banbury.files import contents, weighing
 from banbury.files.checking import Arrays, check, real, under
-from banbury.label_calibration import LabelCalibration
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
+from banbury.labels.calibration import LabelCalibration
 from banbury.labels.cells import CellWords
-from banbury.naive_bayes import checked_choice
+from banbury.model.naive_bayes import checked_choice
 
 PREFIX, CELLS = "labels.", "cells."
 SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}

@@ -11,18 +11,18 @@ from typing import Any, get_args
 import numpy as np
 
 from banbury import errors
-from banbury.distributions.family import Choice, Kind
-from banbury.distributions.keys import names_of, scalars
-from banbury.distributions.nodes import Variable, intervals
+from banbury.families.family import Choice, Kind
+from banbury.families.keys import names_of, scalars
+from banbury.families.nodes import Variable, intervals
 from banbury.files import contents
 from banbury.files.checking import Arrays, check, reading_of, real, texts
-from banbury.naive_bayes import checked_choice
-from banbury.networks import BeliefNetwork
-from banbury.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
-from banbury.networks.structure import checked_parents, in_topological_order
-from banbury.networks.tables import CLOSE, check_shares
-from banbury.schema import family_from_dict, family_to_dict
+from banbury.model.naive_bayes import checked_choice
+from banbury.model.networks import BeliefNetwork
+from banbury.model.networks.counting import EVERY, NetworkCounts, Parents, axes_of, check_size, keys_at, tables_of
+from banbury.model.networks.structure import checked_parents, in_topological_order
+from banbury.model.networks.tables import CLOSE, check_shares
 from banbury.sums import in_order
+from banbury.tally.schema import family_from_dict, family_to_dict
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Real
-from banbury.distributions.cells import Cells, NamedCells, NumberCells, Tree
-from banbury.distributions.keys import scalars
+from banbury.families.cells import Cells, NamedCells, NumberCells, Tree
+from banbury.families.keys import scalars
 from banbury.files.checking import Arrays, check, texts
-from banbury.tally import Tally
+from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, Weights
 from banbury.weighing.evidence import WeighedPair
 from banbury.weighing.learning import COOLEST

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from banbury.label_sets import LabelSets
 from banbury.labels.evaluation import evaluate
 from banbury.labels.model import LabelModel, yes_no
 from banbury.labels.results import LabelEvaluation, PerLabel
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelWeighing
+from banbury.tally.label_sets import LabelSets
 
 __all__ = [
     "LabelEvaluation",

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.bags import Bags
-from banbury.distributions.cells import HALF_ROW, SMALLEST, Cells, codes_of, prior_of
-from banbury.distributions.family import ColumnReader
-from banbury.label_sets import EVERY
-from banbury.tally import Tally
+from banbury.families.bags import Bags
+from banbury.families.cells import HALF_ROW, SMALLEST, Cells, codes_of, prior_of
+from banbury.families.family import ColumnReader
+from banbury.tally.label_sets import EVERY
+from banbury.tally.tally import Tally
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
 from banbury.weighing.corrections import Reals32

@@ -8,11 +8,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.label_sets import LabelSets, LabelTarget, gathered
 from banbury.labels.model import LabelModel
 from banbury.labels.results import LabelEvaluation
-from banbury.naive_bayes import met
-from banbury.table import Labels, label_target, wants_folders
+from banbury.model.naive_bayes import met
+from banbury.tally.label_sets import LabelSets, LabelTarget, gathered
+from banbury.tally.table import Labels, label_target, wants_folders
 
 
 def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -> LabelEvaluation:

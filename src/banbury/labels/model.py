@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, Feature, How
-from banbury.distributions.text import label_words
-from banbury.explain import Explanation, Informative, explained
-from banbury.label_calibration import FARTHEST, LabelCalibration, sigmoid
-from banbury.label_sets import EVERY
+from banbury.families.family import Choice, Feature, How
+from banbury.families.text import label_words
+from banbury.labels.calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
-from banbury.naive_bayes import Model, checked_choice, estimated
-from banbury.partitioned import or_in_partitions
-from banbury.readers import Batch, Beside, Source, n_threads
-from banbury.schema import Schema
+from banbury.model.explain import Explanation, Informative, explained
+from banbury.model.naive_bayes import Model, checked_choice, estimated
+from banbury.reading import Batch, Beside, Source, n_threads
 from banbury.sums import Words
-from banbury.table import batches, class_number
-from banbury.tally import Label, Tally
+from banbury.tally.label_sets import EVERY
+from banbury.tally.partitioned import or_in_partitions
+from banbury.tally.schema import Schema
+from banbury.tally.table import batches, class_number
+from banbury.tally.tally import Label, Tally
 
 CELLS = 1 << 24  # rows × labels that are scored together
 YES, NO = True, False

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.label_calibration import Flags
-from banbury.tally import Label
+from banbury.labels.calibration import Flags
+from banbury.tally.tally import Label
 
 SHOWN = 20  # labels that are printed
 SMALLEST = 1e-15  # a probability, lest a loss be without end

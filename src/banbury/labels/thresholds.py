@@ -10,8 +10,8 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.label_calibration import Flags, LabelCalibration, in_stretches, sigmoid
-from banbury.tally import Label
+from banbury.labels.calibration import Flags, LabelCalibration, in_stretches, sigmoid
+from banbury.tally.tally import Label
 
 SHRUNK = 10.0  # rows that the common threshold counts in that of a label
 Choose = Literal["f1"] | float | Mapping[Any, float]

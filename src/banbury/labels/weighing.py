@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bags import Bags, Lexicon
-from banbury.distributions.family import ColumnReader, Feature, Parameters
-from banbury.label_calibration import Flags, honest_loss
-from banbury.label_sets import EVERY
+from banbury.families.bags import Bags, Lexicon
+from banbury.families.family import ColumnReader, Feature, Parameters
+from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.cells import CellEvidence, CellWords
 from banbury.labels.words import lexicon_of
-from banbury.naive_bayes import Model
-from banbury.readers import Batch
-from banbury.tally import Label, Tally
+from banbury.model.naive_bayes import Model
+from banbury.reading import Batch
+from banbury.tally.label_sets import EVERY
+from banbury.tally.tally import Label, Tally
 from banbury.weighing.corrections import (
     COMMON,
     LabelLearner,

@@ -9,9 +9,9 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import check_line
-from banbury.distributions.kernel_density import tried_bandwidths
-from banbury.naive_bayes import Model, estimate
+from banbury.families.evidence import check_line
+from banbury.families.kernel_density import tried_bandwidths
+from banbury.model.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, legend_beside, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
 

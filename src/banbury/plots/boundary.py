@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.naive_bayes import Model
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import Display, colour, legend_beside, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 

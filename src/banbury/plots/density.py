@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.density import AsDensity
-from banbury.naive_bayes import Model, log_sum
+from banbury.model.density import AsDensity
+from banbury.model.naive_bayes import Model, log_sum
 from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, name
 from banbury.plots.features import column_of, parts_of, some_rows, two_columns
-from banbury.readers import read
+from banbury.reading import read
 
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from banbury import errors
-from banbury.naive_bayes import model_of
+from banbury.model.naive_bayes import model_of
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, the darkest first; yellow is too light for a line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888")

@@ -9,9 +9,9 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.explain import Evidence, Explanation
-from banbury.explain.page import percent
-from banbury.naive_bayes import Model
+from banbury.model.explain import Evidence, Explanation
+from banbury.model.explain.page import percent
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, legend_beside, name, signed
 from banbury.plots.features import check_model
 

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import FARTHEST, Real
-from banbury.distributions import NUMBERS
-from banbury.distributions.bernoulli import named_flags
-from banbury.distributions.evidence import NamedValues, no_line
-from banbury.distributions.family import Feature, Parameters
-from banbury.distributions.occurrences import telling_columns
-from banbury.naive_bayes import Model
+from banbury.families import NUMBERS
+from banbury.families.bernoulli import named_flags
+from banbury.families.evidence import NamedValues, no_line
+from banbury.families.family import Feature, Parameters
+from banbury.families.occurrences import telling_columns
+from banbury.model.naive_bayes import Model
 from banbury.rows.labelled import load_rows
 from banbury.sums import Counts
-from banbury.table import aligned, class_number
+from banbury.tally.table import aligned, class_number
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000

@@ -10,8 +10,8 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature, in_words
-from banbury.naive_bayes import Model
+from banbury.families.family import Feature, in_words
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import Display, colour, legend_beside, line, name, names
 from banbury.plots.features import (
     ClassedRows,

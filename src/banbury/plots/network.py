@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.networks import BeliefNetwork
+from banbury.model.networks import BeliefNetwork
 from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, name
 from banbury.plots.layers import Edge, GraphLayout, Layers, along
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import check_line
-from banbury.distributions.family import Feature, first_value
-from banbury.explain import DECIBANS, Explanation, Term, explained
-from banbury.explain.page import percent, printable
-from banbury.naive_bayes import Model
+from banbury.families.evidence import check_line
+from banbury.families.family import Feature, first_value
+from banbury.model.explain import DECIBANS, Explanation, Term, explained
+from banbury.model.explain.page import percent, printable
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, signed
 from banbury.plots.features import ClassedRows, check_model, number_of
 from banbury.plots.scales import LANE, Scale, plain_scale, weighed_scales
-from banbury.readers import Batch
+from banbury.reading import Batch
 
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)

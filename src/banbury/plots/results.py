@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.calibration import Reliability, reliability
 from banbury.hypotheses import Hypotheses, Trace
-from banbury.naive_bayes import Model
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import (
     COLOURS,
     FAINT,
@@ -29,6 +28,7 @@ from banbury.plots.display import (
 )
 from banbury.plots.features import ClassedRows, check_model
 from banbury.quality import Evaluation, LearningCurve, evaluate, learning_curve
+from banbury.quality.calibration import Reliability, reliability
 from banbury.sums import in_order
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points
@@ -144,7 +144,7 @@ class ConfusionMatrixDisplay(Display):
 class CalibrationDisplay(Display):
     """Reliability diagrams: accuracy over confidence, bin by bin, beside the diagonal on which probabilities are honest.
 
-    ``curves`` has them by name, as ``banbury.calibration.reliability`` makes them. A mark's area grows with its rows.
+    ``curves`` has them by name, as ``banbury.quality.calibration.reliability`` makes them. A mark's area grows with its rows.
 
     >>> import banbury as bb
     >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
@@ -157,7 +157,7 @@ class CalibrationDisplay(Display):
         if not isinstance(curves, Mapping) or not curves:
             raise errors.bad_setting("curves", curves, "a mapping from name to Reliability, of one at least")
         for curve in curves.values():
-            check_type("curves", curve, Reliability, "made by banbury.calibration.reliability")
+            check_type("curves", curve, Reliability, "made by banbury.quality.calibration.reliability")
         self.curves = dict(curves)
 
     @classmethod

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Real
-from banbury.distributions.cells import Cells, NamedCells, NumberCells
-from banbury.distributions.family import Feature
-from banbury.naive_bayes import Model
+from banbury.families.cells import Cells, NamedCells, NumberCells
+from banbury.families.family import Feature
+from banbury.model.naive_bayes import Model
 from banbury.plots.display import name, names
 from banbury.plots.features import ClassedRows, grid, log_likelihood, named_values, parts_of, span
-from banbury.readers import read
+from banbury.reading import read
 from banbury.weighing.model import WeighedParameters
 from banbury.weighing.words import ScaledParameters
 

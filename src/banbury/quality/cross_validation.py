@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from banbury import errors
-from banbury.calibration import Method
-from banbury.distributions.family import How
-from banbury.label_sets import LabelSets, are_sets
-from banbury.naive_bayes import ClassPrior, check_seed
+from banbury.families.family import How
+from banbury.model.naive_bayes import ClassPrior, check_seed
+from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.results import SummedValidation
@@ -19,7 +18,8 @@ from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, kept_together
 from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several, stream_rows
-from banbury.schema import Features, Missing, Schema
+from banbury.tally.label_sets import LabelSets, are_sets
+from banbury.tally.schema import Features, Missing, Schema
 
 DEFAULTS: dict[str, Any] = {"how": "mean", "alpha": 1.0, "class_prior": None, "features": "auto", "schema": None}
 DEFAULTS |= {"missing": None, "weigh": False, "calibrate": None}

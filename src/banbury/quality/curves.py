@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import Feature, How
-from banbury.distributions.joint import joined_columns
-from banbury.distributions.keys import looked_up
-from banbury.distributions.words import word_family
-from banbury.naive_bayes import ClassPrior, check_seed
+from banbury.families.family import Feature, How
+from banbury.families.joint import joined_columns
+from banbury.families.keys import looked_up
+from banbury.families.words import word_family
+from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
-from banbury.readers import Batch
+from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.rows.scoring import PendingWarnings, score_rows
-from banbury.schema import Features, Missing, Schema
 from banbury.sums import Words
-from banbury.tally import Tally
+from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread
 
 N_SIZES = 10  # of a curve, if not given

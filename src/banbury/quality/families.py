@@ -9,17 +9,17 @@ import numpy as np
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions import FAMILIES
-from banbury.distributions.family import Family, Feature, NumberColumn
-from banbury.naive_bayes import Model
+from banbury.families import FAMILIES
+from banbury.families.family import Family, Feature, NumberColumn
+from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
-from banbury.readers import Batch
-from banbury.readers.batches import remember_answers
+from banbury.reading import Batch
+from banbury.reading.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import learned
-from banbury.schema import Schema, infer
+from banbury.tally.schema import Schema, infer
 
 LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
 ENOUGH = 50_000  # rows tested by which a family is chosen; of more, the folds after these are left

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import How
-from banbury.distributions.text import label_words
-from banbury.label_calibration import Flags, honest_loss
-from banbury.label_sets import EVERY
+from banbury.families.family import How
+from banbury.families.text import label_words
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
+from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features
 from banbury.labels.weighing import MOST_CELLS, LabelTexts, bags_of, learned_labels, words_of
 from banbury.labels.words import lexicon_of
-from banbury.naive_bayes import checked_choice, is_auto
+from banbury.model.naive_bayes import checked_choice, is_auto
 from banbury.quality.recipes import Plain, R, Recipe, Weighed, recipe_of, with_text
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows
 from banbury.rows.scoring import PendingWarnings, leave_out, score_rows
-from banbury.schema import Schema
 from banbury.sums import Words
-from banbury.table import MIX, mixed
-from banbury.tally import Label, Tally
+from banbury.tally.label_sets import EVERY
+from banbury.tally.schema import Schema
+from banbury.tally.table import MIX, mixed
+from banbury.tally.tally import Label, Tally
 from banbury.weighing.rows import merge_equal
 
 FOLDS = 5  # in which rows are left out to choose thresholds and α

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.family import Choice, HeldOutRows, check_positive, estimates_without_each
-from banbury.naive_bayes import Model
+from banbury.families.family import Choice, HeldOutRows, check_positive, estimates_without_each
+from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
-from banbury.readers import Batch
+from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows
 from banbury.sums import weighed as weighed_numbers
-from banbury.tally import sums_of_rows
+from banbury.tally.tally import sums_of_rows
 
 FAR = 131_072.0  # nats from every class: sums of such numbers are rounded by more than 1e-11
 OUTWEIGHS = 1024.0  # times all others of its class: without such a row, which has no equal there, sums lose digits

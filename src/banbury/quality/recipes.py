@@ -11,15 +11,15 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.calibration import METHODS, Calibration, Method, calibrate
-from banbury.distributions.column_tree import joining_family
-from banbury.distributions.family import How
-from banbury.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.families.column_tree import joining_family
+from banbury.families.family import How
+from banbury.model.naive_bayes import ClassPrior, Model, checked_choice, estimate
+from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
 from banbury.rows.folds import Round
 from banbury.rows.labelled import LabelledRows, MemoryRows
 from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, score_rows
-from banbury.schema import Missing, Schema
-from banbury.tally import Label, Tally
+from banbury.tally.schema import Missing, Schema
+from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
 
 CALIBRATION_FOLDS = 10  # in so many parts rows are left out to learn a calibration

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
+from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
-from banbury.naive_bayes import Model, met, model_of, same_rows
-from banbury.partitioned import or_in_partitions
-from banbury.readers import Source
-from banbury.readers.batches import as_name
+from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.reading import Source
+from banbury.reading.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
 from banbury.sums import total, weighed
-from banbury.table import Labels
-from banbury.tally import Label
+from banbury.tally.partitioned import or_in_partitions
+from banbury.tally.table import Labels
+from banbury.tally.tally import Label
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20

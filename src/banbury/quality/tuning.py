@@ -12,11 +12,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.calibration import METHODS, Calibration, Method
-from banbury.distributions.family import HOWS, Family, How, check_positive
-from banbury.distributions.text import TEXT_CANDIDATES, TEXT_SETTINGS
-from banbury.label_calibration import METHODS as LABEL_METHODS
-from banbury.naive_bayes import ClassPrior, check_seed, is_auto
+from banbury.families.family import HOWS, Family, How, check_positive
+from banbury.families.text import TEXT_CANDIDATES, TEXT_SETTINGS
+from banbury.labels.calibration import METHODS as LABEL_METHODS
+from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
+from banbury.quality.calibration import METHODS, Calibration, Method
 from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed, with_text
@@ -31,8 +31,8 @@ from banbury.rows.labelled import (
     refuse_for_sets,
     several,
 )
-from banbury.schema import Features, Missing, Schema
-from banbury.tally import Tally
+from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.labels import LabelEvaluation, Thresholds
-from banbury.naive_bayes import Model
+from banbury.model.naive_bayes import Model
 from banbury.quality.label_recipes import PlainLabels
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.quality.recipes import Calibrated, Plain, Recipe
@@ -22,7 +22,7 @@ from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
 from banbury.rows.folds import MOST_FOLDS, Round, n_folds, refuse_groups
 from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
 from banbury.rows.scoring import PendingWarnings, leave_out, normalised
-from banbury.schema import Schema
+from banbury.tally.schema import Schema
 
 Validation = CrossValidation | SummedValidation | LabelEvaluation
 Keep = Literal["posteriors", "sums"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int
-from banbury.distributions.column_tree import tree_of_columns
+from banbury.families.column_tree import tree_of_columns
 from banbury.quality.curves import spread
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
 from banbury.quality.tuning import Tuned

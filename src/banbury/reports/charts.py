@@ -9,10 +9,10 @@ from math import ceil, floor, log10
 import numpy as np
 
 from banbury.arrays import Real
-from banbury.calibration import Reliability
-from banbury.explain.page import safe
 from banbury.labels import LabelEvaluation
+from banbury.model.explain.page import safe
 from banbury.quality import LearningCurve
+from banbury.quality.calibration import Reliability
 
 WIDTH, HEIGHT = 360, 270
 LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn

@@ -12,11 +12,11 @@ from banbury import errors
 from banbury.errors import check_whole
 from banbury.files.arrays import replacing
 from banbury.labels import LabelModel
-from banbury.naive_bayes import Model, estimate, model_of
+from banbury.model.naive_bayes import Model, estimate, model_of
 from banbury.reports import labels
 from banbury.reports.findings import measure
 from banbury.reports.page import page
-from banbury.tally import Tally
+from banbury.tally.tally import Tally
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.calibration import Calibration, Reliability, reliability
-from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
-from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, met
+from banbury.insight.dependence import Diagnosis, diagnose
+from banbury.model.explain import Explanation, Informative
+from banbury.model.naive_bayes import Model, met
 from banbury.quality import CrossValidation, Evaluation, LearningCurve
+from banbury.quality.calibration import Calibration, Reliability, reliability
 from banbury.quality.curves import learn_sizes, spread
 from banbury.quality.recipes import Calibrated, LogScores, Plain, Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
-from banbury.readers import Source
+from banbury.reading import Source
 from banbury.reports.alternatives import Alternatives, alternatives
 from banbury.rows.folds import Round
 from banbury.rows.labelled import MemoryRows, load_rows, renumbered
 from banbury.rows.scoring import PendingWarnings, score_rows
-from banbury.tally import Label
+from banbury.tally.tally import Label
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named

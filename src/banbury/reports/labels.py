@@ -10,11 +10,11 @@ import numpy as np
 
 from banbury import errors
 from banbury.errors import many
-from banbury.explain import Explanation, Informative
-from banbury.explain import page as evidence
-from banbury.explain.page import percent, safe
 from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels.evaluation import evaluate_answers
+from banbury.model.explain import Explanation, Informative
+from banbury.model.explain import page as evidence
+from banbury.model.explain.page import percent, safe
 from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from banbury import __version__, errors
-from banbury.distributions.family import in_words
 from banbury.errors import many
-from banbury.explain import Informative
-from banbury.explain import page as evidence
-from banbury.explain.page import percent, printable, safe, stated
+from banbury.families.family import in_words
+from banbury.model.explain import Informative
+from banbury.model.explain import page as evidence
+from banbury.model.explain.page import percent, printable, safe, stated
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake

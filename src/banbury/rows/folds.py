@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int
-from banbury.distributions.family import by_class
-from banbury.readers import Batch
-from banbury.schema import Schema
-from banbury.table import MIX, content_hashes, mixed
+from banbury.families.family import by_class
+from banbury.reading import Batch
+from banbury.tally.schema import Schema
+from banbury.tally.table import MIX, content_hashes, mixed
 from banbury.threads import n_threads
 
 Deal = Literal["stratified", "content"]  # how rows are dealt to folds

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.distributions.vocabulary import AllBut, Learned
-from banbury.label_sets import LabelTarget
+from banbury.families.vocabulary import AllBut, Learned
 from banbury.sums import UNCOUNTED, Words
-from banbury.tally import Label, Tally
+from banbury.tally.label_sets import LabelTarget
+from banbury.tally.tally import Label, Tally
 
 Ids = NDArray[np.uint32]
 T = TypeVar("T")

@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import missing_texts
-from banbury.distributions.keys import dense_numbers
-from banbury.label_sets import EVERY, LabelSets
+from banbury.families.bag import missing_texts
+from banbury.families.keys import dense_numbers
 from banbury.progress import watched
-from banbury.readers import Batch, Codes
+from banbury.reading import Batch, Codes
 from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
 from banbury.rows.groups import Groups
-from banbury.schema import Known, Schema, infer
+from banbury.rows.sampling import MOST_ROWS, RowSample
 from banbury.sums import in_order, some
-from banbury.table import (
+from banbury.tally.label_sets import EVERY, LabelSets
+from banbury.tally.schema import Known, Schema, infer
+from banbury.tally.table import (
     Held,
     Labels,
     Table,
@@ -33,8 +34,7 @@ from banbury.table import (
     open_table,
     refuse_continuous,
 )
-from banbury.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
-from banbury.weighing.sampling import MOST_ROWS, RowSample
+from banbury.tally.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
 
 CountBatch = Callable[[Batch, int, Schema], Iterator[Part]]  # a batch, the number of its first row, and the schema
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.text import warn_of_no_words
-from banbury.naive_bayes import ClassPrior, Model, score_each
-from banbury.readers import Batch
-from banbury.readers.batches import remember_answers
+from banbury.families.text import warn_of_no_words
+from banbury.model.naive_bayes import ClassPrior, Model, score_each
+from banbury.reading import Batch
+from banbury.reading.batches import remember_answers
 from banbury.rows.folds import Round, Split
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.tally import Label, Tally
+from banbury.tally.tally import Label, Tally
 from banbury.threads import each_done
 
 FEW = 32

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.gaussian import collapsed
-from banbury.naive_bayes import Model, estimate
+from banbury.families.gaussian import collapsed
+from banbury.model.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
-from banbury.tally import Label
+from banbury.tally.tally import Label
 
 Start = Callable[[], Real]  # soft labels to begin with
 TRIAL = 30  # iterations after which a mixture's poorer starts are given up

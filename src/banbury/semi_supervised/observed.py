@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.family import Feature
-from banbury.distributions.keys import places_of
-from banbury.distributions.text import LookedUpTexts
-from banbury.naive_bayes import Model
-from banbury.readers import Batch, Codes
+from banbury.families.family import Feature
+from banbury.families.keys import places_of
+from banbury.families.text import LookedUpTexts
+from banbury.model.naive_bayes import Model
+from banbury.reading import Batch, Codes
 from banbury.rows.labelled import Encoded
-from banbury.schema import Schema
 from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
-from banbury.tally import Growing, Label, Tally, count_rows
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Growing, Label, Tally, count_rows
 
 Parts = NDArray[np.uint64]
 SMALL = 1e-9  # a class with less of a row is left out when the row is counted

@@ -9,10 +9,10 @@ import numpy as np
 
 from banbury import __version__, errors
 from banbury.arrays import Real
-from banbury.label_sets import EVERY
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
 from banbury.sums import rows_of
+from banbury.tally.label_sets import EVERY
 
 
 def posteriors(learner: ServedLearner, rows: Sequence[Any]) -> tuple[Any, Real, int]:

@@ -10,13 +10,13 @@ import numpy as np
 import banbury
 from banbury import errors
 from banbury.arrays import FARTHEST
-from banbury.distributions.evidence import check_line
-from banbury.explain.explanation import strict
+from banbury.families.evidence import check_line
 from banbury.labels import yes_no
-from banbury.naive_bayes import estimate
-from banbury.schema import Schema
+from banbury.model.explain.explanation import strict
+from banbury.model.naive_bayes import estimate
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
+from banbury.tally.schema import Schema
 
 if TYPE_CHECKING:
     from banbury.plots.scales import Scale

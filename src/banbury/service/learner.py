@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from banbury import errors
 from banbury.learner import Learner, ModelSettings, Settings
-from banbury.naive_bayes import class_log_prior
-from banbury.schema import Schema
+from banbury.model.naive_bayes import class_log_prior
 from banbury.service.rows import JsonRows
-from banbury.tally import Growing, Part, Tally
+from banbury.tally.schema import Schema
+from banbury.tally.tally import Growing, Part, Tally
 
 QUICK = 0.02  # seconds: what is derived faster than this is derived before the next answer, and anything else beside it
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.explain.page import stated
-from banbury.explain.ratios import LikelihoodRatio
-from banbury.naive_bayes import estimate
+from banbury.model.explain.page import stated
+from banbury.model.explain.ratios import LikelihoodRatio
+from banbury.model.naive_bayes import estimate
 from banbury.quality import CrossValidation, cross_validate
 from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
@@ -23,7 +23,7 @@ from banbury.service.log import Kept
 from banbury.service.rows import key
 from banbury.service.state import ServedState
 from banbury.service.teaching import batch_of, labels_of, suspicious, told_of
-from banbury.tally import count
+from banbury.tally.tally import count
 from banbury.weighing import Weighing
 
 QUICK = 0.1  # seconds: what is measured faster is measured after every change

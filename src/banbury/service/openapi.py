@@ -9,8 +9,8 @@ from html import escape
 from typing import Any
 
 from banbury import __version__, errors
-from banbury.label_sets import EVERY
 from banbury.service.learner import ServedLearner
+from banbury.tally.label_sets import EVERY
 
 STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 pre{overflow:auto;padding:.7rem;border:1px solid #8886;border-radius:4px}h2{font-size:1.1rem;margin-top:2rem}

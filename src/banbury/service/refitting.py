@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from banbury import errors
-from banbury.label_sets import LabelSets
 from banbury.learner import ModelSettings, Settings, settings_of
 from banbury.quality.label_recipes import WeighedLabels
 from banbury.rows.labelled import load_rows
 from banbury.service.log import Kept
 from banbury.service.state import NotKept, ServedState
-from banbury.table import Held, Table
-from banbury.tally import Tally
+from banbury.tally.label_sets import LabelSets
+from banbury.tally.table import Held, Table
+from banbury.tally.tally import Tally
 from banbury.weighing import Weighing, learn
 
 Answer = dict[str, Any]

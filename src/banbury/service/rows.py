@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.label_sets import LabelSets
-from banbury.readers import Batch, Codes
-from banbury.readers.columns import Objects, missing
-from banbury.readers.tables import from_mapping
-from banbury.schema import Schema
-from banbury.table import Table, aligned, numbered
-from banbury.tally import Part, count_rows, count_sets
+from banbury.reading import Batch, Codes
+from banbury.reading.columns import Objects, missing
+from banbury.reading.tables import from_mapping
+from banbury.tally.label_sets import LabelSets
+from banbury.tally.schema import Schema
+from banbury.tally.table import Table, aligned, numbered
+from banbury.tally.tally import Part, count_rows, count_sets
 
 LARGEST = 2**63
 

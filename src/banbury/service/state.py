@@ -27,11 +27,11 @@ from banbury import errors
 from banbury.files import load, save
 from banbury.labels import LabelModel
 from banbury.learner import ModelSettings, Settings, settings_of
-from banbury.naive_bayes import Model, checked_choice
+from banbury.model.naive_bayes import Model, checked_choice
 from banbury.service.learner import ServedLearner
 from banbury.service.log import FORMAT, Change, DiskFull, Kept, Log
 from banbury.service.rows import key, plain
-from banbury.tally import Part, Tally
+from banbury.tally.tally import Part, Tally
 
 try:
     import fcntl

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from banbury import errors
-from banbury.next_labels import next_to_label
-from banbury.readers import Batch
+from banbury.insight.next_labels import next_to_label
+from banbury.insight.wrong_labels import suspicious as found_suspicious
+from banbury.reading import Batch
 from banbury.service.log import Kept
 from banbury.service.state import ServedState
-from banbury.wrong_labels import suspicious as found_suspicious
 
 ORDERS = ("telling", "id")
 POOL = 5_000  # rows without a label that are looked through

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.bags import Lexicon
-from banbury.distributions.cells import Cells
-from banbury.distributions.family import UNUSED, Choice, Feature, HeldOutRows
-from banbury.readers import Batch
+from banbury.families.bags import Lexicon
+from banbury.families.cells import Cells
+from banbury.families.family import UNUSED, Choice, Feature, HeldOutRows
+from banbury.reading import Batch
 from banbury.sums import Keys
-from banbury.table import MIX, mixed
-from banbury.tally import Tally, sums_of_groups, sums_of_rows
+from banbury.tally.table import MIX, mixed
+from banbury.tally.tally import Tally, sums_of_groups, sums_of_rows
 
 MOST_CELLS = 1 << 27  # words × classes that are weighed
 FARTHEST = 1e4  # nats that one column may be from the best class

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.cells import HALF_ROW, SMALLEST, Cells, Forest, Tree
+from banbury.families.cells import HALF_ROW, SMALLEST, Cells, Forest, Tree
 from banbury.weighing.rows import FEW_CLASSES, WeighedRows
 from banbury.weighing.trends import Trends
 

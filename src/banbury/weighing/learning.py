@@ -12,7 +12,7 @@ import numpy as np
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.distributions.cells import Cells
+from banbury.families.cells import Cells
 from banbury.weighing.corrections import CellLearner, StrengthSearch, least_loss
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.minimum import least

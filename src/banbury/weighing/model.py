@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bags import Lexicon
-from banbury.distributions.cells import MANY_NODES, Cells, cells_by_column
-from banbury.distributions.evidence import Comparison, TellingValues
-from banbury.distributions.family import ColumnReader, Feature, Parameters
-from banbury.naive_bayes import Model, check_seed, estimate
-from banbury.table import Table, open_table
-from banbury.tally import Tally
+from banbury.families.bags import Lexicon
+from banbury.families.cells import MANY_NODES, Cells, cells_by_column
+from banbury.families.evidence import Comparison, TellingValues
+from banbury.families.family import ColumnReader, Feature, Parameters
+from banbury.model.naive_bayes import Model, check_seed, estimate
+from banbury.rows.sampling import RowSample, sample_rows
+from banbury.tally.table import Table, open_table
+from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
 from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.corrections import COMMON
 from banbury.weighing.evidence import EvidenceTables, PairedColumns, WeighedPair, most_pair_cells
 from banbury.weighing.learning import MOST_PAIRS, Weights, learned, n_paired
 from banbury.weighing.rows import OtherRows, WeighedRows
-from banbury.weighing.sampling import RowSample, sample_rows
 from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.bags import Bags
-from banbury.distributions.cells import Cells, codes_of
-from banbury.readers import Batch
-from banbury.schema import Schema
-from banbury.table import MIX, Table, mixed, numbered
-from banbury.tally import Tally
+from banbury.families.bags import Bags
+from banbury.families.cells import Cells, codes_of
+from banbury.reading import Batch
+from banbury.rows.sampling import group_names, hash_names
+from banbury.tally.schema import Schema
+from banbury.tally.table import MIX, Table, mixed, numbered
+from banbury.tally.tally import Tally
 from banbury.weighing.columns import WeighedColumns, counted
-from banbury.weighing.sampling import group_names, hash_names
 
 MANY_ROWS = 10_000  # from which on three folds will do
 FEW_CLASSES = 20  # of more, what grows with their square is not done

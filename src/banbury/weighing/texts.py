@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.distributions.bags import Bags, stretches
-from banbury.distributions.cells import HALF_ROW
+from banbury.families.bags import Bags, stretches
+from banbury.families.cells import HALF_ROW
 from banbury.weighing.corrections import (
     COMMON,
     Reals32,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banbury.arrays import Int, Real
-from banbury.distributions.cells import HALF_ROW
+from banbury.families.cells import HALF_ROW
 
 LEAST_VARIANCE = 0.01  # of places, none of which is more than four from the middle
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import weighed_texts
-from banbury.distributions.bags import Bags, Lexicon
-from banbury.distributions.evidence import Comparison, TellingValues, Term
-from banbury.distributions.family import ColumnReader, Feature, Parameters, line_by_line, named
+from banbury.families.bag import weighed_texts
+from banbury.families.bags import Bags, Lexicon
+from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.family import ColumnReader, Feature, Parameters, line_by_line, named
 from banbury.threads import n_threads
 from banbury.weighing.corrections import Reals32
 from banbury.weighing.texts import LearnedTexts, WordEvidence

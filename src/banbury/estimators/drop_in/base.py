@@ -18,17 +18,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Family
 from banbury.estimators.guard import Guarded, in_one_step
-from banbury.explain import Explanation, Informative
+from banbury.families.family import Family
 from banbury.learner import Learner, ModelSettings
-from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, Codes, Sparse, n_threads, read
-from banbury.readers.batches import Matrix, positions
-from banbury.readers.tables import has_twins
-from banbury.schema import Schema, block
+from banbury.model.explain import Explanation, Informative
+from banbury.model.naive_bayes import Model, estimate
+from banbury.reading import Batch, Codes, Sparse, n_threads, read
+from banbury.reading.batches import Matrix, positions
+from banbury.reading.tables import has_twins
 from banbury.sums import some
-from banbury.tally import Growing, Tally, Touched, count_rows
+from banbury.tally.schema import Schema, block
+from banbury.tally.tally import Growing, Tally, Touched, count_rows
 from banbury.threads import taken
 
 LabelArray = NDArray[Any]

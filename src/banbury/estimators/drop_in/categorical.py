@@ -13,17 +13,17 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.distributions import Categorical
-from banbury.distributions.categorical import CategoricalParameters
-from banbury.distributions.family import Family
 from banbury.estimators.drop_in.base import MISSING, Settings, read_off
 from banbury.estimators.drop_in.discrete import Discrete
-from banbury.naive_bayes import Model
-from banbury.readers import Batch, Codes
-from banbury.readers.batches import Matrix
-from banbury.readers.columns import Coded
-from banbury.schema import Schema, of_one_family
+from banbury.families import Categorical
+from banbury.families.categorical import CategoricalParameters
+from banbury.families.family import Family
+from banbury.model.naive_bayes import Model
+from banbury.reading import Batch, Codes
+from banbury.reading.batches import Matrix
+from banbury.reading.columns import Coded
 from banbury.sums import Counts, Keys
+from banbury.tally.schema import Schema, of_one_family
 from banbury.threads import n_threads
 
 LARGEST_CODE = 2**31

@@ -10,19 +10,19 @@ from sklearn import naive_bayes as theirs
 from sklearn.utils.validation import check_non_negative
 
 from banbury.arrays import Real
-from banbury.distributions import Bernoulli, Occurrences
-from banbury.distributions.bernoulli import BernoulliParameters
-from banbury.distributions.dirichlet import log
-from banbury.distributions.event_models import log_shares, pseudo_count
-from banbury.distributions.family import Choice, Family
-from banbury.distributions.occurrences import OccurrencesParameters
-from banbury.distributions.vocabulary import pairs_of
 from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
-from banbury.naive_bayes import Model
-from banbury.readers import Batch, Sparse
-from banbury.readers.batches import Matrix
-from banbury.schema import Schema, of_one_family
+from banbury.families import Bernoulli, Occurrences
+from banbury.families.bernoulli import BernoulliParameters
+from banbury.families.dirichlet import log
+from banbury.families.event_models import log_shares, pseudo_count
+from banbury.families.family import Choice, Family
+from banbury.families.occurrences import OccurrencesParameters
+from banbury.families.vocabulary import pairs_of
+from banbury.model.naive_bayes import Model
+from banbury.reading import Batch, Sparse
+from banbury.reading.batches import Matrix
 from banbury.sums import Counts
+from banbury.tally.schema import Schema, of_one_family
 
 
 class Discrete(DropIn):

@@ -11,17 +11,17 @@ from sklearn import naive_bayes as theirs
 from sklearn.utils._array_api import get_namespace_and_device, move_to
 
 from banbury.arrays import Real
-from banbury.distributions import Gaussian
-from banbury.distributions.dirichlet import log
-from banbury.distributions.gaussian import GaussianParameters
 from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, read_off
 from banbury.estimators.guard import in_one_step
-from banbury.naive_bayes import Model
-from banbury.readers import Batch
-from banbury.readers.batches import Matrix
-from banbury.schema import Schema, of_one_family
+from banbury.families import Gaussian
+from banbury.families.dirichlet import log
+from banbury.families.gaussian import GaussianParameters
+from banbury.model.naive_bayes import Model
+from banbury.reading import Batch
+from banbury.reading.batches import Matrix
 from banbury.sums import Moments
-from banbury.tally import Tally
+from banbury.tally.schema import Schema, of_one_family
+from banbury.tally.tally import Tally
 
 
 class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]

@@ -1,9 +1,0 @@
-"""Why: the weight of evidence behind an answer, in decibans, and what tells each class from the rest."""
-
-from banbury.distributions.evidence import Term
-from banbury.explain.explanation import DECIBANS, Evidence, Explanation, calibrated, explained
-from banbury.explain.ratios import Informative, LikelihoodRatio, informative
-from banbury.explain.surprise import Surprise
-
-__all__ = ["DECIBANS", "Evidence", "Explanation", "Informative", "LikelihoodRatio", "Surprise", "Term", "calibrated"]
-__all__ += ["explained", "informative"]

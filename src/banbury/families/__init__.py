@@ -1,0 +1,49 @@
+"""The families: the one axis that grows. A new family is a file here and a line in FAMILIES; the laws then test it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from banbury import errors
+from banbury.families.bernoulli import Bernoulli
+from banbury.families.categorical import Categorical
+from banbury.families.column_tree import ColumnTree
+from banbury.families.exponential import Exponential
+from banbury.families.family import Family
+from banbury.families.gamma import Gamma
+from banbury.families.gaussian import Gaussian, NormalInverseGamma
+from banbury.families.histogram import Histogram
+from banbury.families.joint import Joint
+from banbury.families.kernel_density import KernelDensity
+from banbury.families.occurrences import Occurrences
+from banbury.families.poisson import Poisson
+from banbury.families.quantile_tree import QuantileTree
+from banbury.families.text import Text
+
+NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
+EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)
+FAMILIES = {family.name: family for family in EVERY}
+
+__all__ = ["FAMILIES", "NUMBERS", "Bernoulli", "Categorical", "Exponential", "Family", "Gamma", "Gaussian", "Histogram"]
+__all__ += [
+    "ColumnTree",
+    "Joint",
+    "KernelDensity",
+    "NormalInverseGamma",
+    "Occurrences",
+    "Poisson",
+    "QuantileTree",
+    "Text",
+    "family",
+]
+
+
+def family(given: Any) -> Family:
+    """A family from its name, its class or an instance."""
+    if isinstance(given, Family):
+        return given
+    if isinstance(given, type) and issubclass(given, Family):
+        return given()
+    if isinstance(given, str) and given in FAMILIES:
+        return FAMILIES[given]()
+    raise errors.unknown_choice("a family", given, FAMILIES)

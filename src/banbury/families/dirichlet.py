@@ -1,0 +1,134 @@
+"""Shares of keys under a Dirichlet prior: what Bernoulli, categorical, histograms and the nodes of networks have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banbury.arrays import Int, Real
+from banbury.families.family import How, at_least, by_class
+
+
+def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
+    """P(key | class), (keys, classes), for features whose keys begin at ``offsets``; ``alpha`` holds one number per key.
+
+    A feature without rows in a class gets equal shares under mle, and under map when nothing is left to divide.
+    """
+    if how == "mle":
+        return _divided(cells, offsets)
+    if how == "map":
+        return _divided(np.maximum(cells + alpha[:, None] - 1.0, 0.0), offsets)
+    weights = cells + at_least(alpha)[:, None]
+    if how == "gibbs":
+        weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
+    return _divided(weights, offsets)
+
+
+def log_prior(logs: Real, alpha: Real, how: How) -> float:
+    """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
+    if how == "mle":
+        return 0.0
+    pseudo = np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
+
+
+def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
+    """Log-probability of a key that is in no class, (features, classes): α / (n + αK); 0, no evidence, where it has no α.
+
+    The keys' own probabilities sum to one already; this is what the next new key would have had.
+    """
+    n_features = len(offsets) - 1
+    size = np.diff(offsets)
+    strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
+    if how == "mle":
+        return np.zeros((n_features, cells.shape[1]))
+    strength = np.maximum(strength - 1.0, 0.0) if how == "map" else at_least(strength)
+    rows = per_feature(cells, offsets) + (strength * size)[:, None]
+    skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
+    share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
+    return np.where(skip, 0.0, np.log(np.where(skip, 1.0, np.maximum(share, np.finfo(float).tiny))))
+
+
+def per_feature(cells: Real, offsets: Int) -> Real:
+    """Sums over each feature's keys, (features, classes)."""
+    result = np.zeros((len(offsets) - 1, cells.shape[1]))
+    filled = np.diff(offsets) > 0  # reduceat would give an empty feature its neighbour's first row
+    if filled.any():
+        result[filled] = np.add.reduceat(cells, offsets[:-1][filled], axis=0)
+    return result
+
+
+def _divided(weights: Real, offsets: Int) -> Real:
+    size = np.diff(offsets)
+    sums = np.repeat(per_feature(weights, offsets), size, axis=0)
+    equal = 1.0 / np.repeat(size, size)[:, None]
+    return np.where(sums > 0, weights / np.where(sums > 0, sums, 1.0), equal)
+
+
+def drawn(share: Real, classes: Int, rng: np.random.Generator) -> Int:
+    """A cell for each of these classes, from the shares of cells, (cells, classes)."""
+    cells = np.zeros(len(classes), dtype=np.int64)
+    for c, rows in enumerate(by_class(classes, share.shape[1])):
+        cells[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
+    return cells
+
+
+def log(shares: Any) -> Real:
+    """Logarithms, −inf for 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(shares, dtype=np.float64))
+
+
+# A node given its parents ---------------------------------------------------------------------------------------------
+
+
+def conditional(cells: Real, alpha: Real, how: How, rng: np.random.Generator) -> tuple[Real, Real]:
+    """P(value | values of the parents), and the log-probability of a value that was never counted, by the parents' values.
+
+    ``cells`` are rows, (values, values of each parent); ``alpha`` is the prior's pseudo-count of each value. With one parent or
+    none that is all. With several, the parents' values may never have been seen together, so the prior is what fewer parents
+    say: P(x | all but the last) · P(x | the last) / P(x), as if the last and the others were independent given the node. It is
+    worth α (1 + h² √n) rows: n rows have the values of all parents but the last, and h is the share of the node's entropy that
+    the last one leaves. So a table that only repeats its last parent stays sharp, and any number of rows outgrows the prior.
+    Under "mle", and under "map" with α up to 1, it answers only where there is no row at all.
+    """
+    if cells.ndim < 3:
+        offsets, flat = np.array([0, len(cells)]), cells.reshape(len(cells), -1)
+        table = shares(flat, offsets, alpha, how, rng).reshape(cells.shape)
+        return table, unseen(flat, offsets, alpha, how).reshape(cells.shape[1:])
+    lower, new = _of_fewer_parents(cells, alpha, how, rng)
+    rows_of_fewer = cells.sum(axis=(0, -1))[..., None]
+    whole, each = _entropy(cells.sum(axis=-1)), float(alpha.mean())
+    left_open = _entropy(cells) / whole if whole > 0 else 1.0  # of the node's entropy given its other parents
+    pseudo_count = 0.0 if how == "mle" else max(each - 1.0, 0.0) if how == "map" else float(at_least(each))
+    strength = pseudo_count * (1.0 + left_open**2 * np.sqrt(rows_of_fewer))
+    weights = cells + strength * lower
+    if how == "gibbs":
+        weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
+    rows = weights.sum(axis=0)
+    table = np.where(rows > 0, weights / np.where(rows > 0, rows, 1.0), lower)
+    pulled = strength > 0
+    logs = np.log(np.where(pulled, strength, 1.0)) - np.log(np.where(pulled, cells.sum(axis=0) + strength, 1.0))
+    return table, np.where(pulled, logs + new, 0.0)
+
+
+def _entropy(cells: Real) -> float:
+    """H(node | parents) of all rows together, in nats."""
+    share = cells / np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
+    return -float((cells * np.log(np.where(share > 0, share, 1.0))).sum())
+
+
+def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generator) -> tuple[Real, Real]:
+    """P(x | all parents but the last) · P(x | the last) / P(x), in shares; and the log-probability of a new value."""
+    others, new_of_others = conditional(cells.sum(axis=-1), alpha, how, rng)
+    between = tuple(range(1, cells.ndim - 1))
+    last, new_of_last = conditional(cells.sum(axis=between), alpha, how, rng)
+    alone, new_alone = conditional(cells.sum(axis=(*between, -1)), alpha, how, rng)
+    shape = (len(cells), *(1 for _ in between), -1)
+    ratio = np.where(alone[:, None] > 0, last / np.where(alone > 0, alone, 1.0)[:, None], 0.0)
+    product = others[..., None] * ratio.reshape(shape)
+    whole = product.sum(axis=0)
+    lower = np.where(whole > 0, product / np.where(whole > 0, whole, 1.0), others[..., None])
+    new = new_of_others[..., None] + (new_of_last - new_alone).reshape(shape[1:])
+    return lower, new - np.log(np.where(whole > 0, whole, 1.0))

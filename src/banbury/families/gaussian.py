@@ -1,0 +1,445 @@
+"""Gaussian: a mean and a variance per class, or one variance for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Real
+from banbury.families.covariance import (
+    GaussianBlockParameters,
+    Prior,
+    bits_of_normals,
+    n_means,
+    normal,
+    normal_tails,
+    plain,
+    posterior,
+    student,
+)
+from banbury.families.family import (
+    UNUSED,
+    Choice,
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    HeldOutRows,
+    How,
+    NumberColumn,
+    NumericParameters,
+    Parameters,
+    check_finite,
+    check_positive,
+    check_settings,
+)
+from banbury.families.information import bits_of_densities, grid, shares
+from banbury.families.leave_one_out import one_by_one
+from banbury.families.moments import MOMENTS, PRODUCTS, log_rising
+from banbury.sums import Counts, Moments, Products
+
+COVARIANCES = ("full", "tied", "shrunk")
+LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
+NARROWEST = 2.0**-200  # a prior's variance of z: the square of LARGEST over it is still a number
+WIDEST = 2.0**900  # no variance of z is larger
+FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
+NEAR = 4.0  # a variance below so many times the least one may be raised to it
+NARROW = 1e-6  # of a column's variance: a density of less stands on one value
+EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
+
+
+@dataclass(frozen=True)
+class NormalInverseGamma:
+    """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean, ``nu`` for the variance.
+
+    ``mean`` and ``variance`` are where it is centred; left out, they are the column's own over all classes.
+    """
+
+    kappa: float = 1e-3
+    nu: float = 1.0
+    mean: float | None = None
+    variance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("kappa", self.kappa)
+        check_positive("nu", self.nu)
+        if self.mean is not None:
+            check_finite("mean", self.mean)
+        if self.variance is not None:
+            check_positive("variance", self.variance)
+
+    def placed(self, origin: Real, unit: Real, centre: Real, variance: Real) -> tuple[Real, Real]:
+        """Where it is centred, in units of z: where it says, or else there."""
+        with np.errstate(over="ignore"):
+            if self.mean is not None:
+                centre = np.clip((self.mean - origin) / unit, -LARGEST, LARGEST)
+            if self.variance is not None:
+                variance = np.clip(self.variance / unit / unit, NARROWEST, LARGEST)
+        return centre, variance
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Family):
+    """A normal distribution per class.
+
+    Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
+    over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
+    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
+    floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
+    linear. ``covariance``, for a block of columns or a column of lists of numbers, models them together: "full" (one per class:
+    quadratic discriminant analysis), "tied" (one for all: linear) or "shrunk" (tied, its correlations the smaller the fewer rows
+    there are: oracle-approximating shrinkage; "mle" does not shrink). A class without a value in the column takes the column's
+    mean and variance.
+
+    >>> import banbury as bb
+    >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
+    >>> bb.estimate(tally).predict({"length": [2.5, 6.5]}).tolist()
+    ['a', 'b']
+    """
+
+    variance: Literal["per class", "shared"] = "per class"
+    prior: NormalInverseGamma | None = None
+    smoothing: float | None = None
+    covariance: Literal["full", "tied", "shrunk"] | None = None
+
+    name: ClassVar[str] = "gaussian"
+
+    @property
+    def block(self) -> bool:  # type: ignore[override]
+        return self.covariance is not None
+
+    def counter(self, feature: Feature) -> Counter:
+        return MOMENTS if self.covariance is None else PRODUCTS
+
+    def counted(self) -> tuple[Any, ...]:
+        return ("moments" if self.covariance is None else "products",)
+
+    def __post_init__(self) -> None:
+        if self.variance not in ("per class", "shared"):
+            raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
+        if self.covariance not in (None, *COVARIANCES):
+            raise errors.unknown_choice("covariance", self.covariance, [None, *COVARIANCES])
+        if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
+            wanted = "given without smoothing and variance, which are of one column"
+            raise errors.bad_setting("covariance", self.covariance, wanted)
+        if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
+            raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
+        check_settings(self, "smoothing", zero=True)
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
+    ) -> GaussianParameters | GaussianBlockParameters:
+        tied, block = self._tied, self.covariance is not None
+        shrink, made = self.covariance == "shrunk" and choice.how != "mle", normal if block else _normal
+        found: Any
+        if block and sums.n.is_zero().all():
+            _warn_of_gaps(features[0])
+        if self._without_prior(choice.how):
+            found = plain(sums, tied, shrink, features[0]) if block else self._plain(features, sums)
+            return made(features, *found)
+        if block:
+            found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
+        else:
+            found = self._posterior(features, sums)
+        if choice.how == "predictive":
+            return student(features, found) if block else _student(features, found)
+        if choice.how == "gibbs":
+            return made(features, *found.drawn(tied or self.variance == "shared", rng))
+        return made(features, found.mean, found.mode() if choice.how == "map" else found.expected())
+
+    @property
+    def _tied(self) -> bool:
+        return self.covariance in ("tied", "shrunk")
+
+    def _block_prior(self, feature: Feature, sums: Products) -> Prior:
+        """The prior of one column's mean and variance, for each of them apart."""
+        given, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pooled()
+        variance = np.diagonal(scatter) / max(rows, 1e-300)
+        variance = np.where(variance > 0, variance, 1.0)
+        origin, unit = np.array(feature.scales).T
+        centre, variance = given.placed(origin, unit, centre, variance)
+        return Prior(given.kappa, given.nu, centre, np.diag(variance))
+
+    def _without_prior(self, how: How) -> bool:
+        return how == "mle" or (self.prior is None and how in ("map", "mean"))
+
+    def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
+        n, spread, (all_mean, all_variance) = sums.n.value, sums.spread, pooled(sums)
+        if self.variance == "shared":
+            rows = n.sum(axis=1, keepdims=True)
+            variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
+        else:
+            variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
+        least = FLOOR * all_variance
+        if self.smoothing is not None:
+            rows, _, apart = sums.pooled()
+            every = apart / np.where(rows > 0, rows, 1.0)  # 0 where there is none: such a column tells no classes apart
+            variance = np.where(n > 0, variance, every)
+            with np.errstate(over="ignore"):
+                variance = np.minimum(variance + self._added(features, sums), WIDEST)
+            least = np.where(variance > 0, 0.0, least)
+        return np.where(n > 0, sums.mean, all_mean), np.maximum(variance, least)
+
+    def added(self, features: tuple[Feature, ...], sums: Moments) -> float:
+        """What smoothing adds to every variance: its share of the widest column's."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
+
+    def _widest(self, features: tuple[Feature, ...], sums: Moments) -> float:
+        n, _, spread = sums.pooled()
+        deviation = np.sqrt(spread / np.where(n > 0, n, 1.0))[:, 0]
+        with np.errstate(over="ignore", under="ignore"):
+            return min(float((_scales(features)[1] * deviation).max(initial=0.0)), float(np.finfo(float).max))
+
+    def _added(self, features: tuple[Feature, ...], sums: Moments) -> Real:
+        """The same in units of z, (features, 1): deviations are divided before they are squared, so that none vanishes."""
+        each = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / _scales(features)[1]
+        return np.asarray(np.square(each)[:, None])
+
+    def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
+        prior = self.prior or NormalInverseGamma()
+        n, mean, spread = sums.n.value, sums.mean, sums.spread
+        centre, variance = self._centre(prior, features, sums)
+        kappa = prior.kappa + n
+        extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
+        if self.variance == "shared":
+            n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
+        nu = prior.nu + n
+        centres = (prior.kappa * centre + sums.n.value * mean) / kappa
+        return _Posterior(centres, kappa, nu, (prior.nu * variance + extra) / nu, self._n_means(sums))
+
+    def _n_means(self, sums: Moments) -> Real:
+        """How many means have a variance in common, (features, 1): of all classes that have values, or one."""
+        n = sums.n.value
+        each = (n > 0).sum(axis=1, keepdims=True) if self.variance == "shared" else np.ones((len(n), 1))
+        return np.asarray(each, dtype=np.float64)
+
+    def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
+        """The prior's mean and variance of z, (features, 1)."""
+        origin, unit = _scales(features)
+        return prior.placed(origin[:, None], unit[:, None], *pooled(sums))
+
+    def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
+        if self.prior is None or choice.how == "mle":
+            return 0.0
+        if isinstance(parameters, GaussianBlockParameters):
+            prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
+            rows = prior.nu + 2.0 * d + n_means(sums, self._tied) if choice.how == "map" else prior.nu - 2.0
+            return parameters.log_prior(prior, rows, self._tied)
+        centre, variance = self._centre(self.prior, parameters.features, sums)
+        precision = parameters.precision  # 1 / (2 · variance)
+        rows = self.prior.nu + 2.0 + self._n_means(sums) if choice.how == "map" else self.prior.nu - 2.0
+        of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
+        of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
+        return -float(of_means.sum()) - float(of_variances[:, : 1 if self.variance == "shared" else None].sum())
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        if self.covariance is not None:
+            d = len(features[0].scales)
+            cells = d * (d + 1) // 2
+            return [(d, cells) if self._tied else (d + cells, 0)]
+        return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.n_values > 2 else ()
+
+    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        if isinstance(parameters, GaussianBlockParameters):
+            seen = sums.n.value > 0
+            prior = shares(sums.n.value[seen])
+            return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        alone = self.covariance is None and self.smoothing is None
+        return alone and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
+
+        There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
+        """
+        plain = self.variance == "per class" and self.smoothing is None and self.covariance is None
+        if not plain or not self._without_prior(choice.how):
+            return one_by_one(self, features, sums, choice, held_out)
+        floor = FLOOR * pooled(sums)[1]
+        n = sums.n.value
+        low = ((n <= 0) | (sums.spread < NEAR * floor * n)).any(axis=1)  # a class without values has those of all
+        slow, quick = np.flatnonzero(low).tolist(), np.flatnonzero(~low).tolist()
+        few = tuple(features[f] for f in slow)
+        if not quick:
+            return one_by_one(self, few, sums.select(slow), choice, held_out)
+        kept, alone = _normal(features, *self._plain(features, sums)).select(quick), sums.select(quick)
+        total = held_out.scores(kept)
+        if slow:
+            total += one_by_one(self, few, sums.select(slow), choice, held_out)
+        gains = _gains(kept, alone, floor[quick][:, 0], held_out)
+        total[np.arange(len(gains)), held_out.labels] += gains
+        doubtful = np.flatnonzero(np.isnan(gains))
+        if len(doubtful):
+            some = held_out.take(doubtful)
+            total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
+            total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
+        return total
+
+
+def _warn_of_gaps(block: Feature) -> None:
+    what = f"{len(block.scales):,} numbers" if block.holds_lists else errors.listed(block.columns)
+    text = f"no row has all of {what}, so block {block.name!r} tells no classes apart. Fill the gaps, or take out the columns "
+    errors.warn(errors.BanburyWarning(f"{text}that lack most."))
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """Normal-inverse-gamma: mean and variance where it is centred, kappa and nu its strength, (features, classes)."""
+
+    mean: Real
+    kappa: Real
+    nu: Real
+    variance: Real
+    n_means: Real  # that have a variance in common, (features, 1)
+
+    def drawn(self, shared: bool, rng: np.random.Generator) -> tuple[Real, Real]:
+        """One draw of means and variances."""
+        chi = rng.chisquare(self.nu[:, :1] if shared else self.nu)
+        variance = self.nu * self.variance / np.maximum(chi, np.finfo(float).tiny)
+        return self.mean + rng.standard_normal(self.nu.shape) * np.sqrt(variance / self.kappa), variance
+
+    def mode(self) -> Real:
+        """The variance at the joint mode of it and its means."""
+        return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
+
+    def expected(self) -> Real:
+        """The variance's mean, which exists only above two degrees of freedom; below, the mode."""
+        proper = self.nu > 2.0
+        return np.where(proper, self.nu * self.variance / np.where(proper, self.nu - 2.0, 1.0), self.mode())
+
+
+def pooled(sums: Moments) -> tuple[Real, Real]:
+    """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
+    n, mean, spread = sums.pooled()
+    variance = spread / np.where(n > 0, n, 1.0)
+    return mean, np.where(variance > 0, variance, 1.0)
+
+
+_asked: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
+
+
+def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
+    """Origins and units; those that were asked for last are kept, since an estimate asks several times."""
+    global _asked
+    last, found = _asked
+    if last is not features:
+        found = np.array([f.origin for f in features]), np.array([f.unit for f in features])
+        _asked = features, found
+    return found
+
+
+def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:
+    origin, unit = _scales(features)
+    constant = -0.5 * np.log(2.0 * np.pi * variance) - np.log(unit)[:, None]
+    return GaussianParameters(features, origin, unit, mean, 0.5 / variance, constant, None)
+
+
+def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianParameters:
+    origin, unit = _scales(features)
+    nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
+    constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
+    return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
+
+
+def _gains(kept: GaussianParameters, sums: Moments, floor: Real, held_out: HeldOutRows) -> Real:
+    """What one value less changes in the log density of that value in its own class, summed over features.
+
+    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
+    to nothing would be left of S, so that the difference is not exact.
+    """
+    columns = held_out.rows.numbers([feature.name for feature in kept.features])
+    tables = (kept.mean, kept.precision, sums.n.value, sums.spread)
+    curves = (*(np.ascontiguousarray(table, dtype=np.float64) for table in tables), np.ascontiguousarray(floor))
+    labels = np.ascontiguousarray(held_out.labels, dtype=np.int32)
+    weights = None if held_out.weights is None else np.ascontiguousarray(held_out.weights)
+    return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), held_out.threads)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class GaussianParameters(NumericParameters):
+    """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
+
+    Normal: constant − precision · (z − mean)². Student: constant − power · log1p(precision · (z − mean)²).
+    """
+
+    features: tuple[Feature, ...]
+    origin: Real
+    unit: Real
+    mean: Real
+    precision: Real
+    constant: Real
+    power: Real | None
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        columns = rows.numbers([feature.name for feature in self.features])
+        common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
+        return [("normal", *common) if self.power is None else ("student", *common, self.power)]
+
+    def log_probability_of_each(self, x: Real) -> Real:
+        """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
+        z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
+        square = self.precision * (z - self.mean) ** 2
+        return np.asarray(self.constant - (square if self.power is None else self.power * np.log1p(square)))
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f in range(len(self.features)):
+            mean, precision = self.mean[f, classes], self.precision[f, classes]
+            if self.power is None:
+                z = mean + rng.standard_normal(len(classes)) * np.sqrt(0.5 / precision)
+            else:
+                nu = self._nu(f)[classes]
+                z = mean + rng.standard_t(nu) / np.sqrt(precision * nu)
+            columns.append(self.origin[f] + self.unit[f] * z)
+        return columns
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class) of normal densities; ``rows`` per class that have a value."""
+        seen = rows > 0
+        prior, mean, variance = shares(rows[seen]), self.mean[f, seen], 0.5 / self.precision[f, seen]
+        if len(prior) < 2:
+            return 0.0
+        centre = float(prior @ mean)
+        scale = float(np.sqrt(prior @ (variance + (mean - centre) ** 2)))  # the whole column's deviation
+        place, deviation = (mean - centre) / scale, np.sqrt(variance) / scale
+        nodes = grid(place, deviation)
+        z = (nodes[:, None] - place) / deviation
+        gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
+        widths = (gaps[1:] + gaps[:-1]) / 2.0
+        return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
+        return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]
+        nu = None if self.power is None else self._nu(f)
+        return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
+
+    def _nu(self, f: int) -> Real:
+        assert self.power is not None
+        return np.asarray(2.0 * self.power[f] - 1.0)
+
+
+def collapsed(parameters: Parameters, sums: Any) -> list[tuple[int, int, float]]:
+    """Where a class's bell curve is so narrow, beside its column, that it stands on one value: feature, class and value."""
+    if not isinstance(parameters, GaussianParameters):
+        return []
+    rows, _, spread = sums.pooled()
+    narrow = 0.5 / parameters.precision < NARROW * spread / np.maximum(rows, 1e-300)
+    there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
+    return [(f, c, float(parameters.spread(f)[0][c])) for f, c in there]

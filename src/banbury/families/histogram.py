@@ -1,0 +1,612 @@
+"""Histogram: the share of each bin, whatever the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families import dirichlet, grid
+from banbury.families.bins import BINS, BLOCK_CELLS, BinCounter
+from banbury.families.categorical import Categorical
+from banbury.families.family import (
+    MOST_BINS,
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    HeldOutRows,
+    NumberColumn,
+    NumericParameters,
+    Parameters,
+    by_class,
+    check_finite,
+    check_positive,
+    check_settings,
+    line_by_line,
+)
+from banbury.families.grid import rounding
+from banbury.families.joint import (
+    MOST_COMBINATIONS,
+    joined_columns,
+    log_prior_of_cells,
+    shares,
+    too_many_combinations,
+)
+from banbury.families.keys import BinnedFamily
+from banbury.families.leave_one_out import Shares, by_cells
+from banbury.sums import ROUNDING, Counts, Keys, Moments
+
+FINE = 2.0**-6  # of a column's spread: its fine bins
+FINEST = 2.0**-1020
+FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
+NODE_BINS = 10  # that a network cuts numbers into, where nothing else is said and no class says where
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """A setting's numbers, one for each column of a block; none of None."""
+    return given if isinstance(given, tuple) else () if given is None else (given,)
+
+
+def reached(sizes: Int) -> Real:
+    """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
+    steps = sizes.astype(np.float64)
+    steps[0] += 1.0
+    steps[-1] += 1.0
+    return steps
+
+
+class Joined(NamedTuple):
+    """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
+
+    first: int
+    width: float
+    cells: Real  # rows per bin and class
+    sizes: Int  # steps per bin
+
+    @property
+    def reach(self) -> Real:
+        return reached(self.sizes)
+
+
+class GridFamily(BinnedFamily):
+    """The base of families of bins whose ``start`` and ``width`` may be set; of a block, for each column."""
+
+    start: float | tuple[float, ...] | None
+    width: float | tuple[float, ...] | None
+    counting: ClassVar[tuple[str, ...]] = ("start", "width")
+    blocks: ClassVar[bool] = True
+    per_column: ClassVar[tuple[str, ...]] = ("start", "width")  # settings of which a block may have several
+
+    def __post_init__(self) -> None:
+        for setting in self.per_column:
+            if isinstance(given := getattr(self, setting), (list, np.ndarray)):
+                object.__setattr__(self, setting, tuple(np.asarray(given, dtype=object).tolist()))
+        start, width = self.start, self.width
+        errors.require((start is None) == (width is None), "start and width", (start, width), "given together")
+        for each in several(width):
+            check_positive("width", each)
+        for each in several(start):
+            check_finite("start", each)
+
+    def counter(self, feature: Feature) -> BinCounter:
+        return BLOCK_CELLS if feature.columns else BINS
+
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        """Raises where a setting has several numbers, and not one for each column of a block."""
+        n_columns = len(feature.columns)
+        block = f"a number, or one for each of the {n_columns} columns"
+        column = f"one number for the column {feature.name!r}; several are for a block"
+        for setting in self.per_column:
+            value = getattr(self, setting)
+            fits = not isinstance(value, tuple) or (n_columns and len(value) == n_columns)
+            errors.require(fits, setting, value, block if n_columns else column)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        """Start and width of each column's bins; ``fine`` are widths that will do."""
+        if self.start is None:
+            return tuple((0.0, width) for width in fine.tolist())
+        each = (np.broadcast_to(np.array(g, dtype=np.float64), fine.shape).tolist() for g in (self.start, self.width))
+        return tuple(zip(*each, strict=True))
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram(GridFamily):
+    """The share of rows in each bin, divided by its width.
+
+    Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
+    width), the most bins there may be (two at least: 0 is an edge), or ``"mdl"``, cut where the classes differ (Fayyad and
+    Irani, 1993). ``start`` and ``width`` set the bins themselves; they are doubled only if there would be more than 4,096. The
+    Dirichlet prior ``alpha`` covers the bins from the lowest to the highest occupied in any class and one more on each side;
+    that outer bin's share is spread over it and all beyond, the density halving from bin to bin, so that the density has no
+    edge and integrates to one. Of ``"mdl"`` the first and the last bin are the outer ones.
+
+    A block of columns has a cell for every combination of their bins, which are wider the more columns there are;
+    ``tally.empty_cells`` says which share has no row. ``start`` and ``width`` may then be a number for each column.
+
+    >>> import banbury as bb
+    >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
+    >>> tally = bb.count(ages, target="school", features={"age": bb.Histogram(start=0, width=5)})
+    >>> bb.estimate(tally).predict({"age": [1.0, 14.0]}).tolist()
+    ['none', 'high']
+    >>> bb.estimate(tally, features={"age": bb.Histogram(bins="mdl")}).cuts("age")
+    [5.0]
+    """
+
+    alpha: float | None = None
+    bins: int | Literal["auto", "mdl"] = "auto"
+    start: float | tuple[float, ...] | None = None
+    width: float | tuple[float, ...] | None = None
+
+    name: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_settings(self, "alpha", zero=True)
+        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
+        if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
+            raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
+
+    def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
+        """How often the fine bins are doubled before estimation; a function of the totals alone."""
+        if not len(codes):
+            return 0
+        free = self.bins == "auto" and self.width is None
+        times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if free else 0
+        if self.width is None and self.bins != "mdl":  # narrower bins would have voids between them, and reach too high
+            times = max(times, int(np.log2(rounding(codes, rows))))
+        most = MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)  # 0 is an edge: never one
+        while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
+            times += 1
+        return times
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+    ) -> HistogramParameters | HistogramBlockParameters:
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        if features[0].columns:
+            each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
+            cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
+            return HistogramBlockParameters(features, cells)
+        joined = self._joined_of(sums)
+        ends, every = np.cumsum([0, *(len(bins.cells) for bins in joined)]), np.concatenate([b.cells for b in joined])
+        share = dirichlet.shares(every, ends, np.full(ends[-1], alpha), choice.how, rng)
+        dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
+        parameters = HistogramParameters.of(features, joined, np.split(dense, ends[1:-1]))
+        steps, mdl = zip(parameters.tables, joined, parameters.widths, strict=True), self.bins == "mdl"
+        tables = (
+            (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
+        )
+        return replace(parameters, tables=tuple(tables))
+
+    def _joined_of(self, sums: Counts) -> list[Joined]:
+        """The bins of every column, which no prior changes."""
+        made = (type(self), self.bins, self.width)
+        if any(made not in own for own in sums.derived):
+            each = zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)
+            for own, (keys, cells) in zip(sums.derived, each, strict=True):
+                own[made] = self.joined(keys, cells)
+        return [own[made] for own in sums.derived]
+
+    def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
+        """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
+        codes = np.array(keys, dtype=np.int64)
+        times = self.doublings(codes, cells.sum(axis=1), n_columns)
+        coarse = codes >> times
+        low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
+        rows = np.zeros((high - low + 3, cells.shape[1]))
+        np.add.at(rows, coarse - low + 1, cells)
+        if self.bins != "mdl":
+            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
+        there = np.flatnonzero(rows.any(axis=1))
+        begins = np.array(_core.cuts_of(rows[there]), dtype=np.int64)
+        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+        starts = np.array([0, *cuts], dtype=np.int64)
+        sizes = np.diff([*starts, len(rows)])
+        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        told_apart = Histogram(bins="mdl")
+        return (told_apart,) if column.few else (self, told_apart)
+
+    def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        if isinstance(parameters, HistogramBlockParameters):
+            return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
+        first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
+        logs = [table[steps] for table, steps in zip(parameters.tables, first_steps, strict=True)]
+        return sum(dirichlet.log_prior(each, np.full(len(each), alpha), choice.how) for each in logs)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        assert isinstance(sums, Counts)
+        n_columns = [len(feature.inputs) for feature in features]
+        if features[0].columns:
+            bins = [join_columns(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
+            return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
+        return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
+
+    def empty_share(self, feature: Feature, sums: Counts) -> float:
+        """Between the lowest and the highest bin of each column that rows have."""
+        axes, numbers, _ = occupied(self, feature, *_cells(sums, 0))
+        bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
+        return 1.0 - len(numbers) / prod(int(np.ptp(each)) + 1 for each in bins) if len(numbers) else 0.0
+
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+
+    def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
+        """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
+
+        Where they do not change, or where a number of bins is asked for: a bin for each where they are few; of many, a number
+        that alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are
+        the rows of each number and class. What the family says comes before ``bins``.
+        """
+        if self.width is not None:
+            return self._edges_between(values, name)
+        wanted = bins if self.bins == "auto" else self.bins
+        cuts = _core.cuts_of(cells) if wanted == "mdl" else []
+        most = next((each for each in (wanted, bins) if isinstance(each, int)), NODE_BINS)
+        group = np.arange(len(values))
+        if cuts:
+            group = np.searchsorted(cuts, group, side="right")
+        elif len(values) > most:
+            n = cells.sum(axis=1)
+            large = n * most > n.sum()
+            rest = np.where(large, 0.0, n)
+            middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
+            left = max(most - int(large.sum()), 1)
+            group = np.where(large, -1 - np.arange(len(n)), np.minimum((middle * left).astype(np.int64), left - 1))
+        return cuts_after(values, np.flatnonzero(np.diff(group)))
+
+    def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
+        """The edges of bins of the given start and width, between the lowest number and the highest."""
+        start, width = self.start, self.width
+        if not isinstance(start, (int, float)) or not isinstance(width, (int, float)):
+            raise errors.bad_setting(f"start and width of {name!r}", (start, width), "one number each")
+        if not len(values):
+            return ()
+        first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
+        wanted = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+        errors.require(last - first < MOST_BINS, f"width of {name!r}", width, wanted)
+        return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
+
+    def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        return np.full(len(keys), float(alpha if self.alpha is None else self.alpha))
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        """A row may move every cut of "mdl"."""
+        whole = self.bins == "mdl" or bool(features[0].columns)
+        return not whole and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """As for keys, of which all stay: the bins are those of all rows."""
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        joined = self._joined_of(sums)
+        numbers = [np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined]
+        numbered = HistogramParameters.of(features, joined, numbers)
+
+        def shares(f: int) -> Shares:
+            cells, log_width = joined[f].cells, float(np.log(numbered.widths[f]))
+            every = np.ones(len(cells), dtype=np.bool_)
+            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=log_width)
+
+        return by_cells(numbered, held_out, shares)
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the bins of histograms"]
+
+
+def cuts_after(values: Real, last: Int) -> tuple[float, ...]:
+    """Cuts midway between these of the values, which are in order, and the next."""
+    low, high = values[last], values[last + 1]
+    between = low / 2.0 + high / 2.0
+    return tuple(np.where(between > low, between, high).tolist())
+
+
+def cut_by(feature: Feature) -> Histogram | None:
+    """What says where a network cuts a column; None where another family was asked for, which has no cuts."""
+    if isinstance(feature.family, Histogram):
+        return feature.family
+    return None if feature.declared or feature.reads_text else Histogram()
+
+
+def in_bins(name: str, start: float, width: float) -> Feature:
+    """A column of numbers in bins so wide, to be compared with others."""
+    return Feature(name, Histogram(), start, max(width, FINEST), "float")
+
+
+def as_compared(feature: Feature, rows: Any) -> tuple[Feature, ...]:
+    """The columns of a feature as they are compared with others: numbers in fine bins, all else as values."""
+    family, inputs = feature.family, feature.inputs
+    if feature.counter.words or (family.keyed and not feature.columns):
+        return (feature,)
+    if feature.kinds or feature.holds_lists:
+        return joined_columns(feature)
+    if family.keyed:
+        each = zip(inputs, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        return tuple(in_bins(*column) for column in each)
+    fine = FINE if family.has_density() else 1.0
+    scales = feature.scales or ((feature.origin, feature.unit),) * len(inputs)
+    columns = []
+    for name, (origin, unit) in zip(inputs, scales, strict=True):
+        kind = rows.kind(name)
+        numeric = kind in ("integer", "float", "empty")
+        columns.append(in_bins(name, origin, unit * fine) if numeric else Feature(name, Categorical(), kind=kind))
+    return tuple(columns)
+
+
+def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:
+    keys, rows = sums.feature(f)
+    return keys, rows.value
+
+
+def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
+    """2 · IQR / n^(1 / (2 + columns)) in bins, at least 1; of the occupied bins where half the rows share one bin."""
+    below = np.cumsum(rows)
+    low, high = (codes[np.searchsorted(below, (share - ROUNDING) * below[-1])] for share in (0.25, 0.75))
+    spread = float(high - low) or float(codes[-1] - codes[0]) / 4.0
+    return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
+
+
+@dataclass(frozen=True)
+class HistogramParameters(NumericParameters):
+    """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
+
+    features: tuple[Feature, ...]
+    firsts: tuple[int, ...]
+    widths: tuple[float, ...]
+    tables: tuple[Real, ...]
+    sizes: tuple[Int, ...]
+
+    @classmethod
+    def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
+        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        widths = (min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True))
+        return cls(features, firsts, tuple(widths), tuple(tables), sizes)
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
+        origins = [feature.origin for feature in self.features]
+        bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
+        return [("histogram", *each) for each in bins]
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
+            share = np.exp(table + np.log(width))
+            share[[0, -1]] *= 2.0
+            bins = dirichlet.drawn(share, classes, rng)
+            beyond = rng.geometric(0.5, len(classes)) - 1
+            bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
+            columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
+        return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""
+        share = self._masses(f)
+        share[[0, -1]] *= 2.0
+        bins = np.arange(len(share)) + 0.5
+        mean = bins @ share
+        deviation = np.sqrt(((bins[:, None] - mean) ** 2 * share).sum(axis=0))
+        return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        edges, masses = self._edges(f), self._masses(f)
+        below = _below(edges, masses, self.widths[f], cuts)
+        return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """The edges of bins that lie nearest to round numbers."""
+        edges, cuts = self._edges(f), super().ends(f, wanted, step)
+        at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
+        ends = np.cumsum([0, *self.sizes[f]])
+        above = np.searchsorted(ends, at)
+        below = np.maximum(above - 1, 0)
+        nearest = np.where(at - ends[below] < ends[above] - at, ends[below], ends[above])
+        return np.asarray(edges[nearest])
+
+    def cuts(self, column: str | None) -> list[float]:
+        """The edges between the bins of the one feature, in order."""
+        return [float(cut) for cut in self._edges(0)[np.cumsum(self.sizes[0])[:-1]]]
+
+    def _edges(self, f: int) -> Real:
+        bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)
+        return np.asarray(self.features[f].origin + self.widths[f] * bins, dtype=np.float64)
+
+    def _masses(self, f: int) -> Real:
+        """The shares of the bins, (bins, classes); beyond each outer bin lies as much again."""
+        return np.asarray(np.exp(self.tables[f]) * self.widths[f])
+
+
+def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
+    """The mass below each cut, (cuts, classes): even within a bin; of what lies beyond the first, half in each next one."""
+    sums = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
+    within = np.stack([np.interp(cuts, edges, each) for each in sums.T], axis=1)
+    far = np.maximum(edges[0] - cuts, 0.0) / width
+    whole = np.floor(far)
+    left = masses[0] * (2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    far = np.maximum(cuts - edges[-1], 0.0) / width
+    whole = np.floor(far)
+    right = masses[-1] * (1.0 - 2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    return np.asarray(np.where((cuts < edges[0])[:, None], left, within + right))
+
+
+# Blocks ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BlockAxis:
+    """The bins of one column of a block: steps of equal ``width`` from number ``first`` on, one or more to a bin."""
+
+    start: float
+    width: float
+    first: int
+    sizes: Int  # steps per bin
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.sizes)
+
+    def bins(self, steps: Real) -> tuple[Int, Real]:
+        """The bin of each step, and how many steps it lies beyond the outer ones."""
+        ends = np.cumsum(self.sizes)
+        place = steps - self.first
+        inside = np.clip(place, 0.0, ends[-1] - 1.0)
+        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), FARTHEST)
+
+    def cuts(self) -> list[float]:
+        return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
+
+    def log_sizes(self) -> Real:
+        """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
+        return np.asarray(np.log(reached(self.sizes)) + np.log(self.width))
+
+    def drawn(self, bins: Int, rng: np.random.Generator) -> Real:
+        """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""
+        before, after = (bins == 0).astype(np.int64), (bins == self.n_bins - 1).astype(np.int64)
+        size = self.sizes[bins]
+        place = np.floor(rng.random(len(bins)) * (before + size + after)).astype(np.int64) - before
+        beyond = rng.geometric(0.5, len(bins)) - 1
+        place = np.where(place < 0, -1 - beyond, np.where(place >= size, place + beyond, place))
+        steps = self.first + (np.cumsum(self.sizes) - self.sizes)[bins] + place
+        return np.asarray(self.start + self.width * (steps + rng.random(len(bins))))
+
+
+@dataclass(frozen=True)
+class BlockCells:
+    """Log-shares of the cells of a block: of those that rows have, by number, and of each of the others, per class."""
+
+    axes: tuple[BlockAxis, ...]
+    numbers: Int  # ascending
+    seen: Real  # (cells, classes)
+    empty: Real
+    n_empty: float
+
+    def of(self, columns: Sequence[int]) -> BlockCells:
+        """The same of some of the columns, whatever the others are."""
+        axes = tuple(self.axes[j] for j in columns)
+        bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
+        here = _numbered([bins[j] for j in columns], axes)
+        numbers, where = np.unique(here, return_inverse=True)
+        others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
+        with np.errstate(divide="ignore"):
+            some = np.zeros((len(numbers), len(self.empty)))
+            np.add.at(some, where, np.exp(self.seen))
+            some += (others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
+            seen, empty = np.log(some), np.log(float(others)) + self.empty
+        return BlockCells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
+
+    def log_densities(self, steps: Real) -> Real:
+        """Of cells of steps, (cells, columns), the log density in each class."""
+        places = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
+        numbers = _numbered([bins for bins, _ in places], self.axes)
+        at = np.minimum(np.searchsorted(self.numbers, numbers), max(len(self.numbers) - 1, 0))
+        found = np.broadcast_to(self.empty, (len(numbers), len(self.empty)))
+        if len(self.numbers):
+            found = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], found)
+        sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, places, strict=True))
+        beyond = sum(far for _, far in places) * np.log(2.0)
+        return np.asarray(found - (sizes + beyond)[:, None])
+
+    def drawn(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
+        share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
+        chosen = rng.choice(len(share), n, p=share / share.sum())
+        numbers = np.append(self.numbers, -1)[chosen]
+        every = prod(axis.n_bins for axis in self.axes)
+        while (other := np.flatnonzero(numbers < 0)).size:
+            tried = rng.integers(every, size=len(other))
+            numbers[other] = np.where(np.isin(tried, self.numbers), -1, tried)
+        bins = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
+        return [axis.drawn(np.asarray(each), rng) for axis, each in zip(self.axes, bins, strict=True)]
+
+
+def _numbered(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
+    return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
+
+
+def join_columns(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
+    """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
+    found = []
+    for j in range(d):
+        own, where = np.unique(codes[:, j], return_inverse=True)
+        rows = np.zeros((len(own), cells.shape[1]))
+        np.add.at(rows, where, cells)
+        found.append(family.joined(tuple(own.tolist()), rows, d))
+    return found
+
+
+def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
+    """The bins of each column, the cells that rows have, and their rows per class."""
+    d = len(feature.inputs)
+    bins = join_columns(family, keys, cells, d)
+    if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
+        raise too_many_combinations(feature.name, d)
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
+    width = grid.widths(feature)
+    scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
+    axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
+    steps = (codes[:, j] >> round(np.log2(each.width)) for j, each in enumerate(bins))
+    places = [axis.bins(own.astype(np.float64))[0] for axis, own in zip(axes, steps, strict=True)]
+    numbers, where = np.unique(_numbered(places, axes), return_inverse=True)
+    rows = np.zeros((len(numbers), cells.shape[1]))
+    np.add.at(rows, where, cells)
+    return axes, numbers, rows
+
+
+def cells_of(
+    family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
+) -> BlockCells:
+    axes, numbers, cells = occupied(family, feature, keys, rows)
+    every = float(prod(axis.n_bins for axis in axes))
+    seen, empty = shares(cells, every, alpha, choice, rng)
+    return BlockCells(axes, numbers, seen, empty, every - len(numbers))
+
+
+@dataclass(frozen=True)
+class HistogramBlockParameters(Parameters):
+    """The cells of some blocks."""
+
+    features: tuple[Feature, ...]
+    cells: tuple[BlockCells, ...]
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        parts = []
+        for feature, cells in zip(self.features, self.cells, strict=True):
+            width = np.array([axis.width for axis in cells.axes])
+            numbers, found = grid.distinct(grid.steps(rows, feature, width))
+            table, there = np.zeros((len(found), len(cells.empty))), ~np.isnan(found)
+            patterns, which = np.unique(there, axis=0, return_inverse=True)
+            for p, pattern in enumerate(patterns):
+                if columns := np.flatnonzero(pattern).tolist():
+                    at = np.flatnonzero(which.reshape(-1) == p)
+                    known = cells if len(columns) == len(cells.axes) else cells.of(columns)
+                    table[at] = known.log_densities(found[at][:, columns])
+            codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(found) else numbers
+            parts.append(line_by_line(codes, table))
+        return parts
+
+    def cuts(self, column: str | None) -> list[float]:
+        """The edges between the bins of a column of the one block, in order."""
+        names = self.features[0].columns
+        if column not in names:
+            raise errors.bad_setting("feature", column, f"one column of the block: {errors.listed(names)}")
+        return self.cells[0].axes[names.index(column)].cuts()
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns: list[NDArray[Any]] = []
+        for feature, cells in zip(self.features, self.cells, strict=True):
+            drawn = np.empty((len(feature.inputs), len(classes)))
+            for c, rows in enumerate(by_class(classes, len(cells.empty))):
+                drawn[:, rows] = cells.drawn(len(rows), c, rng)
+            columns += list(drawn)
+        return columns

@@ -1,0 +1,290 @@
+"""Information about the class, in bits: of tables of counts, of densities and of rows that are drawn; and the test of chance.
+
+Of every two columns, too: what they share given the class, from tables of their values together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.reading import read
+
+LEVEL = 0.05  # the chance of taking noise for information that tests allow
+SAME = 1e-9  # entropies closer than this share are equal
+NEARLY = 0.95  # of what a column holds is also in another, which duplicates it
+BIT = float(np.log(2.0))
+NODES = 801  # of a density's grid, from −9 to 9 deviations
+MOST_NODES = 1 << 21  # of all densities, times the densities
+DRAWN = 1 << 12  # rows of each class
+LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
+FEWEST_ROWS = 10  # of a class, for it to be tested by itself
+FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
+
+
+class ColumnTest(NamedTuple):
+    """What a feature tells about the class: bits beyond chance, and how often chance alone would come so far."""
+
+    bits: float = 0.0
+    p: float = 1.0
+    different: bool = False  # whether it is a column of two values at least, and no text
+    why: str = ""  # why it could not be tested, or nothing
+    words: Mapping[str, float] = {}
+
+    def at_least(self, others: Sequence[ColumnTest]) -> ColumnTest:
+        """No less than the best of others tells; p is that of the best of all."""
+        every = [self, *others]
+        p = min(min(each.p for each in every) * len(every), 1.0)
+        return self._replace(bits=max(each.bits for each in every), p=p)
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def shares(cells: Real) -> Real:
+    """Of the sum of all; zeros where there is none."""
+    whole = float(cells.sum())
+    return np.asarray(cells / whole) if whole > 0 else np.zeros_like(cells)
+
+
+def entropy_terms(share: Real) -> Real:
+    """−p log2 p, 0 for 0."""
+    return -share * np.log2(np.maximum(share, LEAST_SHARE))
+
+
+def entropy(share: Real) -> float:
+    return float(entropy_terms(share).sum())
+
+
+def bits_of(cells: Real) -> float:
+    """I(row; column) of a table of counts."""
+    share = shares(cells)
+    return max(entropy(share.sum(axis=0)) + entropy(share.sum(axis=1)) - entropy(share), 0.0)
+
+
+def equal_groups(cells: Real, most: Int) -> Int:
+    """Of each column of cells the places in groups of about equal size, ``most`` of them; a place as large is one by itself."""
+    totals = cells.sum(axis=0)
+    large = cells * most > totals
+    rest = np.where(large, 0.0, cells)
+    sums, left = rest.sum(axis=0), most - large.sum(axis=0)
+    middle = (np.cumsum(rest, axis=0) - rest / 2.0) / np.where(sums > 0, sums, 1.0)
+    shared = np.clip((middle * left).astype(np.int64), 0, left - 1)
+    return np.asarray(np.where(large, left + np.cumsum(large, axis=0) - 1, shared))
+
+
+# Chance --------------------------------------------------------------------------------------------------------------
+
+
+def expected(freedom: Any, n: Any) -> Any:
+    """The bits that chance alone gives, about."""
+    return freedom / (2.0 * np.maximum(n, 1e-300) * BIT)
+
+
+def p_values(bits: Any, freedom: Any, excess: Any, n: Any) -> Real:
+    """How often chance alone gives as many bits: the likelihood-ratio test.
+
+    Where cells hold few rows, G = 2 · rows · nats is higher on average than chi-square with its degrees of freedom; ``excess`` is
+    by how much, and G is brought down to it.
+    """
+    from scipy.special import chdtrc  # few need it
+
+    some = np.asarray(freedom) > 0
+    freedom = np.where(some, freedom, 1.0)
+    g = 2.0 * BIT * np.asarray(n) * bits * freedom / (freedom + excess)
+    return np.where(some, chdtrc(freedom, g), 1.0)
+
+
+def excess(first: Any, second: Any, n: Any) -> Any:
+    """Williams' correction (1976), in degrees of freedom, from Σ n / n_i over the rows of a table and over its columns."""
+    return (first - 1.0) * (second - 1.0) / (6.0 * n)
+
+
+def inverse_shares(cells: Real, whole: Any) -> Real:
+    """whole / cell, 0 for an empty cell."""
+    some = cells > 0
+    return np.where(some, whole / np.where(some, cells, 1.0), 0.0)
+
+
+def table_test(cells: Real, groups: Int, scale: float) -> ColumnTest:
+    """What groups of values tell; ``cells`` has the rows of each value and class, of which ``scale`` makes numbers of rows."""
+    n, n_classes = float(cells.sum()) * scale, cells.shape[1]
+    table = np.zeros((int(groups.max(initial=0)) + 1, n_classes))
+    np.add.at(table, groups, cells)
+    rare = table.sum(axis=0) * scale < FEWEST_ROWS
+    if n_classes > FEW_CLASSES and rare.any():  # where classes are many, those too small for a test are taken as one
+        table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+    bits, margins = bits_of(table), [table.sum(axis=axis) for axis in (1, 0)]
+    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
+    freedom = max(values - 1, 0) * max(classes - 1, 0)
+    rare_values, rare_classes = (float(inverse_shares(margin, table.sum()).sum()) for margin in margins)
+    p = float(p_values(bits, freedom, excess(rare_values, rare_classes, max(n, 1e-300)), n))
+    why = untested(n, n_classes, classes, "one value only" if values < 2 else "")
+    return ColumnTest(max(bits - float(expected(freedom, n)), 0.0), p, values > 1, why)
+
+
+def untested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
+    """Why there is nothing to test."""
+    if not n > 0:
+        return "no value"
+    if n_classes < 2:
+        return "there is one class only"
+    return "values in one class only" if with_values < 2 else otherwise
+
+
+# Densities -----------------------------------------------------------------------------------------------------------
+
+
+def log_mixture(log_likelihood: Real, prior: Real) -> Real:
+    """log P(value), whatever the class, from log P(value | class), (values, classes)."""
+    highest = log_likelihood.max(axis=1, keepdims=True)
+    return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
+
+
+def bits_of_densities(log_likelihood: Real, widths: Real, prior: Real) -> float:
+    """I(value; class) of densities, (nodes, classes), at nodes that stand for so wide a range of values each."""
+    apart = log_likelihood - log_mixture(log_likelihood, prior)[:, None]
+    nats = widths @ (np.exp(log_likelihood + np.log(prior)) * apart).sum(axis=1)
+    return min(max(float(nats) / BIT, 0.0), entropy(prior))
+
+
+def grid(mean: Real, deviation: Real) -> Real:
+    """Where densities are looked at: from −9 to 9 deviations of each of them, closely unless they are many.
+
+    The nodes of all together, so that a narrow density among wide ones is seen.
+    """
+    most = MOST_NODES // len(mean)
+    steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
+    nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
+    return nodes[:: -(-len(nodes) // max(most, 1))]
+
+
+def bits_of_draws(parameters: Any, rows: Real) -> Real:
+    """I(feature; class) of each feature: the mean of log P(value | class) − log P(value) over rows drawn from the model."""
+    seen, features = np.flatnonzero(rows > 0), parameters.features
+    prior = shares(rows[seen])
+    if len(seen) < 2:
+        return np.zeros(len(features))
+    columns = parameters.sample(np.repeat(seen, DRAWN), np.random.default_rng(0))
+    [batch] = read(dict(zip((name for feature in features for name in feature.inputs), columns, strict=True)))
+    scores = _core.score(batch.n_rows, np.zeros(len(rows)), parameters.parts(batch), "parts", 1)[0][:, :, seen]
+    bits = np.zeros(len(features))
+    for f in range(len(features)):
+        own = np.repeat(np.arange(len(seen)), DRAWN)
+        apart = scores[np.arange(len(own)), f, own] - log_mixture(scores[:, f], prior)
+        bits[f] = prior @ apart.reshape(len(seen), DRAWN).mean(axis=1) / BIT
+    return np.clip(bits, 0.0, entropy(prior))
+
+
+# Every two columns, given the class -----------------------------------------------------------------------------------
+
+
+class MeasuredPairs(NamedTuple):
+    """What each pair shares beyond chance, one entry per pair."""
+
+    names: Callable[[int], tuple[str, str]]
+    bits: Real
+    share: Real
+    p: Real
+    rows: Real
+    duplicated: NDArray[np.bool_]
+
+    def beyond(self, level: float, n_pairs: int) -> Int:
+        """The pairs that share anything beyond chance, at a level for all ``n_pairs`` that were looked at."""
+        return np.flatnonzero((self.p * n_pairs < level) & (self.bits > 0))
+
+
+class PairInformation(NamedTuple):
+    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair.
+
+    ``repeated`` is I(A; B) as a share of the smaller of H(A) and H(B), the classes together: small where A and B go together in
+    one way in one class and in another way in another, so that the two tell more than each.
+    """
+
+    joint: Real
+    first: Real
+    second: Real
+    freedom: Real  # Σ (values of A − 1)(values of B − 1) over the classes
+    excess: Real  # of G over chi-square, times the rows
+    rows: Real
+    repeated: Real
+
+    def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
+        """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
+        rows = self.rows * total
+        rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
+        chance = expected(self.freedom, rows * scale)
+        smaller = np.minimum(self.first, self.second)
+        bits = np.maximum(self.joint - chance, 0.0)
+        room = smaller - chance
+        share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
+        share = np.where((self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0), 1.0, share)
+        duplicated = (share >= NEARLY) & (self.repeated >= NEARLY)
+        p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
+        return MeasuredPairs(names, bits, share, p, rows, duplicated)
+
+
+NOTHING = (np.zeros(0),) * 7
+
+
+def informed(
+    tables: Iterable[Real], sizes: Sequence[int], whole: float, least: float
+) -> tuple[Int, Int, PairInformation]:
+    """Every two of some columns, and what they share.
+
+    ``tables`` has a table for each column but the first: rows by the values of all columns before it, one below the other, its
+    own values, and classes. ``sizes`` says how many values each column has, and ``least`` the share of the ``whole`` that a class
+    must have to be looked at.
+    """
+    measures, starts = [PairInformation(*NOTHING)], np.cumsum([0, *sizes])
+    for b, table in enumerate(tables, 1):
+        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
+        measures.append(measured(shares, starts[:b], least))
+    second, first = np.tril_indices(len(sizes), -1)
+    return first, second, PairInformation(*(np.concatenate(arrays) for arrays in zip(*measures, strict=True)))
+
+
+def measured(table: Real, starts: Int, least: float) -> PairInformation:
+    """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
+
+    ``table`` is (groups of all A, classes, groups of B).
+    """
+    if not len(starts):
+        return PairInformation(*NOTHING)
+    of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
+    enough = of_class >= least * (1.0 - SAME)
+    if not enough.all():
+        table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
+        of_class = np.where(enough, of_class, 0.0)
+    of_a = table.sum(axis=2)  # (groups of A, classes)
+    of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
+    rows = of_class.sum(axis=1)
+    whole = np.where(rows > 0, rows, 1.0)
+    e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
+    e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
+    e_b, e_class = entropy_terms(of_b).sum(axis=(1, 2)), entropy_terms(of_class).sum(axis=1)
+    groups_a = np.add.reduceat((of_a > 0).astype(np.int64), starts, axis=0)
+    groups_b = np.count_nonzero(of_b, axis=2)
+    freedom = np.maximum(groups_a - 1, 0) * np.maximum(groups_b - 1, 0)  # (A, classes)
+    rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
+    rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
+    above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
+    bits = (e_a + e_b - e_cells - e_class) / whole, (e_a - e_class) / whole, (e_b - e_class) / whole
+    repeated = _repeated(table.sum(axis=1), starts)
+    return PairInformation(*bits, freedom.sum(axis=1).astype(np.float64), above.sum(axis=1), rows, repeated)
+
+
+def _repeated(table: Real, starts: Int) -> Real:
+    """I(A; B) of B with each A as a share of the smaller entropy, from a ``table`` of (groups of all A, groups of B)."""
+    of_b = np.add.reduceat(table, starts, axis=0)
+    e_cells, e_a = (
+        np.add.reduceat(each, starts) for each in (entropy_terms(table).sum(axis=1), entropy_terms(table.sum(axis=1)))
+    )
+    e_b, e_rows = entropy_terms(of_b).sum(axis=1), entropy_terms(of_b.sum(axis=1))
+    smaller = np.minimum(e_a, e_b) - e_rows
+    return np.asarray((e_a + e_b - e_cells - e_rows) / np.where(smaller > 0, smaller, np.inf))

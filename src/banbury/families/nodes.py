@@ -1,0 +1,266 @@
+"""Variables: columns whose values are numbered, as trees and networks take them; numbers are cut into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.digits import told_apart
+from banbury.families.categorical import Categorical
+from banbury.families.family import ColumnReader, Family, Feature, Kind, check_positive
+from banbury.families.histogram import NODE_BINS, Histogram, cut_by, cuts_after
+from banbury.families.keys import finite_numbers
+from banbury.reading import Batch, Codes, read
+from banbury.reading.columns import Coded, kind_of
+from banbury.sums import Key, Keys, in_order
+
+Places = NDArray[np.int32]
+Bins = int | Literal["mdl"]
+
+MISSING, UNSEEN = -1, -2  # in place of a value's number
+CATEGORICAL = Categorical()
+MOST_FINE, FEWEST_FINE = 256, 16  # bins of numbers that are cut by the classes, before they are joined ...
+FINE_IN_ALL = 1024  # ... and of all columns: of every two of these bins rows are counted
+LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A node: its column, and the values it can have, in order. Of numbers the values are intervals, between ``cuts``."""
+
+    name: str
+    values: Keys
+    family: Family = CATEGORICAL
+    kind: Kind = "string"
+    cuts: tuple[float, ...] | None = None
+    ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest of the numbers that were cut
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def index(self) -> dict[Key, int]:
+        return {value: k for k, value in enumerate(self.values)}
+
+    @cached_property
+    def keys(self) -> Keys:
+        """What its values are counted by: themselves, or the numbers of the bins."""
+        return self.values if self.cuts is None else tuple(range(self.size))
+
+    @cached_property
+    def number(self) -> dict[Key, int]:
+        return {key: k for k, key in enumerate(self.keys)}
+
+    def called(self, key: Any) -> Key:
+        return key if self.cuts is None else self.values[key]  # type: ignore[no-any-return]
+
+    def of_keys(self, keys: Iterable[Key]) -> Variable:
+        """The same with the values that have these keys, and those that are declared."""
+        if self.cuts is not None:
+            return self
+        values = in_order({*keys, *(self.family.declared() or ())})
+        return self if values == self.values else replace(self, values=values)
+
+    def differs(self, other: Variable) -> str | None:
+        """Why sums of the two cannot be added, or None."""
+        if self.cuts != other.cuts:
+            return f"the bins of {self.name!r} have other edges here than there"
+        if self.family.counted() == other.family.counted() and self.kind == other.kind:
+            return None
+        return f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
+
+    @property
+    def cut_by_class(self) -> bool:
+        """Whether its bins are fine ones, to be joined where the classes do not change."""
+        return isinstance(self.family, Histogram) and self.family.bins == "mdl" and self.family.width is None
+
+    def joined(self, cells: Real) -> tuple[Variable, Int]:
+        """The same with bins that end where the classes change, by the rows of each fine bin and class; and where each went."""
+        if self.cuts is None or not (isinstance(self.family, Histogram) and self.cut_by_class):
+            return self, np.arange(self.size)
+        occupied = np.flatnonzero(cells.sum(axis=1) > 0)
+        between = self.family.node_cuts(occupied.astype(np.float64), cells[occupied], "mdl", self.name)
+        last = np.floor(between).astype(np.int64)  # of the fine bins of each bin, but for the last
+        cuts = tuple(self.cuts[k] for k in last.tolist())
+        return replace(self, values=intervals(cuts), cuts=cuts), np.searchsorted(last, np.arange(self.size))
+
+    # Rows
+
+    def codes(self, batch: ColumnReader, threads: int) -> Codes:
+        """The number of each row's key among some, −1 where it has none."""
+        if self.cuts is None:
+            return self._keys(batch, threads)
+        numbers = finite_numbers(batch, self.name)
+        places = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
+        places[np.isnan(numbers)] = MISSING
+        return Codes(places, 0, self.keys)  # type: ignore[arg-type]
+
+    def _keys(self, batch: ColumnReader, threads: int) -> Codes:
+        keys = self.family.keys_of(batch, Feature(self.name, self.family, kind=self.kind), threads)
+        assert keys is not None
+        return keys
+
+    def checked_codes(self, batch: ColumnReader, threads: int) -> Codes:
+        """The same of rows to count; raises for a value that is not declared."""
+        codes = self.codes(batch, threads)
+        declared = self.family.declared() if self.cuts is None else None
+        for key in codes.values if declared else ():
+            if key is not None and key not in declared:  # type: ignore[operator]
+                raise errors.unknown_value(key, self.name, in_order(declared))
+        return codes
+
+    def places(self, batch: ColumnReader, threads: int) -> Places:
+        """The number of each row's value; MISSING where there is none, UNSEEN for a value that was never counted."""
+        codes = self.codes(batch, threads)
+        if codes.values is self.keys:
+            return np.asarray(codes.codes)
+        numbers = [*(self.number.get(key, UNSEEN) for key in codes.values), MISSING]
+        return np.array(numbers, dtype=np.int32).take(codes.codes)
+
+    def place(self, value: Any) -> int:
+        """The number of one value; raises where it was never counted."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if self.cuts is not None and not isinstance(value, str):
+            if isinstance(value, (int, float)) and abs(value) < np.inf:
+                return int(np.searchsorted(self.cuts, value, side="right"))
+            raise errors.value_never_seen(value, self.name, self.values)
+        if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
+            return self.index[value]
+        place = UNSEEN
+        with suppress(errors.BanburyError, ValueError, TypeError):  # it may count as another: a date as its text
+            [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
+            place = int(self.places(batch, 1)[0])
+        if place < 0:
+            raise errors.value_never_seen(value, self.name, self.values)
+        return place
+
+    def likelihood(self, known: Any) -> Real:
+        """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
+        weights = np.zeros(self.size)
+        if isinstance(known, np.ndarray) and known.ndim == 0:
+            known = known.item()
+        if not isinstance(known, Mapping):
+            several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
+            weights[[self.place(value) for value in several]] = 1.0
+            return weights
+        places = [self.place(value) for value in known]
+        wanted = "one number for each value, and each value once"
+        errors.require(len(set(places)) == len(places), f"the evidence of {self.name!r}", known, wanted)
+        for place, (value, weight) in zip(places, known.items(), strict=True):
+            check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
+            weights[place] = weight
+        if lacking := [value for place, value in enumerate(self.values) if place not in places]:
+            text = f"the soft evidence of {self.name!r} does not say how likely what was observed is under "
+            text += f"{errors.listed(map(repr, lacking))}. Name every value, with 0 for what is ruled out: {lacking[0]!r}: 0"
+            raise errors.BadSetting(text, name="given", value=self.name)
+        return weights
+
+    def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """Values with these numbers: of bins any number within, each as likely as another."""
+        if self.cuts is None:
+            same = len({type(value) for value in self.values}) == 1
+            return np.array(self.values, dtype=None if same else object)[places]
+        lowest, highest = min([self.ends[0], *self.cuts[:1]]), max([self.ends[1], *self.cuts[-1:]])
+        edges = np.array([lowest, *self.cuts, highest])
+        low, high = edges[places], edges[places + 1]
+        if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
+            half = (high / 2.0 - low / 2.0) * rng.random(len(places))  # the whole width may be beyond all numbers
+            return np.asarray(low + half + half)
+        first, last = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
+        return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
+
+
+def kind_of_values(values: Sequence[Any]) -> Kind:
+    found = kind_of([value for value in values if value is not None])
+    return found if found in ("boolean", "integer", "float", "string") else "string"
+
+
+def coded(batch: Batch, variables: Sequence[Variable], threads: int) -> Batch:
+    """The rows with the columns of these variables as codes of their keys; raises for a value that is not declared."""
+    return batch.with_columns({v.name: Coded(v.checked_codes(batch, threads)) for v in variables})
+
+
+def counted_numbers(batch: Batch, name: str, weights: Real | None = None) -> tuple[Real, Real]:
+    """The numbers that occur in a column, in order, and the rows or the weight of each; rows of no weight do not count."""
+    numbers = finite_numbers(batch, name)
+    kept = ~np.isnan(numbers)
+    if weights is not None:
+        if len(weights) != batch.n_rows:
+            raise errors.length_mismatch("weights", len(weights), batch.n_rows)
+        kept &= weights > 0
+    values, at = np.unique(numbers[kept], return_inverse=True)
+    rows = np.bincount(at.reshape(-1), None if weights is None else weights[kept], len(values))
+    return values, rows.astype(np.float64)
+
+
+def fine_cuts(values: Real, rows: Real, n_bins: int) -> tuple[float, ...]:
+    """Cuts into about so many bins of about equal shares, each cut in the widest gap that is near.
+
+    So values that stand apart are not in one bin, and a number that alone is as frequent as a bin has its own.
+    """
+    last = np.arange(len(values) - 1)
+    if len(values) > n_bins:
+        whole = rows.sum()
+        window = ((np.cumsum(rows) - rows / 2.0) / whole * n_bins).astype(np.int64)[:-1]
+        with np.errstate(over="ignore"):
+            widest_first = np.lexsort((-np.diff(values), window))
+        last = widest_first[np.unique(window[widest_first], return_index=True)[1]]
+        frequent = np.flatnonzero(rows * n_bins > whole)
+        last = np.unique(np.concatenate([last, frequent, frequent - 1]))
+        last = last[(last >= 0) & (last < len(values) - 1)]
+    return cuts_after(values, last)
+
+
+def can_be_node(feature: Feature) -> bool:
+    """Whether a column has a table of its values, or of bins of its numbers."""
+    family = feature.family
+    if feature.columns or feature.reads_text:
+        return False
+    return not family.has_density() or cut_by(feature) is not None
+
+
+def as_node(
+    batch: Batch, feature: Feature, bins: Bins, weights: Real | None = None, n_fine: int = MOST_FINE
+) -> Variable:
+    """The variable of a column; where numbers are cut is settled by the first rows, which these are.
+
+    Where they are to be cut by the classes, which are not looked at here, they are cut finely first (``Variable.joined``).
+    """
+    cut = cut_by(feature) if feature.family.has_density() else None
+    if cut is None:
+        return Variable(feature.name, in_order(feature.family.declared() or ()), feature.family, feature.kind)
+    values, rows = counted_numbers(batch, feature.name, weights)
+    if cut.bins == "auto":
+        cut = replace(cut, bins=bins)
+    if cut.bins == "mdl" and cut.width is None:
+        cuts = fine_cuts(values, rows, n_fine)
+    else:
+        cuts = cut.node_cuts(values, rows[:, None], NODE_BINS, feature.name)
+    kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
+    ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    return Variable(feature.name, intervals(cuts), cut, kind, cuts, ends)
+
+
+def intervals(cuts: Sequence[float]) -> Keys:
+    if not cuts:
+        return ("any",)
+    shown = told_apart(cuts)
+    between = (f"{a} to {b}" for a, b in pairwise(shown))
+    return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
+
+
+def no_block(block: str) -> errors.BadSetting:
+    text = f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+    text += "Name the columns one by one in features=, or leave the block out of it."
+    return errors.BadSetting(text, name="features", value=block)

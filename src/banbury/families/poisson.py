@@ -1,0 +1,178 @@
+"""Poisson: how many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury._core import Integers
+from banbury.arrays import Int, Real
+from banbury.families.family import (
+    UNUSED,
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    NumberColumn,
+    RowsToCount,
+    check_settings,
+    named,
+)
+from banbury.families.information import bits_of_densities, grid, shares
+from banbury.families.moments import MomentCounter, log_rising, names_of
+from banbury.families.positive import EACH, PositiveCounter, RateFamily, RateParameters
+from banbury.reading import Batch
+from banbury.sums import GRID, Moments
+
+SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
+
+
+class WholeNumberCounter(PositiveCounter):
+    """Moments of whole numbers from 0 up."""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind="integer") for feature in features]
+
+    def is_settled(self, feature: Feature) -> bool:
+        return feature.unit == 1.0 and super().is_settled(feature)
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
+        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
+        return MomentCounter.count(self, features, rows)
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums, rows, classes)
+        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
+        for f, label in np.argwhere(uneven):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+
+def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
+    """Raises unless the columns hold whole numbers from 0 up."""
+    try:
+        _core.not_counts(rows.numbers(names), threads)
+    except _core.BadValue as bad:
+        raise named(bad, names, rows) from None
+
+
+WHOLE_NUMBERS = WholeNumberCounter()
+
+
+@dataclass(frozen=True)
+class PoissonParameters(RateParameters):
+    """Poisson of these means; where they are uncertain, negative binomial."""
+
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+        from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
+
+        rate = self.rate[f]
+        if self.scale is None:
+            return np.asarray(xlogy(z, rate) - rate - gammaln(z + 1.0))
+        scale = self.scale[f]
+        shape = rate * scale
+        choose = log_rising(shape, z) - gammaln(z + 1.0)
+        return np.asarray(choose - shape * np.log1p(1.0 / scale) - z * np.log1p(scale))
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        """A table over the distinct counts in these rows."""
+        columns, low, lookups, tables, start = [], [], [], [], 0
+        for f, feature in enumerate(self.features):
+            check_counts(rows, [feature.name])
+            column = rows.codes(feature.name, "integer")
+            values = np.asarray(column.values, dtype=np.float64)
+            columns.append(column.codes)
+            low.append(column.low)
+            lookups.append(np.arange(start, start + len(values), dtype=np.uint32))
+            tables.append(self.log_density(values[:, None], f))
+            start += len(values)
+        starts = np.array(low, dtype=np.int64)
+        return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        return [rng.poisson(self.drawn_rates(f, classes, rng)) for f in range(len(self.features))]
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class); ``rows`` per class that have a value."""
+        seen = rows > 0
+        mean = self.rate[f, seen]
+        if len(mean) < 2:
+            return 0.0
+        near = np.rint(grid(mean, np.sqrt(mean)))  # whole numbers where any of the classes has some
+        nodes = np.unique(np.concatenate([np.arange(64.0), near[near >= 0]]))
+        gaps = np.diff(nodes, prepend=nodes[0] - 1.0, append=nodes[-1] + 1.0)
+        gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
+        widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
+        return bits_of_densities(self.log_density(nodes[:, None], f)[:, seen], widths, shares(rows[seen]))
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        mean = self.rate[f]
+        return mean, np.sqrt(mean if self.scale is None else mean * (1.0 + 1.0 / self.scale[f]))
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
+
+        k, mean = cuts[:, None], self.rate[f]
+        if self.scale is None:
+            return gammaincc(k, mean), gammainc(k, mean)
+        shape, p = mean * self.scale[f], self.scale[f] / (self.scale[f] + 1.0)
+        return betainc(shape, k, p), betainc(k, shape, 1.0 - p)
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        step = np.maximum(step, 1.0)
+        return np.maximum(np.round(wanted / step), 1.0) * step
+
+
+@dataclass(frozen=True, repr=False)
+class Poisson(RateFamily):
+    """Whole numbers from 0 up: how many times something happened.
+
+    The prior is Gamma: ``prior_count`` events in ``prior_rows`` pseudo-rows, by default one pseudo-row at the column's
+    mean over all classes. ``predictive`` is the negative binomial.
+
+    >>> import banbury as bb
+    >>> calls = {"calls": [2, 4, 9, 11], "day": ["sun", "sun", "mon", "mon"]}
+    >>> tally = bb.count(calls, target="day", features={"calls": "poisson"})
+    >>> bb.estimate(tally, how="mle").predict({"calls": [3, 12]}).tolist()
+    ['sun', 'mon']
+    """
+
+    prior_count: float | None = None
+    prior_rows: float | None = None
+
+    name: ClassVar[str] = "poisson"
+    parameters: ClassVar[type[RateParameters]] = PoissonParameters
+
+    def __post_init__(self) -> None:
+        check_settings(self, "prior_count", "prior_rows")
+
+    def counter(self, feature: Feature) -> WholeNumberCounter:
+        return WHOLE_NUMBERS
+
+    def likeliest(self, sums: Moments) -> Real:
+        n = sums.n.value
+        none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
+        return np.where(n > 0, np.maximum(sums.mean, 0.0), np.where(none, 1.0, sums.pooled()[1]))
+
+    def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
+        rows = 1.0 if self.prior_rows is None else self.prior_rows
+        if self.prior_count is None:
+            return rows * np.maximum(sums.pooled()[1], SMALLEST_RATE), rows
+        return self.prior_count, rows
+
+    def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
+        return shape + total, scale + n
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.whole and column.least >= 0 and column.n_values > 2 else ()
+
+    def has_density(self) -> bool:
+        return False
+
+    def bits(self, features: tuple[Feature, ...], sums: Moments, rows: Real) -> Real:
+        parameters: Any = self.estimate(features, sums, Choice(), UNUSED)
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])

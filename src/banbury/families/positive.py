@@ -1,0 +1,184 @@
+"""Numbers from 0 up: what Poisson, exponential and gamma share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from banbury import errors
+from banbury._core import Integers
+from banbury.arrays import Int, Real
+from banbury.families.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    HeldOutRows,
+    NumberColumn,
+    NumericParameters,
+    RowsToCount,
+    line_by_line,
+)
+from banbury.families.leave_one_out import one_by_one
+from banbury.families.moments import MomentCounter, first_rows, names_of, scales
+from banbury.reading import Batch
+from banbury.sums import Moments
+
+EACH = slice(None)  # features, one for each number
+FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
+SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
+TINY = float(np.finfo(np.float64).tiny)  # numbers below have too few digits
+
+
+class PositiveCounter(MomentCounter):
+    """Moments of numbers from 0 up, about 0."""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
+        return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
+
+    def is_settled(self, feature: Feature) -> bool:
+        return feature.origin == 0.0 and super().is_settled(feature)
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+        check_least(rows.batch, features)
+        return super().count(features, rows)
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums, rows, classes)
+        for f, label in np.argwhere(sums.sums.is_negative()[..., 0]):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        return feature._replace(unit=other.unit)
+
+
+def check_least(rows: Any, features: Sequence[Feature]) -> None:
+    """Raises unless all numbers of columns of one family are the least that it takes, or more."""
+    family = features[0].family
+    least = family.least
+    start = 0
+    for block in rows.numbers(names_of(features, rows)):
+        columns = block[:, None] if block.ndim == 1 else block
+        below = columns < least
+        if below.any():
+            j = int(below.any(axis=0).argmax())
+            row = int(below[:, j].argmax())
+            column, value = features[start + j].name, float(columns[row, j])
+            place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
+            article, limit = "an" if family.name[0] in "aeiou" else "a", "above 0" if least > 0 else "from 0 up"
+            text = f"{place} is {value:g}, and {article} {family.name} column holds numbers {limit}. Replace it, or count the "
+            text += "column as 'quantile_tree', 'gaussian', 'histogram' or 'kernel_density' instead."
+            raise errors.BadValue(text, what="negative", value=value, column=column, row=rows.first_row + row)
+        start += columns.shape[1]
+
+
+POSITIVE = PositiveCounter()
+
+
+class Positive(Family):
+    """The base of families of numbers from 0 up, counted by moments about 0."""
+
+    least: ClassVar[float] = 0.0
+
+    def counter(self, feature: Feature) -> PositiveCounter:
+        return POSITIVE
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.least >= self.least and not column.few else ()
+
+
+class PositiveParameters(NumericParameters):
+    """Parameters, (features, classes), of columns of numbers from 0 up, in units of z = x / unit."""
+
+    def log_density(self, z: Real, f: int | slice = EACH) -> Real:
+        """Of numbers of a feature, (numbers, 1), or of numbers each of which has a feature of its own: (numbers, classes)."""
+        raise NotImplementedError
+
+    def log_probability_of_each(self, x: Real) -> Real:
+        """log P(number | class), or its density, where every number has a feature of its own."""
+        unit = np.array([feature.unit for feature in self.features])
+        return np.asarray(self.log_density(np.minimum(x / unit, FARTHEST)[:, None]) - np.log(unit)[:, None])
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        check_least(rows, self.features)
+        parts = []
+        for f, feature in enumerate(self.features):
+            x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+            there = ~np.isnan(x)
+            z = np.minimum(np.where(there, x, feature.unit)[:, None] / feature.unit, FARTHEST)
+            table = self.log_density(z, f) - np.log(feature.unit)
+            parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
+        return parts
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, wanted, step), 0.0)
+
+
+# One rate per class ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RateParameters(PositiveParameters):
+    """Rates of z; where ``scale`` is given, they are uncertain: each is drawn from Gamma(rate · scale, scale)."""
+
+    features: tuple[Feature, ...]
+    rate: Real
+    scale: Real | None
+
+    def drawn_rates(self, f: int, classes: Int, rng: np.random.Generator) -> Real:
+        rate = self.rate[f, classes]
+        if self.scale is None:
+            return np.asarray(rate)
+        scale = self.scale[f, classes]
+        return np.asarray(np.maximum(rng.standard_gamma(rate * scale), TINY) / scale)
+
+
+class RateFamily(Positive):
+    """The base of families of one rate per class, whose conjugate prior is Gamma(shape, scale)."""
+
+    parameters: ClassVar[type[RateParameters]]
+    least_shape: ClassVar[float] = 0.0  # less 1, of the posterior's mode
+
+    def likeliest(self, sums: Moments) -> Real:
+        """The rates of greatest likelihood."""
+        raise NotImplementedError
+
+    def prior(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Any, Any]:
+        """Shape and scale, numbers or (features, 1)."""
+        raise NotImplementedError
+
+    def posterior(self, shape: Any, scale: Any, n: Real, total: Real) -> tuple[Real, Real]:
+        """The same after n rows that add up to a total."""
+        raise NotImplementedError
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
+    ) -> RateParameters:
+        how = choice.how
+        if how == "mle":
+            return self.parameters(features, self.likeliest(sums), None)
+        n = sums.n.value
+        shape, scale = self.posterior(*self.prior(features, sums), n, np.maximum(n * sums.mean, 0.0))
+        if how == "predictive":
+            return self.parameters(features, shape / scale, scale)
+        if how == "map":
+            shape = np.maximum(shape - 1.0, self.least_shape)
+        elif how == "gibbs":
+            shape = np.maximum(rng.standard_gamma(shape), TINY)
+        return self.parameters(features, np.asarray(shape / scale), None)
+
+    def log_prior(self, parameters: RateParameters, sums: Moments, choice: Choice) -> float:
+        if choice.how == "mle":
+            return 0.0
+        shape, scale = self.prior(parameters.features, sums)
+        shape = np.maximum(shape - 1.0, 0.0) if choice.how == "map" else shape
+        some = np.asarray(shape) > 0
+        logs = np.where(some, np.log(np.where(some, parameters.rate, 1.0)), 0.0)
+        return float((shape * logs - scale * parameters.rate).sum())
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        return one_by_one(self, features, sums, choice, held_out)

@@ -1,0 +1,230 @@
+"""Diagnosis: a table is read twice, for its columns and for their pairs, and what stands against naive Bayes is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.families.family import RowsToCount
+from banbury.families.histogram import as_compared
+from banbury.families.information import LEVEL, ColumnTest, entropy, shares
+from banbury.families.keys import within_reach
+from banbury.insight.dependence.information import check_n
+from banbury.insight.dependence.pairs import (
+    CodedRows,
+    compared_columns,
+    compared_words,
+    count_pairs,
+    listed,
+    word_columns,
+)
+from banbury.insight.dependence.results import Diagnosis, Telling, Uninformative
+from banbury.insight.dependence.testing import joins, test_features
+from banbury.reading import Batch
+from banbury.reading.columns import Numbers
+from banbury.sums import in_rows
+from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.table import Labels, Table
+from banbury.tally.tally import Growing, Label, Part, Tally, parts
+
+LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
+
+
+def diagnose(
+    data: Any,
+    target: Any = None,
+    *,
+    features: Features = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    missing: Missing = "skip",
+    threads: int | None = None,
+    n: int = 20,
+    **reading: Any,
+) -> Diagnosis:
+    """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
+
+    ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
+    is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
+    ``n`` is how many pairs, and words of a text, are listed.
+
+    Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
+    equal size in each class, fewer where rows are few; up to 50 values of a category, fewer where rows are few, are taken as they
+    are, and of more the frequent ones, the rest by name in groups of about equal size; classes of fewer than ten rows are left
+    aside. Among more than 200 columns the most telling are compared; of texts the presence of the 200 most telling words. Even
+    independent columns seem to share about
+    d / (2 · rows · ln 2) bits, where d adds up (values of A − 1)(values of B − 1) over the classes: that is taken off, down to 0.
+    A pair is listed if the likelihood-ratio test (G, with d degrees of freedom and Williams' correction) finds it beyond chance
+    at the level 0.05 over all pairs together.
+
+    Columns of one block (``features={("a", "b"): ...}``) are modelled together, so their pairs are not compared; each is compared
+    with all columns outside. What a block tells about the class is what its columns tell together: of a joint table that of one
+    feature with many values; of a Gaussian block that of the model, tested as if its columns were normal; of a block of bins that
+    of a few groups of its columns, or of its best column; columns of a block of occurrences are compared as words are.
+
+    A column tells nothing if the same test, of the column and the class, does not find it beyond chance at the level 0.05 (among
+    more than 20 classes those of fewer than ten rows are then taken as one); columns that inference leaves out are listed with
+    the reason. Whole weights count as so many rows; of fractional ones the tests take Kish's number of rows, (Σw)² / Σw².
+
+    >>> import banbury as bb
+    >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
+    ...          "door": ["a", "a", "a", "a", "b"] * 32, "full": ["yes", "yes", "yes", "no", "no", "no", "no", "yes"] * 20}
+    >>> bb.diagnose(rooms, target="full")
+    Diagnosis of 160 rows, 2 classes, 3 columns
+    Pairs that depend on each other given the class (of 3), in bits:
+      warm / celsius  0.973  100%  duplicated
+    Columns that tell nothing about the class, as far as these rows show:
+      warm     p = 1
+      celsius  p = 1
+      door     p = 1
+    Evidence that is counted twice pushes posteriors towards 0 and 1: leave out celsius, which says little that warm does not say.
+    """
+    check_n(n)
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    table = Table.of(data, target, **counting, **reading)
+    table.labels.check_one_class()
+    return _diagnosed(table.again(), int(n))
+
+
+def _diagnosed(table: Table, n: int) -> Diagnosis:
+    tally, assigned, schema = _counted(table)
+    scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
+    for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
+        tests |= zip(
+            (column.name for column in columns), test_features(family, columns, sums, scale, n, tests), strict=True
+        )
+    ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
+    compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
+    texts = word_columns(tally)
+    words = compared_words(texts, len(tally.classes))
+    blocks = {f.name: f.columns for f in schema.features if joins(f)}
+    block_of = {column: name for name, block in blocks.items() for column in block}
+    counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
+    both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
+    n_pairs = sum(len(each.bits) for each in both)
+    pairs = sorted((p for each in both for p in listed(each, n_pairs, n)), key=lambda p: (-p.bits, p.p))
+    doubtful = ((f.name, tests[f.name]) for f in schema.features if tests[f.name].p >= LEVEL)
+    idle = [Uninformative(n, t.why or f"p = {t.p:.2g}", None if t.why else t.p) for n, t in doubtful]
+    left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
+    different = sum(test.different for test in tests.values())
+    return Diagnosis(
+        tally.n_rows,
+        tally.classes,
+        entropy(shares(tally.rows.value)),
+        tuple(pairs[:n]),
+        tuple(Telling(name, *tests[name][:2], tests[name].words) for name in ranked if name in schema.index),
+        (*idle, *left_out),
+        n_pairs,
+        tuple(_notes(tally, blocks, (len(compared), different), texts, len(words))),
+        blocks,
+        sum(len(feature.inputs) for feature in schema.features),
+        {
+            f.name: "bb.Gaussian(covariance='full')" if f.family.has_density() else "bb.Joint()"
+            for f in tally.schema.features
+        },
+    )
+
+
+def _notes(
+    tally: Tally, blocks: Mapping[str, Any], columns: tuple[int, int], texts: Sequence[Any], n_words: int
+) -> Iterator[str]:
+    """What was not compared; ``columns`` says how many were, of how many."""
+    if blocks:
+        yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
+    if columns[1] > columns[0]:
+        yield f"Pairs are those of the {columns[0]:,} most telling of {columns[1]:,} columns."
+    known = sum(text.sums.table.n_words for text in texts)
+    if known > n_words:
+        yield f"Pairs of words are those of the {n_words:,} most telling of {known:,} words."
+    if tally.skipped:
+        yield f"Skipped: {tally.skipped:,} row{'s' * (tally.skipped != 1)} without a target."
+
+
+# The first pass: values, bins and words
+
+
+def _counted(table: Table) -> tuple[Tally, list[CodedRows], Schema]:
+    """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
+    labels, begun = table.labels, list[tuple[Schema, Growing]]()
+    labelled: list[list[tuple[Sequence[Label], CodedRows]]] = []
+
+    def anew() -> None:
+        begun.clear()
+        labelled.clear()
+
+    for batch in table.batches("counting", anew, quietly=True):
+        if not begun:
+            begun.append((settled := table.settled(batch), Growing(_compared(settled, batch))))
+        [(schema, growing)] = begun
+        batch = table.aligned(batch, schema)
+        _check_least(batch, schema, labels.threads)
+        for k, part in enumerate(_parts(batch, growing.schema, labels)):
+            growing = growing + part
+            if k == len(labelled):
+                labelled.append([])
+            weights = None if part.rows.weights is None else in_rows(part.rows.weights)
+            labelled[k].append((part.rows.labels, CodedRows(part.rows.classes, weights)))
+        begun[0] = schema, growing
+    [(schema, growing)] = begun
+    tally = growing.frozen()
+    n_rows = sum(len(rows.classes) for _, rows in labelled[0])
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, labels.name)
+    if not tally.classes:
+        raise errors.empty_data(table.name, "no row has a weight above 0")
+    return tally, [_joined(each, tally.classes) for each in labelled], schema
+
+
+def _check_least(batch: Batch, schema: Schema, threads: int) -> None:
+    """Raises for numbers that a family refuses, though they are counted in bins here."""
+    rows = RowsToCount(batch, (0,), np.zeros(batch.n_rows, dtype=np.int32), None, threads)
+    for feature in schema.features:
+        if feature.family.least > -np.inf:
+            feature.counter.count([feature], rows)
+
+
+def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
+    """The batch, counted; numbers too far away for their bins to be numbered are brought nearer."""
+    while True:
+        try:
+            return list(parts(batch, schema, labels))
+        except errors.BadValue as bad:
+            column = schema[bad.column] if getattr(bad, "what", None) == "too fine" else None  # type: ignore[attr-defined]
+            if column is None or column.family.settings():
+                raise
+            numbers = within_reach(column.numbers(batch)[0].reshape(-1), column)
+            batch = batch.with_columns({column.name: Numbers(numbers)})
+
+
+def _compared(schema: Schema, batch: Batch) -> Schema:
+    """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
+    columns = [column for feature in schema.features for column in as_compared(feature, batch)]
+    blocks = [feature for feature in schema.features if joins(feature)]
+    if any(feature.columns for feature in schema.features):
+        place = {name: number for number, name in enumerate(schema.columns)}
+        columns.sort(key=lambda feature: place[feature.inputs[0]])
+    return replace(schema, features=(*columns, *blocks))
+
+
+def _joined(batches: Sequence[tuple[Sequence[Label], CodedRows]], classes: tuple[Label, ...]) -> CodedRows:
+    """Batches, each with its own numbers of classes, one after the other."""
+    place = {name: c for c, name in enumerate(classes)}
+    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]
+    weights = [a.weights for _, a in batches if a.weights is not None]
+    return CodedRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
+
+
+def _rows_per_weight(assigned: Sequence[CodedRows]) -> float:
+    """What a weight of 1 counts in a test: 1, or by Kish's number of rows where weights are fractional."""
+    weights = [a.weights[a.classes >= 0] for a in assigned if a.weights is not None]
+    if all(a.whole for a in assigned) or not weights:
+        return 1.0
+    largest = max(float(w.max(initial=0.0)) for w in weights)
+    if largest < LIGHTEST:
+        raise errors.bad_setting("weights", f"{largest:g} at most", f"weights of which one is {LIGHTEST:g} at least")
+    relative = [w / largest for w in weights]
+    return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest

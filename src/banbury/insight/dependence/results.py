@@ -1,0 +1,196 @@
+"""What is found, as values that print readably: information about the class, pairs, a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from banbury.tally.tally import Label
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Information(Mapping[str, float]):
+    """I(feature; class) of every feature in bits, the most telling first: a mapping from feature to bits.
+
+    ``words`` has the most telling words of each column of text with their own figures, the column's being the largest.
+    ``entropy`` is that of the class: all there is to be told.
+    """
+
+    bits: Mapping[str, float]
+    words: Mapping[str, Mapping[str, float]]
+    entropy: float
+
+    def __getitem__(self, feature: str) -> float:
+        return self.bits[feature]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bits)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON can hold them."""
+        words = {feature: dict(each) for feature, each in self.words.items()}
+        return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
+
+    def __str__(self) -> str:
+        lines = [f"Information about the class, in bits of the {self.entropy:.3f} there are:"]
+        rows = [(name, f"{bits:.3f}", first_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
+        return "\n".join(lines + table(rows[:40], 1) + more(len(rows) - 40, "feature"))
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns, or words, that depend on each other given the class.
+
+    ``bits``: I(first; second | class) without what chance alone would give. ``share``: of the most it could be, the smaller of
+    their entropies given the class, also without that; 1 where one determines the other. The pair is ``duplicated`` where that is
+    0.95 at least, and not only within a class: one column says nearly all that the other says.
+    ``p``: how often chance alone would come so far, by the likelihood-ratio test. ``rows``: the weight of rows that have both.
+    """
+
+    first: str
+    second: str
+    bits: float
+    share: float
+    p: float
+    rows: float
+    duplicated: bool
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A column and what it tells about the class: bits without what chance alone would give, and the test's p.
+
+    Of a text, the figures are those of its most telling word, p for as many words as there are; ``words`` has the best. Of a
+    block of occurrences its columns are the words.
+    """
+
+    feature: str
+    bits: float
+    p: float
+    words: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Uninformative:
+    """A column that tells nothing about the class, as far as the rows can show, and why; ``p`` where it was tested."""
+
+    feature: str
+    why: str
+    p: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What stands against naive Bayes in a table: pairs that depend on each other given the class, and idle columns.
+
+    ``pairs`` worst first; ``telling`` all columns, the most telling first; ``uninformative`` those that tell nothing.
+    ``notes`` say what was left aside. A block of columns tells by its name; its columns stand in pairs one by one.
+    """
+
+    n_rows: float
+    classes: tuple[Label, ...]
+    entropy: float  # of the class, in bits
+    pairs: tuple[Pair, ...]
+    telling: tuple[Telling, ...]
+    uninformative: tuple[Uninformative, ...]
+    n_pairs: int = 0  # compared
+    notes: tuple[str, ...] = ()
+    blocks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns that are modelled together
+    n_columns: int = 0
+    joined_by: Mapping[str, str] = field(default_factory=dict)  # the family that models two such columns together
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, in a sentence or two."""
+        again = "Evidence that is counted twice pushes posteriors towards 0 and 1"
+        bits = {t.feature: t.bits for t in self.telling}
+        bits |= {column: bits[name] for name, block in self.blocks.items() for column in block}
+        between = [pair for pair in self.pairs if pair.first in bits and pair.second in bits]
+        for pair in between:
+            if pair.duplicated:
+                less, more = sorted((pair.second, pair.first), key=bits.__getitem__)
+                return f"{again}: leave out {less}, which says little that {more} does not say."
+        if between:
+            first, second = between[0].first, between[0].second
+            apart = f"{first} and {second} depend on each other given the class, which naive Bayes does not see"
+            return f"{apart}: weigh the evidence with bb.EvidenceClassifier(), {self._joining(first, second)}."
+        if self.pairs:
+            return f"{again}, and words that come together are: trust the order of posteriors more than their size."
+        if self.n_pairs:
+            return "No pair depends on each other beyond chance: independence given the class is a fair picture."
+        return "There is no pair to compare."
+
+    def _joining(self, first: str, second: str) -> str:
+        """How two columns become one feature."""
+        blocks = {column: name for name, block in self.blocks.items() for column in block}
+        if first in blocks and second in blocks:
+            return f"or make one block of {blocks[first]} and {blocks[second]}"
+        if first in blocks or second in blocks:
+            block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
+            return f"or take {other} into the block {block} if its family allows"
+        tree = "or learn which columns depend on each other with bb.TANClassifier()"
+        family = self.joined_by[first]
+        if family != self.joined_by[second]:  # no family takes both together
+            return tree
+        return f"model the two together with features={{({first!r}, {second!r}): {family}}}, {tree}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The diagnosis as JSON can hold it."""
+        telling = [{**vars(t), "words": dict(t.words)} for t in self.telling]
+        return {
+            "n_rows": self.n_rows,
+            "classes": list(self.classes),
+            "entropy": self.entropy,
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "telling": telling,
+            "uninformative": [asdict(column) for column in self.uninformative],
+            "n_pairs": self.n_pairs,
+            "notes": list(self.notes),
+            "blocks": {name: list(columns) for name, columns in self.blocks.items()},
+            "advice": self.advice,
+        }
+
+    def __str__(self) -> str:
+        sizes = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}, {len(self.classes):,} class{'es' * (len(self.classes) != 1)}"
+        n_columns = self.n_columns or len(self.telling)
+        lines = [f"Diagnosis of {sizes}, {n_columns:,} column{'s' * (n_columns != 1)}"]
+        if self.pairs:
+            lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
+            shown = [(f"{p.first} / {p.second}", p.bits, p.share, "duplicated" * p.duplicated) for p in self.pairs]
+            lines += table([(names, f"{bits:.3f}", f"{share:.0%}", said) for names, bits, share, said in shown], 1, 2)
+        told = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
+        if told:
+            lines.append(f"What columns tell about the class, in bits of the {self.entropy:.3f} there are:")
+            lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in told[:20]], 1)
+            lines += more(len(told) - 20, "column")
+        if self.uninformative:
+            lines.append("Columns that tell nothing about the class, as far as these rows show:")
+            lines += table([(column.feature, column.why) for column in self.uninformative[:40]])
+            lines += more(len(self.uninformative) - 40, "column")
+        return "\n".join([*lines, *self.notes, self.advice])
+
+    __repr__ = __str__
+
+
+def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
+    """Columns side by side, those of ``numbers`` to the right."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    signs = [">" if i in numbers else "<" for i in range(len(widths))]
+    each = (zip(row, signs, widths, strict=True) for row in rows)
+    return ["  " + "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in row).rstrip() for row in each]
+
+
+def more(n: int, what: str) -> list[str]:
+    return [f"  … and {n:,} more {what}{'s' * (n != 1)}"] if n > 0 else []
+
+
+def first_words(words: Mapping[str, float]) -> str:
+    return ", ".join(map(repr, list(words)[:6]))

@@ -1,0 +1,324 @@
+"""The next labels: which unlabelled rows to ask a person about, so that few answers teach much.
+
+Rows that the model is least sure of are looked through for those that stand for the others: like many of them, unlike rows
+that are labelled already, and unlike each other. K. Wei, R. Iyer and J. Bilmes, *Submodularity in data subset selection and
+active learning* (2015). Some rows are drawn at random instead, so that accuracy can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.errors import many
+from banbury.families.keys import dense_numbers
+from banbury.insight.wrong_labels import Listed
+from banbury.model.explain.page import percent
+from banbury.model.naive_bayes import Model, check_seed, model_of
+from banbury.quality.curves import PeerArrays
+from banbury.reading import Batch, n_threads
+from banbury.reading.columns import empty_column
+from banbury.rows.labelled import MemoryRows
+from banbury.tally.table import MIX, content_hashes, mixed
+from banbury.tally.tally import Label
+
+SHARE = 0.1  # of the rows are drawn at random
+LOOKED_AT = 10  # times as many unsure rows as are wanted
+TOGETHER = 2_000  # of them at a time: each is compared with each
+DECIMALS = 9  # what differs by less is the same, whatever the order of rows
+
+
+def next_to_label(
+    model: Model,
+    pool: Any,
+    *,
+    n: int = 10,
+    labelled: Any = None,
+    share: float = SHARE,
+    seed: int = 0,
+    **reading: Any,
+) -> NextToLabel:
+    """The ``n`` rows of a pool whose labels would teach the model most, and some drawn at random.
+
+    Of the rows with the smallest margins between the two most probable classes, ten times as many as are wanted, those are
+    taken that stand for most of the others: rows like them that are unlike what is labelled, and unlike what was taken before.
+    How alike two rows are is the cosine of what a linear classifier would be given: rare words, values, scaled numbers. A row
+    that has a label in the model's target column is labelled, and is not asked for; ``labelled`` may hold more of them.
+
+    ``share`` of the rows are drawn at random from the whole pool, by ``seed``, and marked ``random``: their accuracy is that of
+    the pool, while the others are harder. The order of the pool changes nothing. Other arguments say how the pool is read.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> model = bb.estimate(bb.count({name: column[:8] for name, column in weather.items()}, target="play"))
+    >>> found = bb.next_to_label(model, {name: column[8:] for name, column in weather.items() if name != "play"}, n=2)
+    >>> [(row.row, row.predicted, row.against) for row in found.rows]
+    [(1, 'yes', 'no'), (5, 'no', 'yes')]
+    """
+    errors.check_whole("n", n, 1)
+    check_seed(seed)
+    model = model_of(model)
+    fits = isinstance(share, (int, float, np.number)) and not isinstance(share, bool) and 0 <= share <= 1
+    errors.require(fits, "share", share, "a share of the rows from 0 to 1")
+    _check_model(model)
+    rows = _Rows.of(model, pool, reading)
+    if not len(rows.free):
+        there = f"every one of the {many(rows.n, 'row')} has a label in the column {model.target!r}"
+        raise errors.EmptyData(f"{there}, so that none is left to ask about. Give rows whose label is missing.")
+    n_random = min(int(np.floor(n * float(share) + 0.5)), len(rows.free))
+    at_random = rows.drawn(n_random, int(seed))
+    rest = np.setdiff1d(rows.free, at_random)
+    rest = rest[np.lexsort((rows.hashes[rest], np.round(rows.odds[rest], DECIMALS)))]
+    known = [rows.taken(rows.labelled)] if len(rows.labelled) else []
+    known += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
+    unsure = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), known)
+    found = [rows.told(row, False) for row in unsure.tolist()] + [rows.told(row, True) for row in at_random.tolist()]
+    return NextToLabel(tuple(found), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
+
+
+def _check_model(model: Any) -> None:
+    wanted = "a Model, as bb.estimate makes it, or an estimator: one of a class for each row"
+    errors.require(isinstance(model, Model), "the model", type(model).__name__, wanted)
+    if len(model.classes) < 2:
+        wanted = "one of two classes at least, between which it can be unsure"
+        raise errors.bad_setting("the model", f"one class, {model.classes[0]!r}", wanted)
+
+
+# The rows of a pool --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a pool under the model's schema: hashes of what they hold, and what the model says of them."""
+
+    model: Model
+    batches: tuple[Batch, ...]
+    hashes: NDArray[np.uint64]
+    scores: Real  # log posteriors
+    has_label: NDArray[np.bool_]
+    names: list[str] | None
+
+    @classmethod
+    def of(cls, model: Model, data: Any, reading: Any) -> _Rows:
+        source = model._read(data, reading)
+        batches, hashes, scores, labels, names = [], [], [], [], list[str]()
+        for raw, found, impossible in model._batches(source, "log_posterior"):
+            model._warn_impossible(impossible, "log_posterior")
+            there = model.target in raw.names and model.target not in model.schema.columns
+            codes = dense_numbers(raw.codes(str(model.target), model.target_kind), 1)[0] if there else None
+            labels.append(np.zeros(raw.n_rows, dtype=np.bool_) if codes is None else np.asarray(codes >= 0))
+            batch = model._fitting(raw, {"absent", "extra"})[0]
+            batches.append(batch)
+            hashes.append(content_hashes(batch, [name for name in model.schema.columns if name in batch.names]))
+            scores.append(found if model.calibration is None else model.calibration.log_apply(found))
+            names += raw.row_names or []
+        if not sum(map(len, hashes)):
+            text = f"the pool{errors.where(source.name)} has no rows."
+            raise errors.EmptyData(f"{text} Give some that have no label yet.")
+        every = np.concatenate(hashes)
+        named = names if len(names) == len(every) else None
+        return cls(model, tuple(batches), every, np.concatenate(scores), np.concatenate(labels), named)
+
+    @property
+    def n(self) -> int:
+        return len(self.hashes)
+
+    @property
+    def free(self) -> Int:
+        return np.flatnonzero(~self.has_label)
+
+    @property
+    def labelled(self) -> Int:
+        return np.flatnonzero(self.has_label)
+
+    @property
+    def odds(self) -> Real:
+        """How much more probable the most probable class is than the second, as a logarithm: it goes on where both are 0 or 1."""
+        top = np.partition(self.scores, -2, axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(top[:, -1] - top[:, -2], nan=0.0, posinf=np.inf)
+
+    def drawn(self, n: int, seed: int) -> Int:
+        """Free rows at random, by what they hold: the first by a hash, in which equal rows are numbered."""
+        free, own = self.free, self.hashes[self.free]
+        order = np.argsort(own, kind="stable")
+        first = np.searchsorted(own[order], own[order])
+        copies = (np.arange(len(order)) - first).astype(np.uint64)
+        chance = mixed(mixed(own[order] * MIX + np.uint64(seed % 2**64)) * MIX + copies)
+        return np.asarray(free[order[np.argsort(chance, kind="stable")[:n]]])
+
+    def taken(self, rows: Int) -> list[Batch]:
+        """These rows, in ascending order."""
+        return list(_dataset(self.model, self.batches).take(np.sort(rows)))
+
+    def told(self, row: int, at_random: bool) -> NextRow:
+        ranked = np.argsort(-self.scores[row], kind="stable")
+        classes, shares = self.model.classes, np.exp(self.scores[row])
+        first, second = int(ranked[0]), int(ranked[1])
+        probability, margin = float(shares[first]), float(shares[first] - shares[second])
+        file = None if self.names is None else self.names[row]
+        return NextRow(row, classes[first], classes[second], probability, margin, at_random, file)
+
+
+def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
+    n_rows = sum(batch.n_rows for batch in batches)
+    labels = np.zeros(n_rows, dtype=np.int32)
+    return MemoryRows(model.schema, ("",), labels, None, n_threads(model.threads), batches=batches)
+
+
+# Rows that stand for others ------------------------------------------------------------------------------------------
+
+
+def _standing_for_others(model: Model, rows: _Rows, order: Int, n: int, known: list[list[Batch]]) -> Int:
+    """``n`` rows among those that come first; each adds most to how well these are stood for."""
+    if n <= 0:
+        return np.zeros(0, dtype=np.int64)
+    looked_at, chosen = order[: max(LOOKED_AT * n, n)], list[int]()
+    strips = np.array_split(looked_at, -(-len(looked_at) // TOGETHER))
+    wanted = np.diff(np.linspace(0, n, len(strips) + 1).astype(np.int64))
+    for strip, part in zip(strips, wanted.tolist(), strict=True):
+        alike, covered = _likeness(model, rows, strip, known)
+        chosen += strip[_greedy(alike, covered, part)].tolist()
+    return np.array(chosen, dtype=np.int64)
+
+
+def _greedy(alike: Real, covered: Real, n: int) -> Int:
+    """Places whose rows together are most like all others, each taken for what it adds; the first of equals."""
+    chosen, gains = list[int](), _gains(alike, covered)
+    for _ in range(n):
+        fresh = set[int]()
+        while (best := int(gains.argmax())) not in fresh:  # what a row adds only falls: few need be looked at again
+            gains[best] = _gains(alike[best : best + 1], covered)[0]
+            fresh.add(best)
+        chosen.append(best)
+        gains[best] = -1.0
+        covered = np.maximum(covered, alike[best])
+    return np.array(chosen, dtype=np.int64)
+
+
+def _gains(alike: Real, covered: Real) -> Real:
+    """By how much all rows would be stood for better, with each of some."""
+    return np.asarray(np.round(np.maximum(alike - covered, 0.0).sum(axis=1), DECIMALS))
+
+
+def _likeness(model: Model, rows: _Rows, strip: Int, known: list[list[Batch]]) -> tuple[Real, Real]:
+    """How alike each two of these rows are, in their order, and how like any labelled row each is."""
+    own, others = rows.taken(strip), [batch for batches in known for batch in batches]
+    vectors = _vectors(model, [*own, *others])
+    mine, rest = vectors[: len(strip)], vectors[len(strip) :]
+    mine = mine[np.argsort(np.argsort(strip))]
+    covered = np.zeros(len(strip))
+    for start in range(0, rest.shape[0], TOGETHER):
+        near = (mine @ rest[start : start + TOGETHER].T).max(axis=1)
+        covered = np.maximum(covered, np.asarray(near.todense() if hasattr(near, "todense") else near).ravel())
+    alike = mine @ mine.T
+    return np.asarray(alike.todense() if hasattr(alike, "todense") else alike), covered
+
+
+def _vectors(model: Model, batches: list[Batch]) -> Any:
+    """Rows as a linear classifier takes them, each of length 1."""
+    from sklearn.preprocessing import normalize
+
+    rows = _dataset(model, tuple(_of_one_table(batches, model.schema.columns)))
+    counted = rows.tally
+    every = np.arange(rows.n_rows)
+    return normalize(PeerArrays.of(rows, counted).matrices(every, every, counted)[0])
+
+
+def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batch]:
+    """The batches as those of one table, which has all columns."""
+    first = 0
+    for batch in batches:
+        absent = [name for name in columns if name not in batch.names]
+        part = (
+            copy(batch).with_columns({name: empty_column(batch.n_rows) for name in absent}) if absent else copy(batch)
+        )
+        part.first_row = first
+        first += part.n_rows
+        yield part
+
+
+# What was found ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NextRow:
+    """Row number ``row`` of the pool, from 0: the most probable class, the second, and by how much it is less probable.
+
+    ``random``: whether the row was drawn at random. ``file``: where it was read from, if each row has a file.
+    """
+
+    row: int
+    predicted: Label
+    against: Label
+    probability: float
+    margin: float
+    random: bool
+    file: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row, as JSON can hold it."""
+        own = asdict(self)
+        file = {} if self.file is None else {"file": self.file}
+        return {"row": own.pop("row"), **file, **{name: value for name, value in own.items() if name != "file"}}
+
+
+@dataclass(frozen=True, repr=False)
+class NextToLabel(Listed):
+    """The rows to ask about, in order: those the model is unsure of, then those at random; ``bb.next_to_label`` finds them.
+
+    ``n_rows`` of the pool have no label, ``labelled`` have one.
+    """
+
+    rows: tuple[NextRow, ...]
+    n_rows: int
+    labelled: int
+    share: float
+    seed: int
+
+    @property
+    def indices(self) -> Int:
+        """The numbers of the rows."""
+        return np.array([row.row for row in self.rows], dtype=np.int64)
+
+    @property
+    def random(self) -> NDArray[np.bool_]:
+        """Which of them were drawn at random."""
+        return np.array([row.random for row in self.rows], dtype=np.bool_)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        rows, n = [row.to_dict() for row in self.rows], {"unlabelled": self.n_rows, "labelled": self.labelled}
+        return {"rows": rows, **n, "share": self.share, "seed": self.seed}
+
+    HEAD: ClassVar = ("row", "predicted", "", "against", "margin", "why")
+
+    def lines(self, first: int = 0) -> list[list[str]]:
+        """A line for each row, in cells; rows are numbered from ``first``."""
+        told = []
+        for row in self.rows:
+            where = f"{row.row + first:,}" if row.file is None else row.file
+            best, second = (errors.shortened(repr(label)) for label in (row.predicted, row.against))
+            why = "at random" if row.random else "unsure"
+            told.append([where, best, percent(row.probability), second, percent(row.margin), why])
+        return told
+
+    @property
+    def head(self) -> str:
+        """How many rows are to be labelled, and how many of them are at random."""
+        head = f"{many(len(self.rows), 'row')} to label next, of {self.n_rows:,} without a label"
+        return f"{head}; {int(self.random.sum()):,} at random"
+
+    @property
+    def feet(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        n = int(self.random.sum())
+        told = "accuracy on the rows at random is that of the pool; the model was unsure of the others, and is worse on them"
+        return [told] * bool(n)

@@ -1,0 +1,455 @@
+"""Wrong labels: rows whose label all other rows speak against.
+
+Every row is left out and asked for its class; the answers are made honest; and a row whose own label is improbable is suspicious.
+How many labels of each class are really of another is counted as C. Northcutt, L. Jiang and I. Chuang do it, *Confident learning:
+estimating uncertainty in dataset labels* (2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.errors import many
+from banbury.model.explain import Explanation
+from banbury.model.explain.explanation import Evidence, is_left_out
+from banbury.model.explain.page import percent, printable
+from banbury.model.naive_bayes import Model
+from banbury.quality.calibration import calibrate
+from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
+from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
+from banbury.quality.recipes import Plain, Recipe
+from banbury.rows.folds import Round
+from banbury.rows.labelled import MemoryRows, load_rows
+from banbury.rows.scoring import FoldModels, PendingWarnings
+from banbury.sums import weighed as weighed_numbers
+from banbury.tally.schema import Features, Missing, Schema
+from banbury.tally.table import content_hashes
+from banbury.tally.tally import Label
+
+By = Literal["self_confidence", "margin"]
+BYS = ("self_confidence", "margin")
+ALPHA = 0.1  # a rare word must be able to say that a label is wrong
+FOLDS = 10
+LEAST = 1e-300  # a probability below this has the odds of this
+DECIMALS = 8  # of a log posterior: what the order of sums may change is beyond them
+FARTHEST = -1e200  # nats: a class farther behind is as far behind as this, so that no sum overflows
+SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
+TELLING = 3  # pieces of evidence that are shown of each row
+SHOWN = 10  # pairs of classes that are shown
+
+
+def suspicious(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    n: int = 10,
+    by: By = "self_confidence",
+    alpha: float = ALPHA,
+    weigh: bool | Mapping[str, Any] = False,
+    features: Features = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    groups: Any = None,
+    missing: Missing | None = None,
+    threads: int | None = None,
+    **reading: Any,
+) -> Suspicious:
+    """The ``n`` rows whose labels look most wrong, each with the label that the other rows suggest and why.
+
+    Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
+    comes first whose own label is least probable ("self_confidence"), or falls farthest behind another ("margin").
+    ``joint`` counts, for every two classes, the rows of the one that are confidently of the other: their posterior of it is
+    at least what rows of that class have on average.
+
+    With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
+    left out in turn, as with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does. What a row holds alone
+    decides its fold. Everything else is that of ``bb.count``. Rows without a label are skipped. An estimator of Banbury may come
+    first, as in ``bb.suspicious(clf, X, y)``: rows are then judged by models that learn as it does.
+
+    >>> import banbury as bb
+    >>> texts = ["cheap pills now", "cheap watches now", "pills and watches", "lunch at noon", "see you at lunch", "noon is fine"]
+    >>> found = bb.suspicious([*texts, "cheap pills and watches"], target=["spam"] * 3 + ["ham"] * 4, n=1)
+    >>> row = found.rows[0]
+    >>> row.row, row.given, row.suggested
+    (6, 'ham', 'spam')
+    """
+    settings: dict[str, Any] = {"how": "mean", "alpha": alpha, "class_prior": None, "features": features}
+    settings |= {"schema": schema, "missing": missing, "weigh": weigh, "calibrate": None}
+    if is_estimator(data):
+        data, target, own = settings_of(data, target, y)
+        settings |= {name: value for name, value in own.items() if name in settings}
+    if settings["weigh"] is not False:
+        settings["alpha"] = 1.0  # which weighed evidence does not use
+    counting = {name: settings[name] for name in ("schema", "features")}
+    counting |= {"weights": weights, "missing": settings["missing"] or "skip", "threads": threads}
+    rows = load_rows(data, target, groups=groups, takes_sets=False, **counting, **reading)
+    return find_suspicious(rows, recipe_from(settings, 0), n, by)
+
+
+def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "self_confidence") -> Suspicious:
+    """The rows whose labels look most wrong to models that a recipe makes of the other rows."""
+    errors.check_whole("n", n, 1)
+    if by not in BYS:
+        raise errors.unknown_choice("by", by, BYS)
+    rows = recipe.under(rows)
+    if len(rows.classes) < 2:
+        wanted = "two at least, to tell a wrong label from a right one"
+        raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)
+    if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe):
+        each = leave_each_out(rows, recipe)
+        answers = Answers(each.tested, each.scores, "leaving out one row at a time", each.model, tuple(each.kept))
+    else:
+        answers = _leave_out_folds(rows, recipe)
+    return _ranked(rows, answers, int(n), by)
+
+
+# What the other rows say ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Log posteriors of rows by models that have not seen them, and those models: that of all rows, or one for each fold."""
+
+    tested: Int
+    scores: Real
+    told_by: str
+    whole: Model | None = None
+    kept: tuple[str, ...] = ()  # what stays that of all rows when one is left out
+    folds: NDArray[np.int32] | None = None  # of all rows
+    models: Mapping[int, Model] = field(default_factory=dict)
+
+    def explain(self, rows: MemoryRows, row: SuspiciousRow) -> Explanation:
+        """Why the row is of the one class or of the other; what calibration does to the odds is a line of its own."""
+        (batch,) = rows.take(np.array([row.row]))
+        if self.whole is not None:
+            weight = 1.0 if rows.weights is None else float(rows.weights[row.row])
+            model, held_out = self.whole.without(batch, row.given, weight), True
+        else:
+            assert self.folds is not None
+            model, held_out = self.models[int(self.folds[row.row])], False
+        told = model.between(row.given, row.suggested).explain(batch)
+        sides = [row.probability, row.self_confidence]
+        odds = float(np.diff(np.log(np.maximum(sides, LEAST)))[0]) * (-1.0 if told.winner == row.suggested else 1.0)
+        told = told.recalibrated(1.0, odds - told.log_odds)
+        first, second = sides if told.winner == row.suggested else sides[::-1]
+        fold = f"this row is labelled {row.given!r}; here its fold is left out, and does not speak for itself"
+        remarks = (is_left_out(row.given) if held_out else fold,)
+        return replace(told, probability=first, probability_against=second, held_out=held_out, remarks=remarks)
+
+
+def _leave_out_folds(rows: MemoryRows, recipe: Recipe) -> Answers:
+    """What models of the other folds say of each row."""
+    folds = _dealt(rows)
+    (splits,) = replace(rows, fold=folds, groups=None).deal(None, 0)
+    answers = _FoldAnswers(rows, splits, recipe)
+    recipe.leave_out(rows, splits, "log_posterior", answers, PendingWarnings())
+    told_by = f"{_of_folds(rows, folds)}, by {recipe.called(rows.schema)}"
+    tested = np.flatnonzero(splits.tested_by >= 0)
+    return Answers(tested, answers.scores[tested], told_by, None, (), folds, answers)
+
+
+class _FoldAnswers(dict[int, Model]):
+    """Log posteriors of all rows, and the model of each fold, made again where the recipe did not keep it; a sink."""
+
+    def __init__(self, rows: MemoryRows, splits: Round, recipe: Recipe) -> None:
+        super().__init__()
+        self._rows, self._splits, self._recipe = rows, splits, recipe
+        self.scores = np.empty((rows.n_rows, len(rows.classes)))
+
+    def put(self, rows: Int | slice, splits: NDArray[np.int32], scores: Real) -> None:
+        self.scores[rows] = np.where(scores > -np.inf, np.maximum(scores, np.log(LEAST)), scores)
+
+    def keep(self, split: int, model: Model) -> None:
+        self[split] = model
+
+    def __missing__(self, split: int) -> Model:
+        if isinstance(self._recipe, Plain):
+            groups = self._rows.count_round(self._splits)
+            self[split] = FoldModels(self._rows, self._splits, groups, self._recipe, PendingWarnings())[split]
+        else:
+            self[split] = self._recipe.learn(self._rows.learned_from(self._splits, split))
+        return self[split]
+
+
+def _of_folds(rows: MemoryRows, folds: NDArray[np.int32]) -> str:
+    together = "" if rows.groups is None else " of whole groups"
+    return f"leaving out one of {many(int(folds.max()) + 1, 'fold')}{together} at a time"
+
+
+def _dealt(rows: MemoryRows) -> NDArray[np.int32]:
+    """A fold for every row that was counted, by what it holds or by its group: those that are alike are in one."""
+    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    if rows.groups is None:
+        names: Any = np.concatenate([content_hashes(batch, rows.schema.columns) for batch in rows.batches])
+    else:
+        names = np.asarray(rows.groups)
+        if len(names) != rows.n_rows:
+            raise errors.length_mismatch("groups", len(names), rows.n_rows)
+    different, place = np.unique(names[counted], return_inverse=True)
+    if len(different) < 2:
+        what = "the rows" if rows.groups is None else "the groups"
+        raise errors.bad_setting(what, "all alike", "two that differ at least, so that one may speak of the other")
+    folds = np.full(rows.n_rows, -1, dtype=np.int32)
+    folds[counted] = place.reshape(-1) % min(FOLDS, len(different))
+    return folds
+
+
+# Which labels are wrong ----------------------------------------------------------------------------------------------
+
+
+def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
+    """The most suspicious of the rows that others of their class speak for."""
+    truth, every = rows.labels[answers.tested], np.arange(len(answers.tested))
+    known = answers.scores > -np.inf  # what the other rows know of: not the class of which the row was the last
+    comparable = known[every, truth] & (np.count_nonzero(known, axis=1) > 1)
+    weighs = np.ones(len(truth), dtype=np.bool_) if rows.weights is None else rows.weights[answers.tested] > 0
+    kept = np.flatnonzero(comparable & weighs)
+    if not len(kept):
+        text = "no class has two rows that could speak for each other, so no label can be told to be wrong."
+        raise errors.BadSetting(f"{text} Give more rows.")
+    tested, scores, truth = answers.tested[kept], answers.scores[kept], truth[kept]
+    weights = None if rows.weights is None else rows.weights[tested]
+    behind = scores - scores.max(axis=1, keepdims=True)
+    scores = np.where(known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
+    posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
+    joint, thresholds, confident = confident_joint(posteriors, truth, weights)
+    at = np.arange(len(kept))
+    own, raw = posteriors[at, truth], scores[at, truth]
+    others, others_raw = posteriors.copy(), scores.copy()
+    others[~known[kept]] = -1.0
+    others[at, truth], others_raw[at, truth] = -1.0, -np.inf
+    suggested = others.argmax(axis=1)
+    margin = own - others[at, suggested]
+    order = _order(rows, tested, own if by == "self_confidence" else margin, raw - others_raw.max(axis=1), n)
+    columns = tested, truth, suggested, own, others[at, suggested], confident != truth
+    found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~comparable & weighs))
+    size = float(len(kept)) if weights is None else float(weights.sum())
+    counts = joint, thresholds, size, rows.skipped, alone
+    return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
+
+
+def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> tuple[Real, Real, Int]:
+    """How many rows of each label (down) are confidently of each class (across); the thresholds; and the class of each row.
+
+    A class's threshold is the mean posterior of it among rows of its label. A row is confidently of the most probable of the
+    classes whose threshold it reaches; one that reaches none is counted nowhere, and stays of its label.
+    """
+    n_classes, at = posteriors.shape[1], np.arange(len(truth))
+    each = np.ones(len(truth)) if weights is None else weights
+    rows, own = np.bincount(truth, each, n_classes), np.bincount(truth, each * posteriors[at, truth], n_classes)
+    thresholds = np.where(rows > 0, own / np.where(rows > 0, rows, 1.0), np.inf)
+    reached = np.where(posteriors >= thresholds - SAME, posteriors, -1.0)
+    best = reached.argmax(axis=1)
+    best = np.where(reached[at, truth] >= reached[at, best] - SAME, truth, best)  # what is as probable stays
+    some = reached[at, best] >= 0
+    cells = np.where(some, truth * n_classes + best, -1).astype(np.int32)
+    numbers, parts = weighed_numbers(cells, weights)
+    counts = _core.count_classes(numbers, n_classes * n_classes, parts, 1).value.reshape(n_classes, n_classes)
+    return counts, thresholds, np.where(some, best, truth).astype(np.int64)
+
+
+def _order(rows: MemoryRows, tested: Int, measure: Real, raw: Real, n: int) -> Int:
+    """The first rows by a measure, then by what was said before calibration, then by what they hold."""
+    measure, raw = np.round(measure, 9), np.round(raw, 6)
+    most = np.partition(measure, n - 1)[n - 1] if n < len(measure) else np.inf
+    first = np.flatnonzero(measure <= most)
+    order = first[np.lexsort((raw[first], measure[first]))]
+    if n < len(order):
+        last = order[n - 1]
+        order = order[(measure[order] != measure[last]) | (raw[order] <= raw[last])]
+    near, far = order[:-1], order[1:]
+    alike = np.concatenate([[False], (measure[near] == measure[far]) & (raw[near] == raw[far])])
+    tied = np.sort(order[alike | np.append(alike[1:], False)])
+    hashes = np.zeros(len(measure), dtype=np.uint64)
+    if len(tied):
+        hashes[tied] = np.concatenate([content_hashes(part, rows.schema.columns) for part in rows.take(tested[tied])])
+    return np.asarray(order[np.lexsort((order, hashes[order], raw[order], measure[order]))][:n])
+
+
+# What was found ------------------------------------------------------------------------------------------------------
+
+
+class SuspiciousRow(NamedTuple):
+    """Row number ``row`` of the data, from 0: the label it has, the most probable other one, and the posteriors of both.
+
+    ``confident``: whether the row is counted in the joint as one of another class. ``file``: where it was read from, if each
+    row has a file.
+    """
+
+    row: int
+    given: Label
+    suggested: Label
+    self_confidence: float
+    probability: float  # of the suggested label
+    confident: bool
+    file: str | None = None
+
+    @property
+    def margin(self) -> float:
+        """By how much the given label is more probable than the suggested one; negative where it is less."""
+        return self.self_confidence - self.probability
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row, as JSON can hold it."""
+        file = {} if self.file is None else {"file": self.file}
+        own = {"self_confidence": self.self_confidence, "probability": self.probability, "margin": self.margin}
+        labels = {"given": self.given, "suggested": self.suggested}
+        return {"row": self.row, **file, **labels, **own, "confident": self.confident}
+
+
+class Listed:
+    """Rows that people are asked about: a head, a line for each row in six cells, and feet."""
+
+    HEAD: ClassVar[tuple[str, ...]]
+    head: Any
+    feet: Any
+    lines: Any
+
+    def __str__(self) -> str:
+        cells = [self.HEAD, *self.lines()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        sides = str.rjust, str.ljust, str.rjust, str.ljust, str.rjust, str.ljust
+        padded = ([side(c, w) for side, c, w in zip(sides, line, widths, strict=True)] for line in cells)
+        rows = [f"  {'  '.join(line)}".rstrip() for line in padded]
+        return "\n".join([self.head, *rows, *(f"  {line}" for line in self.feet)])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Suspicious(Listed):
+    """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
+
+    ``joint`` counts the rows of each label (down) that are confidently of each class (across); ``thresholds`` are the mean
+    posteriors that a row must reach. ``n_rows`` were compared; ``skipped`` have no label; ``alone`` are the only rows of their
+    class, which nothing can be compared with.
+    """
+
+    _found: tuple[NDArray[Any], ...]  # what each row has, in columns
+    classes: tuple[Label, ...]
+    joint: Real
+    thresholds: Real
+    n_rows: float
+    skipped: int
+    alone: int
+    by: By
+    told_by: str
+    _data: MemoryRows
+    _answers: Answers
+
+    @cached_property
+    def rows(self) -> tuple[SuspiciousRow, ...]:
+        """Each of them."""
+        data, classes = self._data, self.classes
+        named = any(batch.row_names is not None for batch in data.batches)
+        return tuple(
+            SuspiciousRow(row, classes[label], classes[other], p, q, sure, data.row_name(row) if named else None)
+            for row, label, other, p, q, sure in zip(*(column.tolist() for column in self._found), strict=True)
+        )
+
+    @property
+    def indices(self) -> Int:
+        """The numbers of the rows."""
+        return self._found[0].astype(np.int64)
+
+    @cached_property
+    def wrong(self) -> float:
+        """How many labels are wrong, by the joint: each label's confident rows stand for all rows that have it."""
+        counts, every = self.joint, self.joint.sum(axis=1)
+        away = every - counts.diagonal()
+        return float((self._per_label * np.divide(away, every, out=np.zeros(len(away)), where=every > 0)).sum())
+
+    @property
+    def _per_label(self) -> Real:
+        data = self._data
+        labelled = data.labels >= 0
+        weights = None if data.weights is None else data.weights[labelled]
+        return np.bincount(data.labels[labelled], weights, len(self.classes)).astype(np.float64)
+
+    @property
+    def pairs(self) -> list[tuple[Label, Label, float]]:
+        """The label, the class that its rows are confidently of, and how many of them: most first."""
+        places = [(g, c) for g in range(len(self.classes)) for c in range(len(self.classes)) if g != c]
+        cells = [(self.classes[g], self.classes[c], float(self.joint[g, c])) for g, c in places if self.joint[g, c] > 0]
+        return sorted(cells, key=lambda cell: -cell[2])
+
+    @cached_property
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Why each row is suspicious: the evidence between its label and the suggested one, the row left out."""
+        return tuple(self.explain(k) for k in range(len(self.rows)))
+
+    def explain(self, k: int) -> Explanation:
+        """Why the row in place ``k``, from 0, is suspicious."""
+        errors.check_whole("k", k, 0, len(self.rows) - 1)
+        return self._answers.explain(self._data, self.rows[k])
+
+    def to_dict(self, explanations: bool = True) -> dict[str, Any]:
+        """All of it, as JSON can hold it; ``explanations`` are made for every row, which may be left out."""
+        rows = [row.to_dict() for row in self.rows]
+        if explanations:
+            rows = [r | {"explanation": why.to_dict()} for r, why in zip(rows, self.explanations, strict=True)]
+        numbers = {"compared": self.n_rows, "skipped": self.skipped, "alone": self.alone, "wrong": self.wrong}
+        return {
+            "rows": rows,
+            **numbers,
+            "by": self.by,
+            "told_by": self.told_by,
+            "classes": list(self.classes),
+            "joint": self.joint.tolist(),
+            "thresholds": [float(each) if np.isfinite(each) else None for each in self.thresholds],
+            "notes": self.notes,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        notes = [f"{many(self.skipped, 'row')} without a label skipped"] * bool(self.skipped)
+        if self.alone:
+            notes.append(f"{many(self.alone, 'row')} left aside: no other row has the label, or none has another")
+        if self._answers.kept:
+            notes.append(f"of all rows, not of all but one: {', '.join(self._answers.kept)}")
+        return notes
+
+    def lines(self, first: int = 0) -> list[list[str]]:
+        """A line for each row, in cells: its number, the two labels, how probable they are, and what tells most.
+
+        Rows are numbered from ``first``.
+        """
+        told = []
+        for row, why in zip(self.rows, self.explanations, strict=True):
+            side = 1.0 if why.winner == row.suggested else -1.0
+            speaks = [e for e in why.evidence if side * e.decibans > 0][:TELLING]
+            evidence = ", ".join(errors.shortened(_said(e, len(self._data.schema.features) == 1), 30) for e in speaks)
+            where = f"{row.row + first:,}" if row.file is None else row.file
+            labels = [errors.shortened(repr(label)) for label in (row.given, row.suggested)]
+            told.append([where, labels[0], percent(row.self_confidence), labels[1], percent(row.probability), evidence])
+        return told
+
+    HEAD: ClassVar = ("row", "label", "", "rather", "", "because of")
+
+    @property
+    def head(self) -> str:
+        """How many labels look wrong."""
+        return f"{self.wrong:,.0f} of {self.n_rows:,.6g} labels look wrong, by {self.told_by}"
+
+    @property
+    def feet(self) -> list[str]:
+        """Which labels are confidently others, and the notes, a sentence each."""
+        pairs = [f"{n:,.6g} {given!r} rather {other!r}" for given, other, n in self.pairs]
+        often = [f"confidently of another class: {errors.listed(pairs, SHOWN)}"] if pairs else []
+        return [*often, *self.notes]
+
+
+def _said(evidence: Evidence, alone: bool) -> str:
+    if evidence.value is None:
+        return f"{evidence.feature} missing"
+    return printable(evidence.value) if alone else f"{evidence.feature} = {printable(evidence.value)}"

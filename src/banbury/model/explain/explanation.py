@@ -1,0 +1,297 @@
+"""Why a row got its class: the weight of evidence of every feature and every word, in decibans.
+
+A deciban is ten times the base-10 logarithm of a likelihood ratio: +10 makes the odds ten times as long, +3 about twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.families.evidence import Term
+from banbury.model.explain import page
+
+DECIBANS = 10.0 / math.log(10.0)
+LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow
+ALIKE = 1e-9  # log-odds that differ by less, in parts of their size, are the same
+MOST = 30  # features and words that are printed
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one feature or word says: its value, and for how many decibans it speaks (against, if negative).
+
+    ``positions`` are a word's occurrences as (start, end), each ``text[start:end]`` of the feature's text in
+    ``Explanation.texts``; an n-gram reaches from its first word to its last.
+    """
+
+    feature: str
+    value: Any
+    decibans: float
+    seen: bool = True  # whether any counted row has the value
+    times: int = 1  # how often a word occurs in the text
+    positions: tuple[tuple[int, int], ...] = ()  # where it does
+    common: bool = False  # whether many of the texts that were counted have it
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
+
+    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``, and
+    ``log_odds`` is their natural logarithm. What is ``impossible`` in both classes is answered by the prior alone.
+
+    Of a calibrated model all of it is calibrated: the prior and the evidence are ``scale`` times as heavy as the model's own,
+    what calibration does beyond that is added as ``calibration``, and ``uncalibrated`` is the winner's probability before it.
+    """
+
+    winner: Any
+    against: Any
+    probability: float
+    probability_against: float
+    prior: float
+    evidence: tuple[Evidence, ...]
+    log_odds: float
+    impossible: bool = False
+    unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
+    texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
+    stale: bool = False  # whether rows were learned or forgotten since the weights of its evidence were learned
+    uncalibrated: float | None = None  # None: the model is not calibrated
+    scale: float = 1.0
+    calibration: float = 0.0  # in decibans
+    held_out: bool = False  # whether the row was counted, and was left out first
+    remarks: tuple[str, ...] = ()  # more sentences to be read with it
+
+    def recalibrated(self, slope: float, shift: float) -> Explanation:
+        """The same evidence so many times as heavy, and a shift, in nats, for the winner; it may then lose."""
+        log_odds, scale = slope * self.log_odds + shift, self.scale * slope
+        lost = log_odds < 0
+        sign = -1.0 if lost else 1.0
+        probability = 1.0 / (1.0 + math.exp(-min(abs(log_odds), 700.0)))
+        return replace(
+            self,
+            winner=self.against if lost else self.winner,
+            against=self.winner if lost else self.against,
+            probability=probability,
+            probability_against=math.exp(-min(abs(log_odds), 700.0)) * probability,
+            prior=sign * slope * self.prior,
+            evidence=tuple(replace(e, decibans=sign * slope * e.decibans) for e in self.evidence),
+            log_odds=abs(log_odds),
+            uncalibrated=self.probability_against if lost else self.probability,
+            scale=scale,
+            calibration=sign * shift * DECIBANS,
+        )
+
+    def against_unseen(self, label: Any) -> Explanation:
+        """The same against a class of which no row was counted: its probability is 0, whatever the row holds."""
+        remarks = (*self.remarks, f"no row of class {label!r} was counted, so the prior alone rules it out")
+        told = replace(self, against=label, probability_against=0.0, prior=math.inf, log_odds=math.inf)
+        return replace(told, evidence=(), calibration=0.0, remarks=remarks)
+
+    def of_label(self, label: Any) -> Explanation:
+        """The same of yes and no, in the words of a label."""
+        names = {True: label, False: f"not {label}"}
+        return replace(self, winner=names[self.winner], against=names[self.against])
+
+    @property
+    def decibans(self) -> float:
+        """The sum; where the row is impossible in both classes it is the prior, which then answers."""
+        return self.log_odds * DECIBANS
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON can hold it."""
+        calibration = {"scale": self.scale, "calibration": strict(self.calibration)}
+        return {
+            "winner": self.winner,
+            "against": self.against,
+            "probability": self.probability,
+            "probability_against": self.probability_against,
+            **({"stale": True} if self.stale else {}),
+            **({"held_out": True} if self.held_out else {}),
+            **({} if self.uncalibrated is None else {"uncalibrated": self.uncalibrated, **calibration}),
+            "decibans": strict(self.decibans),
+            "prior": strict(self.prior),
+            "evidence": [
+                {**asdict(e), "decibans": strict(e.decibans), "positions": [list(position) for position in e.positions]}
+                for e in self.evidence
+            ],
+            "unknown": list(self.unknown),
+            "texts": dict(self.texts),
+        }
+
+    @property
+    def before(self) -> list[tuple[str, float]]:
+        """What is added to the evidence: the prior, and what a calibration does beyond scaling."""
+        return [("prior", self.prior), *([("calibration", self.calibration)] if self.calibration else [])]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        notes = []
+        if self.impossible:
+            notes.append("impossible in both classes, so the prior answers")
+        if self.unknown:
+            words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
+            notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
+        if self.uncalibrated is not None:
+            weighs = f"evidence is {self.scale:.3g} times as heavy as it was counted; " if self.scale != 1.0 else ""
+            notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
+        notes += self.remarks
+        if self.stale:
+            since = "rows were learned or forgotten since this evidence was weighed"
+            notes.append(f"{since}: refit learns the weights again")
+        return notes
+
+    def __str__(self) -> str:
+        shares = page.percent(self.probability), page.percent(self.probability_against)
+        lines = [f"{self.winner!r} {shares[0]} against {self.against!r} {shares[1]}, in decibans:"]
+        lines += lines_of([(name, "", weight) for name, weight in self.before], self.evidence, self.decibans, "sum")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks: the texts with their words shaded by what they say, and a bar for each feature and word."""
+        return page.explanation(self)
+
+
+def lines_of(
+    before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
+) -> list[str]:
+    """Names, values and decibans side by side, each with its bar, and the total; of much evidence the strongest.
+
+    The common words among the rest are told together, and so are all others, each for and against.
+    """
+    telling, together = page.strongest(evidence, MOST)
+    rows = before + [(e.feature, _shown(e), e.decibans) for e in telling]
+    names = max([len(called), *(len(name) for name, _, _ in rows)])
+    values = max((len(value) for _, value, _ in rows), default=0)
+    largest = max((abs(weight) for _, _, weight in rows if np.isfinite(weight)), default=0.0)
+    # Two digits after the point, or as many as show the largest of small weights.
+    digits = 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
+    lines = [
+        f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
+        for name, value, weight in rows
+    ]
+    for said, some, weight in together:
+        lines.append(f"  {said:{names + 2 + values}}  {page.signed(weight, digits):>8}  {some}".rstrip())
+    return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
+
+
+def _shown(evidence: Evidence) -> str:
+    return "missing" if evidence.value is None else f"= {page.value(evidence)}"
+
+
+def _bar(weight: float) -> str:
+    if not np.isfinite(weight):
+        return "∞"
+    length = round(abs(weight))
+    return ("+" if weight > 0 else "-") * min(30, length) + "…" * (length > 30)
+
+
+def strict(number: float) -> float | str:
+    """A number as strict JSON can hold it: infinite ones are the words "inf" and "-inf"."""
+    return float(number) if np.isfinite(number) else str(float(number))
+
+
+def explained(
+    classes: Sequence[Any],
+    log_prior: Real,
+    terms: Sequence[Term],
+    posterior: Real,
+    winner: int,
+    against: int,
+    unknown: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+    stale: bool = False,
+    scale: float = 1.0,
+) -> Explanation:
+    """The explanation of one row from what its features say, ``scale`` times as heavy.
+
+    Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
+    """
+    sides = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
+    impossible = bool(np.isneginf(sides).any(axis=0).all())
+    with np.errstate(invalid="ignore"):
+        differences = np.where(np.isneginf(sides).all(axis=1), 0.0, scale * (sides[:, 0] - sides[:, 1]))
+    prior, *weights = (differences * DECIBANS).tolist()
+    evidence = [
+        Evidence(term.feature, _text_of(term.value), weight, *term[3:])
+        for term, weight in zip(terms, weights, strict=True)
+        if term.value is not None or weight != 0
+    ]
+    strongest = np.argsort(-np.abs([e.decibans for e in evidence]), kind="stable").tolist()
+    return Explanation(
+        classes[winner],
+        classes[against],
+        float(posterior[winner]),
+        float(posterior[against]),
+        prior,
+        tuple(map(evidence.__getitem__, strongest)),
+        float(differences[0]) if impossible else _sum(differences),
+        impossible,
+        tuple(unknown),
+        texts or {},
+        stale,
+        scale=scale,
+    )
+
+
+def calibrated(
+    told: Explanation, log_odds: float, probabilities: tuple[float, float], uncalibrated: float
+) -> Explanation:
+    """The explanation of scaled evidence, once calibrated: what is lacking to the odds that calibration gives is added."""
+    lacking = 0.0 if log_odds == told.log_odds else log_odds - told.log_odds  # both may be infinite
+    if abs(lacking) <= ALIKE * max(1.0, abs(told.log_odds)):
+        log_odds, lacking = told.log_odds, 0.0
+    return replace(
+        told,
+        probability=probabilities[0],
+        probability_against=probabilities[1],
+        log_odds=log_odds,
+        calibration=lacking * DECIBANS,
+        uncalibrated=uncalibrated,
+    )
+
+
+def _text_of(value: Any) -> Any:
+    """The values of a block in one text; any other as it is."""
+    return ", ".join(map(page.printable, value)) if isinstance(value, tuple) else value
+
+
+def _sum(differences: Real) -> float:
+    """What they add up to, without rounding: large ones that cancel leave the small ones as they are."""
+    if np.isfinite(differences).all():
+        return math.fsum(np.clip(differences, -LARGEST, LARGEST).tolist())
+    return float(differences.sum())
+
+
+# Rows that were counted, and are left out ----------------------------------------------------------------------------
+
+
+def is_left_out(label: Any) -> str:
+    """The remark on an explanation of such a row."""
+    return f"this row was counted as {label!r}; here it is left out, and does not speak for itself"
+
+
+def no_own_class(target: str | None) -> errors.BadSetting:
+    there = "" if target is None else f", or a row that has it in the column {target!r}"
+    text = f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}."
+    return errors.BadSetting(text, setting="label", value=None)
+
+
+def not_counted(label: Any, problem: errors.NegativeCount) -> errors.NegativeCount:
+    text = f"the row was not counted as one of class {label!r}, so it cannot be left out: "
+    text += f"{problem.args[0].partition('. ')[0]}. Explain it without held_out=True."
+    return errors.NegativeCount(text, label=label)
+
+
+def only_row(label: Any) -> errors.BadSetting:
+    text = f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. "
+    return errors.BadSetting(f"{text}Explain it without held_out=True.", label=label)

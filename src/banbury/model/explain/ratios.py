@@ -1,0 +1,164 @@
+"""What tells each class from the rest: the values, words and stretches of numbers that speak for it, as likelihood ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.families.evidence import Comparison, LogLikelihood, TellingValues, telling
+from banbury.families.family import Parameters
+from banbury.model.explain import page
+from banbury.model.explain.explanation import strict
+from banbury.tally.table import class_number
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """A value that speaks for a class: it is ``ratio`` times as probable there as in the rest, all other classes together.
+
+    ``value`` is a word, a category, True or False, of a joint table a tuple of them, or of a number where it lies, as in "< 2.1".
+    """
+
+    label: Any
+    feature: str
+    value: Any
+    ratio: float
+    probability: float
+    probability_rest: float
+
+
+@dataclass(frozen=True)
+class Informative:
+    """What tells each class from the rest, the most telling first: likelihood ratios by class.
+
+    ``left_aside`` names the blocks that speak by all their columns at once, of which no value or stretch can be named.
+    """
+
+    ratios: dict[Any, tuple[LikelihoodRatio, ...]]
+    words: frozenset[str] = frozenset()  # the features that are text
+    alone: bool = False  # whether a text is the only feature there is
+    left_aside: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What was left aside, in a sentence; nothing if nothing was."""
+        aside = ", ".join(self.left_aside)
+        return f"Left aside, since their columns speak together: {aside}." if aside else ""
+
+    def of_label(self, label: Any) -> Informative:
+        """What tells yes from no, in the words of a label."""
+        return replace(self, ratios={label: tuple(replace(ratio, label=label) for ratio in self.ratios[True])})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it: a list, since a class need not be a text."""
+        classes = []
+        for label, ratios in self.ratios.items():
+            rows = [{k: v for k, v in asdict(ratio).items() if k != "label"} for ratio in ratios]
+            rows = [{k: strict(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+            classes.append({"class": label, "ratios": rows})
+        return {"classes": classes}
+
+    def shown(self, ratio: LikelihoodRatio) -> str:
+        """The value with its feature, or the word alone where there is nothing but a text."""
+        value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
+        if ratio.feature in self.words:
+            return value if self.alone else f"{ratio.feature}: {value}"
+        return f"{ratio.feature} {'' if isinstance(ratio, Stretch) else '= '}{value}"
+
+    def __str__(self) -> str:
+        names = {id(r): self.shown(r) for rows in self.ratios.values() for r in rows}
+        width = max(map(len, names.values()), default=0)
+        lines = []
+        for label, rows in self.ratios.items():
+            against = f"{label} : rest ="
+            lines.append(f"{label!r}" + ("" if rows else ": nothing tells it from the rest"))
+            figures = {id(r): page.stated(r.ratio) for r in rows}
+            most = max(map(len, figures.values()), default=0)
+            lines += [f"  {names[i]:{width}}  {against} {figure:>{most}} : 1" for i, figure in figures.items()]
+        return "\n".join([*lines, *filter(None, [self.note])])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return page.informative(self)
+
+
+class Stretch(LikelihoodRatio):
+    """The stretch of a number's values that speaks for a class; of a column of occurrences that it occurs."""
+
+
+Scored = tuple[float, LikelihoodRatio]
+
+
+# Finding them --------------------------------------------------------------------------------------------------------
+
+
+def informative(
+    labels: Sequence[Any],
+    parameters: Sequence[Parameters],
+    log_prior: Real,
+    log_likelihood: LogLikelihood,
+    n: int = 10,
+    classes: Sequence[Any] | None = None,
+) -> Informative:
+    """The ``n`` most telling values of each class, by ``Model.informative``'s rule."""
+    chosen = _chosen(labels, classes)
+    errors.check_whole("n", n, 1)
+    if len(labels) < 2:
+        raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
+    rest = _rest(np.exp(log_prior))
+    best: list[list[Scored]] = [[] for _ in labels]
+    words, left_aside, compared = set[str](), list[str](), Comparison(rest, chosen, log_likelihood)
+    for group in parameters:
+        every = group.telling(compared)
+        if every is None:
+            left_aside += [feature.name for feature in group.features]
+        for values in every or ():
+            _take(values, rest, chosen, labels, int(n), best)
+            words.update(feature.name for feature in group.features if values.kind == "word")
+    alone = len(words) == sum(len(group.features) for group in parameters) == 1
+    ratios = {labels[c]: tuple(ratio for _, ratio in best[c]) for c in chosen}
+    return Informative(ratios, frozenset(words), alone, tuple(left_aside))
+
+
+def _chosen(labels: Sequence[Any], classes: Any) -> list[int]:
+    """The numbers of the classes that are asked for."""
+    if classes is None:
+        return list(range(len(labels)))
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise errors.bad_setting("classes", classes, "None or a list of classes")
+    return list(dict.fromkeys(class_number(label, labels) for label in classes))
+
+
+def _rest(prior: Real) -> Real:
+    """How the other classes are mixed: column c has their shares without class c; equal where their prior is 0."""
+    weights = np.repeat(prior[:, None], len(prior), axis=1)
+    np.fill_diagonal(weights, 0.0)
+    total = weights.sum(axis=0)
+    equal = (1.0 - np.eye(len(prior))) / (len(prior) - 1)
+    return np.where(total > 0, weights / np.where(total > 0, total, 1.0), equal)
+
+
+def _take(
+    values: TellingValues, rest: Real, chosen: list[int], labels: Sequence[Any], n: int, best: list[list[Scored]]
+) -> None:
+    """Keeps of what each class had and of these values the n that tell most."""
+    elsewhere = values.share @ rest[:, chosen]
+    more = values.had[:, chosen] - (elsewhere if values.had is values.share else values.had @ rest[:, chosen])
+    kind = Stretch if values.kind == "stretch" else LikelihoodRatio
+    ratio, scores = telling(values.share[:, chosen], elsewhere, more)
+    for k, c in enumerate(chosen):
+        score = scores[:, k] if values.allowed is None else np.where(values.allowed[:, c], scores[:, k], 0.0)
+        least = np.partition(score, -n)[-n] if len(score) > n else 0.0
+        places = np.flatnonzero((score >= least) & (score > 0))
+        for i in places[np.argsort(-score[places], kind="stable")][:n].tolist():  # of equals the first
+            shares = float(ratio[i, k]), float(values.share[i, c]), float(elsewhere[i, k])
+            best[c].append((float(score[i]), kind(labels[c], *values.name(i), *shares)))
+        best[c].sort(key=lambda each: (-each[0], each[1].feature, str(each[1].value)))
+        del best[c][n:]

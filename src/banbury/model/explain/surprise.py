@@ -1,0 +1,48 @@
+"""Why a row is unusual: how unlikely each of its values is beside what is usual, in decibans."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from banbury.model.explain.explanation import DECIBANS, Evidence, lines_of, strict
+
+SHOWN = ("feature", "value", "decibans", "seen")
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """What each value of a row adds to how unusual it is, the most unusual first.
+
+    ``decibans`` of a value are ten times log10 of P(value | the row's other values), less what that is on average of rows drawn
+    from the same density: −10 says that it is ten times less likely than usual. ``log_probability`` is log P(row), and ``usual``
+    its average. Where columns are independent of each other the decibans add up to the difference of the two.
+    """
+
+    log_probability: float
+    usual: float
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def decibans(self) -> float:
+        """How much less likely the whole row is than usual."""
+        return (self.log_probability - self.usual) * DECIBANS
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        return {
+            "log_probability": strict(self.log_probability),
+            "usual": strict(self.usual),
+            "decibans": strict(self.decibans),
+            "evidence": [
+                {key: value for key, value in {**asdict(e), "decibans": strict(e.decibans)}.items() if key in SHOWN}
+                for e in self.evidence
+            ],
+        }
+
+    def __str__(self) -> str:
+        """One line for each value."""
+        first = f"log P(row) {self.log_probability:.2f}, usually {self.usual:.2f}; each value given the others, in decibans:"
+        return "\n".join([first, *lines_of([], self.evidence, self.decibans, "row")])
+
+    __repr__ = __str__

@@ -1,0 +1,895 @@
+"""Model: a class prior times families, derived from a tally; it predicts, explains and samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Real
+from banbury.errors import many
+from banbury.families.bag import log_orders, lost_words, texts_and_unknown_words
+from banbury.families.dirichlet import log
+from banbury.families.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
+from banbury.families.kernel_density import bandwidths_of
+from banbury.families.keys import dense_numbers
+from banbury.families.occurrences import check_occurrences
+from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
+from banbury.model.explain.explanation import is_left_out, no_own_class, not_counted, only_row
+from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
+from banbury.reading.columns import Codes, empty_column
+from banbury.sums import in_order
+from banbury.tally.partitioned import or_in_partitions
+from banbury.tally.schema import Schema
+from banbury.tally.table import aligned, batches, class_number, opened
+from banbury.tally.tally import Growing, Label, Tally, count, count_rows
+from banbury.threads import taken
+from banbury.uncollected import uncollected
+
+MOST_SAMPLED = 10**10
+UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
+ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
+
+
+def estimate(
+    tally: Tally,
+    *,
+    how: How = "mean",
+    alpha: float = 1.0,
+    class_prior: ClassPrior = None,
+    features: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Model:
+    """A model from a tally: a prior and a choice. It costs milliseconds, and never a recount.
+
+    ``how``: "mle" (maximum likelihood: a zero stays zero), "map" (the posterior's mode), "mean" (its mean; with ``alpha`` 1 that
+    is add-one smoothing), "predictive" (parameters integrated out) or "gibbs" (one draw of them, by ``seed``). ``alpha`` is the
+    Dirichlet prior of families that have none of their own; 0 is taken as 1e-10. ``class_prior``: None for the frequencies,
+    "uniform", a probability per class, or a number α for (n + α) / (N + αC). ``features`` gives columns another prior.
+
+    >>> import banbury as bb
+    >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
+    >>> row = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+    >>> bb.estimate(tally, how="mle").posterior(row).round(3).tolist()
+    [[0.795, 0.205]]
+    """
+    errors.require(isinstance(tally, Tally), "the tally", type(tally).__name__, "a Tally, as bb.count makes it")
+    if features is not None and not isinstance(features, Mapping):
+        raise errors.bad_setting("features", features, "a mapping from column to family")
+    wanted = "one class for each row; of sets of labels bb.LabelModel.of(tally) makes a model"
+    errors.require(tally.schema.labels is None, "the tally", "one of sets of labels", wanted)
+    choice = checked_choice(how, alpha, seed)
+    tally = replace(tally, schema=tally.schema.with_families(features)) if features else tally
+    return estimated(tally, choice, class_prior)
+
+
+def is_auto(setting: Any) -> bool:
+    """Whether a setting is the word "auto", and no array or list of anything."""
+    return isinstance(setting, str) and setting == "auto"
+
+
+def checked_choice(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
+    """What a user chose; raises where it is none."""
+    if not isinstance(how, str) or how not in HOWS:
+        raise errors.unknown_choice("how", how, HOWS)
+    check_positive("alpha", alpha, zero=True)
+    check_seed(seed)
+    return Choice(how, float(alpha), int(seed), waits)
+
+
+def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+    """The model of a tally under a choice."""
+    if not tally.classes:
+        raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
+    rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
+    log_prior = class_log_prior(class_prior, tally)
+    parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
+    return Model(tally, choice, class_prior, log_prior, parameters)
+
+
+def again(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+    """The same with all words weighed at once."""
+    return estimated(tally, replace(choice, waits=False), class_prior)
+
+
+class Calibrates(Protocol):
+    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it, a ``bb.Calibration``."""
+
+    @property
+    def n_classes(self) -> int: ...
+    @property
+    def keeps_order(self) -> bool: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def only_scales(self) -> bool: ...
+    def apply(self, log_posteriors: Any) -> Real: ...
+    def log_apply(self, log_posteriors: Any) -> Real: ...
+
+
+class Weighs(Protocol):
+    """What weighs the evidence of a model's columns: ``bb.weigh`` makes it."""
+
+    def is_stale(self, tally: Tally) -> bool: ...
+    def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
+    def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
+    def kept(self, tally: Tally) -> Weighs: ...
+
+
+def check_calibration(calibration: Any, n_classes: int) -> None:
+    """Raises unless it is None, or a calibration of so many classes."""
+    if calibration is not None and not hasattr(calibration, "log_apply"):
+        raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
+    if calibration is not None and calibration.n_classes != n_classes:
+        wanted = f"one of the model's {n_classes} classes"
+        raise errors.bad_setting("calibration", f"one of {calibration.n_classes} classes", wanted)
+
+
+class LinearForm(NamedTuple):
+    """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
+
+    words: list[str]
+    weights: Real  # (words, classes)
+    intercepts: Real  # (classes,)
+
+    def __repr__(self) -> str:
+        return f"LinearForm of {len(self.words):,} words and {len(self.intercepts):,} classes"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
+
+    kind: ClassVar[str] = "model"
+
+    tally: Tally
+    choice: Choice
+    class_prior: ClassPrior
+    log_prior: Real
+    parameters: tuple[Parameters, ...]
+    threads: int | None = None
+    calibration: Calibrates | None = None  # what makes posteriors honest
+    weighing: Weighs | None = None  # what its evidence is worth
+
+    def __reduce__(self) -> Any:
+        """A model is derived from its tally, wherever it is unpacked."""
+        settings = self.tally, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
+        return _unpacked, settings
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return self.tally.classes
+
+    @property
+    def names(self) -> tuple[Label, ...]:
+        """What it tells apart."""
+        return self.classes
+
+    def as_answering(self) -> Model:
+        """What reads rows as this model does: itself."""
+        return self
+
+    def prepare(self) -> None:
+        """Makes what it makes when it is first asked: nothing."""
+
+    def records(self, posterior: Real, unsure: float | None = None) -> list[dict[str, Any]]:
+        """The answers to rows of these posteriors; None where the class is less probable than ``unsure``."""
+        best = posterior.argmax(axis=1).tolist()
+        shares = posterior.max(axis=1).tolist()
+        answers = [
+            self.classes[k] if unsure is None or p >= unsure else None for k, p in zip(best, shares, strict=True)
+        ]
+        return [{"class": answer, "probability": share} for answer, share in zip(answers, shares, strict=True)]
+
+    @property
+    def schema(self) -> Schema:
+        return self.tally.schema
+
+    @property
+    def target(self) -> str | None:
+        """The column of the classes; None where labels were given apart."""
+        return self.schema.target
+
+    @property
+    def target_kind(self) -> Kind | None:
+        """What the classes are, where they are a column."""
+        return self.schema.target_kind
+
+    @property
+    def n_rows(self) -> float:
+        """The rows that were counted; a sum of weights where they had some."""
+        return self.tally.n_rows
+
+    def has_counted(self, data: Any, target: Any = None, **reading: Any) -> bool:
+        """Whether its tally is that of these very rows, no more and no fewer; they are counted to see.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> model = bb.estimate(bb.count(weather, target="play"))
+        >>> model.has_counted(weather), model.has_counted({name: column[1:] for name, column in weather.items()})
+        (True, False)
+        """
+        target = self.target if target is None else target
+        return same_rows(lambda: count(data, target, schema=self.schema, **reading) == self.tally)
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The classes as an array, of strings or numbers where all are."""
+        kinds = {type(name) for name in self.classes}
+        return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+
+    def with_class_prior(self, class_prior: ClassPrior) -> Model:
+        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies.
+
+        It is not calibrated: a calibration was learned under the old one.
+        """
+        log_prior = class_log_prior(class_prior, self.tally)
+        if self.weighing is not None:
+            log_prior = self.weighing.log_prior(log_prior, self.tally)
+        return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
+
+    def weighed(self, weighing: Weighs | None) -> Model:
+        """The same model with its evidence weighed, or plain again. What was learned of values that no row has is left out."""
+        if weighing is None and self.weighing is None:
+            return self
+        plain = self if self.weighing is None else again(self.tally, self.choice, self.class_prior)
+        if weighing is None:
+            return replace(plain, threads=self.threads)
+        weighing = weighing.kept(self.tally)
+        log_prior = weighing.log_prior(plain.log_prior, self.tally)
+        return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
+
+    def calibrated(self, calibration: Calibrates | None) -> Model:
+        """The same model with posteriors that this calibration makes honest; None takes one away."""
+        check_calibration(calibration, len(self.classes))
+        return replace(self, calibration=calibration)
+
+    # Answers
+
+    @or_in_partitions
+    def predict(self, rows: Any, *, costs: Any = None, unsure: float | None = None, **reading: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, where what is not given costs 1, and 0
+        when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
+
+        A dataframe or bag of Dask is answered by one, lazily: the same rows with a column "class" beside theirs.
+        """
+        if costs is None and unsure is None:
+            return taken(self.labels, self._best(self._scored(rows, self._wanted, reading)), self.threads)
+        if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
+            raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
+        matrix = None if costs is None else cost_matrix(costs, self.classes)
+        posterior = self.posterior(rows, **reading)
+        best = posterior.argmax(axis=1) if matrix is None else (posterior @ matrix).argmin(axis=1)
+        answer = self.labels[best]
+        if unsure is None:
+            return np.asarray(answer)
+        certain: NDArray[Any] = answer.astype(object)
+        certain[posterior[np.arange(len(best)), best] < unsure] = None
+        return certain
+
+    @or_in_partitions
+    def posterior(self, rows: Any, **reading: Any) -> Real:
+        """P(class | row), rows × classes, in the order of ``classes``; of a dataframe of Dask, columns beside its own."""
+        if self.calibration is None:
+            return self._scored(rows, "posterior", reading)
+        return self.calibration.apply(self._scored(rows, "log_posterior", reading))
+
+    def log_posterior(self, rows: Any, **reading: Any) -> Real:
+        """log P(class | row)."""
+        scores = self._scored(rows, "log_posterior", reading)
+        return scores if self.calibration is None else self.calibration.log_apply(scores)
+
+    def log_joint(self, rows: Any, **reading: Any) -> Real:
+        """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
+        return self._scored(rows, "log_joint", reading)
+
+    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
+        """Batch by batch some rows and P(class | row) of each, however long the table: no more than a batch is held.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> model = bb.estimate(bb.count(weather, target="play"))
+        >>> [(batch.n_rows, posterior.shape) for batch, posterior in model.stream(weather)]
+        [(14, (14, 2))]
+        """
+        want = "posterior" if self.calibration is None else "log_posterior"
+        source = rows if isinstance(rows, Source) else self._read(rows, reading)
+        for batch, answer, impossible in self._batches(source, want):
+            self._warn_impossible(impossible, want)
+            yield batch, answer if self.calibration is None else self.calibration.apply(answer)
+
+    def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
+        """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
+        warned = set[str]()
+
+        def score(batch: Batch) -> tuple[NDArray[Any], int]:
+            return self._kernel(*self._fitting(batch, warned), want)
+
+        beside = Beside(self.threads, score)
+        for batch in batches(source, "scoring", beside):
+            yield batch, *(beside.result(batch) or score(batch))
+
+    @or_in_partitions
+    @uncollected()
+    def explain(self, row: Any, against: Any = None, *, held_out: bool = False, label: Any = None) -> Explanation:
+        """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
+
+        ``against`` may be any class; the most probable one itself is weighed against the runner-up.
+
+        A row that was counted speaks for itself: its own values are among those that say what its class is like. ``held_out``
+        leaves it out first, by exact subtraction, with its class, which is ``label`` or stands in the row. What was learned with
+        it beside the tally stays: weights of evidence and a calibration.
+
+        A dataframe or bag of Dask is answered by one, lazily: beside each row the class, what it is weighed against, and the
+        decibans of the prior and of each column, which add up to "decibans".
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+        >>> model.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
+        'no' 72.0% against 'yes' 28.0%, in decibans:
+          prior                     -2.55  ---
+          outlook      = sunny      +3.01  +++
+          humidity     = high       +2.93  +++
+          wind         = strong     +1.96  ++
+          temperature  = cool       -1.25  -
+          sum                       +4.10
+        """
+        if len(self.classes) < 2:
+            wanted = "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is "
+            raise errors.bad_setting("the model", f"one class, {self.classes[0]!r}", f"{wanted}unusual")
+        if held_out:
+            batch = self._one_row(row)
+            own = self._own_label(batch, label)
+            remarks = [is_left_out(own)]
+            remarks += ["the weights of evidence were learned with it, and stay"] * (self.weighing is not None)
+            told = self.without(batch, own).explain(batch, against)
+            return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
+        batch, parameters = self._fitting(self._one_row(row), set())
+        posterior = self._kernel(batch, parameters, "posterior")[0][0]
+        winner, ranked, scores = self._answer(batch, parameters)
+        other = winner if against is None else class_number(against, self.classes)
+        if other == winner:
+            other = next(c for c in ranked if c != winner)
+        terms = []
+        likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
+        for group in parameters:
+            stop = start + len(group.features)
+            terms += group.terms(batch, likelihoods[start:stop])
+            start = stop
+        texts, unknown = texts_and_unknown_words(parameters, batch)
+        if [term.feature for term in terms] != [feature.name for feature in self.schema.features]:
+            place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+            terms.sort(key=lambda term: place.get(term.feature, len(place)))
+        honest, scale = self.calibration, 1.0 if self.calibration is None else self.calibration.scale
+        answer = posterior, winner, other
+        told = explained(self.classes, self.log_prior, terms, *answer, unknown, texts, self._stale, scale)
+        if honest is None:
+            return told
+        return honestly(told, honest, scores, winner, other)
+
+    def between(self, one: Label, other: Label) -> Model:
+        """The same model where only two classes are possible, whose odds stay what they were. It is not calibrated."""
+        shares = self.class_shares
+        two = [class_number(name, self.classes) for name in (one, other)]
+        chosen = np.zeros(len(shares))
+        chosen[two] = shares[two] / shares[two].sum()
+        return self.with_class_prior(chosen.tolist())
+
+    @property
+    def class_shares(self) -> Real:
+        """P(class) under the class prior; ``log_prior``, with which scores begin, also holds a weighed model's intercepts."""
+        return np.exp(class_log_prior(self.class_prior, self.tally))
+
+    @property
+    def _stale(self) -> bool:
+        """Whether rows were learned or forgotten since its evidence was weighed."""
+        return self.weighing is not None and self.weighing.is_stale(self.tally)
+
+    def _own_label(self, batch: Batch, label: Any) -> Label:
+        """The class of a row that was counted: given, or in the row."""
+        if label is None and self.target is not None and self.target in batch.names:
+            numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
+            label = names[numbers[0]] if numbers[0] >= 0 else None
+        if label is None:
+            raise no_own_class(self.target)
+        return self.classes[class_number(label, self.classes)]
+
+    def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
+        """The same model of all rows but one, which was counted with this weight."""
+        row = aligned(batch, self.schema, (self.target or "",))
+        weights = None if weight == 1.0 else np.array([weight])
+        own = count_rows(row, self.schema, Codes(np.zeros(1, dtype=np.int32), 0, [label]), weights, 1)
+        try:
+            rest = (Growing.of(self.tally) - own).frozen()
+        except errors.NegativeCount as problem:
+            raise not_counted(label, problem) from None
+        if label not in rest.classes:
+            raise only_row(label)
+        rest = rest.with_classes(self.classes)  # some were named before they had rows
+        return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
+
+    def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
+        """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.
+
+        Where calibrated posteriors are equal, and there may be many zeros, the model's own tell the classes apart.
+        """
+        scores = self._kernel(batch, parameters, "log_posterior")[0]
+        winner = int(self._best(self._kernel(batch, parameters, self._wanted)[0])[0])
+        if self.calibration is None:
+            return winner, np.argsort(-scores[0], kind="stable").tolist(), scores
+        honest = self.calibration.apply(scores)[0]
+        return winner, np.lexsort((-scores[0], -honest)).tolist(), scores
+
+    def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
+        """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
+
+        The rest are all other classes, mixed by their prior. The first is the one with the highest product of two things: how
+        much more of the class's rows than of the rest's have the value, and the logarithm of its ratio. So a word must be
+        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most; so does each
+        column of a Gaussian block, by itself. A joint table speaks by its combinations of values.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+        >>> model.informative(2)
+        'no'
+          humidity = high     no : rest = 2.0 : 1
+          outlook = sunny     no : rest = 2.0 : 1
+        'yes'
+          outlook = overcast  yes : rest = 3.3 : 1
+          humidity = normal   yes : rest = 2.2 : 1
+        """
+        return informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+
+    def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
+        """log P(value | class) of one feature, of values in columns."""
+        batch = next(iter(read(dict(columns))))
+        return self._kernel(batch, [group], "parts")[0][:, 0]
+
+    def _one_row(self, row: Any) -> Batch:
+        """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
+        if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds().values():
+            row = {self.schema.features[0].name: row}
+        if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
+            raise errors.not_one_row(len(row))
+        if isinstance(row, (list, tuple, np.ndarray)) and not len(row):
+            raise errors.not_one_row(0)
+        if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
+            if len(row) != len(self.schema.columns):
+                raise errors.wrong_width(len(row), len(self.schema.columns))
+            return read_row(row, self.schema.columns, self.schema.named)
+        return the_one_row(self._read(row, {}))
+
+    def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
+        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
+        alone = self._group(feature)
+        (only,) = alone.features
+        several = isinstance(value, (list, tuple, np.ndarray))
+        if len(only.columns) == 1 and (only.holds_lists or not several):
+            value, several = (value,), True
+        if only.columns and not (several and len(value) == len(only.columns)):
+            wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
+            raise errors.bad_setting("value", value, wanted)
+        values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
+        likelihood = self._of_values(alone, {name: [each] for name, each in values.items()})[0]
+        return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
+
+    def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
+        """log P(value | class) of one feature, rows × classes; of a text that of its bag of words, in whatever order.
+
+        That is the multinomial likelihood with its coefficient, which is the same for every class. ``feature`` may be left out
+        where there is one only. A missing value says nothing: 0.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
+        >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
+        [[-0.811, -0.734]]
+        """
+        group, found = self._group(feature), []
+        for batch in self._read(rows, reading):
+            batch, _ = self._fitting(batch, {"absent", "extra"})
+            found.append(self._kernel(batch, [group], "parts")[0][:, 0] + np.reshape(log_orders(group, batch), (-1, 1)))
+        return np.concatenate(found)
+
+    def cuts(self, feature: str | None = None) -> list[float]:
+        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
+        or a column of a block of histograms.
+
+        >>> import banbury as bb
+        >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
+        >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
+        [8.0]
+        """
+        block = next((f.name for f in self.schema.features if feature in f.columns), feature)
+        cuts = self._group(block).cuts(feature)
+        if cuts is None:
+            name = self._group(feature).features[0].name
+            raise errors.bad_setting("feature", name, "a column that is a histogram, to have cuts")
+        return cuts
+
+    def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
+        """The bandwidth of a kernel density in each class, in the column's own unit; of a block that of each column.
+
+        >>> import banbury as bb
+        >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
+        >>> tally = bb.count(waits, target="kind", features={"wait": bb.KernelDensity()})
+        >>> {kind: round(h, 2) for kind, h in bb.estimate(tally).bandwidths("wait").items()}
+        {'a': 1.66, 'b': 0.13}
+        """
+        group = self._group(feature)
+        bandwidths = bandwidths_of(group)
+        if bandwidths is None:
+            raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
+        return dict(zip(self.classes, bandwidths, strict=True))
+
+    def linear(self, feature: str | None = None) -> LinearForm:
+        """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
+
+        Of a block of occurrences, the words are its columns; where it has a threshold, what is above counts 1, and all else 0.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
+        >>> form = model.linear()
+        >>> form.words, (form.intercepts + [2, 1] @ form.weights).round(3).tolist()
+        (['bad', 'good'], [-2.603, -3.037])
+        >>> model.log_joint(["bad good bad"]).round(3).tolist()
+        [[-2.603, -3.037]]
+        """
+        group = self._group(feature)
+        form = group.linear()
+        if form is None:
+            wanted = "a column of text, or a block of occurrences, for the linear form of a model"
+            raise errors.bad_setting("feature", group.features[0].name, wanted)
+        words, weights, intercepts = form
+        return LinearForm(words, weights, self.log_prior + intercepts)
+
+    def _group(self, feature: str | None) -> Parameters:
+        """The parameters of one feature."""
+        if feature is None and len(self.schema.features) != 1:
+            names = errors.listed(f.name for f in self.schema.features)
+            raise errors.bad_setting("feature", feature, f"the name of one of the features ({names})")
+        name = self.schema.features[0].name if feature is None else self.schema[feature].name
+        group = next((g for g in self.parameters if any(f.name == name for f in g.features)), None)
+        if group is None:
+            text = f"column {name!r} says what another column says, so that weighed evidence leaves it out. Ask the model as it "
+            raise errors.BadSetting(f"{text}was counted: model.weighed(None).", column=name)
+        return group.select([[f.name for f in group.features].index(name)])
+
+    def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
+        check_drawn(n, seed)
+        if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
+            return self.weighed(None).sample(n, seed)
+        rng, drawn = np.random.default_rng(seed), dict[str, NDArray[Any]]()
+        classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
+        for group in self.parameters:
+            names = (name for f in group.features for name in f.inputs)
+            with np.errstate(over="ignore"):
+                drawn |= dict(zip(names, map(_finite, group.sample(classes, rng)), strict=True))
+        columns = {name: drawn[name] for feature in self.schema.features for name in feature.inputs}
+        name = self.schema.target or "class"
+        while name in columns:
+            name += "_"
+        return columns | {name: self.labels[classes]}
+
+    def __str__(self) -> str:
+        settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
+        settings += "" if self.weighing is None else f", weighed: {self.weighing}"
+        settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
+        head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
+        names = [errors.shortened(repr(name)) for name in self.classes[:20]]
+        width = max(map(len, names))
+        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, self.class_shares, strict=False)]
+        more = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
+        return "\n".join([head, *lines, *more])
+
+    __repr__ = __str__
+
+    # Scoring
+
+    @property
+    def _wanted(self) -> str:
+        """What has to be scored to find the most probable class."""
+        return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
+
+    def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The number of each row's most probable class, from what was scored."""
+        if self.calibration is None or self._wanted == "class":
+            return scores
+        return np.asarray(self.calibration.apply(scores).argmax(axis=1))
+
+    def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        if not reading and (answer := self._texts_scored(rows, want)) is not None:
+            return answer
+        each = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
+        self._warn_impossible(sum(none_left for _, none_left in each), want)
+        return each[0][0] if len(each) == 1 else np.concatenate([answer for answer, _ in each])
+
+    def _texts_scored(self, rows: Any, want: str) -> NDArray[Any] | None:
+        """The same of a list of texts, all that a row has, without making a batch of them; None if it is something else."""
+        if self._alone is None or type(rows) is not list or not rows or type(rows[0]) is not str:
+            return None
+        try:
+            answer, impossible = self._score(len(rows), self._alone.parts(PlainTexts(rows)), want)  # type: ignore[arg-type]
+        except TypeError:  # something among them is no text: the long way says what
+            return None
+        self._warn_impossible(impossible, want)
+        return answer
+
+    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        """The rows' batches, read as those were that were counted, unless told otherwise."""
+        return opened(rows, self.schema, reading)
+
+    @cached_property
+    def _alone(self) -> Parameters | None:
+        """The parameters of the one column there is, where it has no name and holds texts: rows may then be plain texts."""
+        alone = len(self.parameters) == len(self.schema.columns) == 1 and not self.schema.named
+        return (
+            self.parameters[0] if alone and self.schema.features[0].reads_text and not self.schema.runs_python else None
+        )
+
+    def _warn_impossible(self, n_rows: int, want: str) -> None:
+        if n_rows and want != "log_joint":
+            errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
+
+    def _score(
+        self, n_rows: int, parts: list[tuple[Any, ...]], want: str, threads: int | None = None
+    ) -> tuple[NDArray[Any], int]:
+        return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
+
+    def score(self, batch: Batch, want: str) -> tuple[Real, int]:
+        """What it says of rows under its schema, calibrated where it is; and how many are impossible in every class."""
+        scores, impossible = self._kernel(batch, self.parameters, want if self.calibration is None else "log_posterior")
+        if self.calibration is not None:
+            scores = (self.calibration.apply if want == "posterior" else self.calibration.log_apply)(scores)
+        return scores, impossible
+
+    def score_unmet(self, want: str) -> float:
+        """What it says of a class that it has not met: that it is impossible."""
+        return 0.0 if want == "posterior" else -np.inf
+
+    def lost_words(self) -> dict[str, int]:
+        """The columns none of whose words is left, and how many there were."""
+        each = zip(self.parameters, self.tally.groups, strict=True)
+        lost = {features[0].name: lost_words(group, sums) for group, (_, features, sums) in each}
+        return {name: n_words for name, n_words in lost.items() if n_words}
+
+    def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+        check_occurrences(parameters, batch)
+        parts = [part for group in parameters for part in group.parts(batch)]
+        try:
+            return self._score(batch.n_rows, parts, want, batch.threads)
+        except _core.BadValue as bad:
+            raise _named(bad, parameters, batch) from None
+
+    def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
+        """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
+        schema = self.schema
+        if not (batch.named and schema.named):
+            if schema.target in batch.names and set(batch.names).issuperset(schema.columns):
+                batch = batch.only(schema.columns)
+            elif batch.named and schema.target in batch.names:
+                batch = batch.without(schema.target)
+            if len(batch.names) != len(schema.columns):
+                names = schema.columns if schema.named else ()
+                raise errors.wrong_width(len(batch.names), len(schema.columns), names=names)
+            return batch.renamed(schema.columns), self.parameters
+        present = set(batch.names)
+        blocks = [f for f in schema.features if not f.counter.words and not present.isdisjoint(f.columns)]
+        gaps = [name for f in blocks for name in f.columns if name not in present]
+        if gaps:  # a block is scored by the columns that there are
+            batch = batch.with_columns({name: empty_column(batch.n_rows) for name in gaps})
+            present.update(gaps)
+        absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
+        if absent and len(absent) == len(schema.features):
+            lacking = next(name for name in schema.features[0].inputs if name not in present)
+            raise errors.unknown_column(lacking, batch.names, batch.source)
+        extra = present.difference(schema.columns, [schema.target], batch.aside)
+        tell_other_columns([*gaps, *absent], sorted(extra), warned)
+        if not absent:
+            return batch, self.parameters
+        kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
+        return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
+
+
+class PlainTexts:
+    """Texts as a reader has them, without a batch of them."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+        self.n_rows = len(texts)
+
+    def texts(self, name: str) -> list[str]:
+        return self._texts
+
+
+def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:
+    """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
+    for what, names in (("absent", absent), ("extra", extra)):
+        if names and what not in told:
+            told.add(what)
+            several = len(names) > 1
+            shown, was = f"column{'s' * several} {errors.listed(map(repr, names))}", "were" if several else "was"
+            ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
+            text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
+            errors.warn(errors.BanburyWarning(text))
+
+
+def the_one_row(source: Iterable[Batch]) -> Batch:
+    """The batch that has one row, and is the only one that has any."""
+    some = [batch for batch in source if batch.n_rows]
+    if (n_rows := sum(batch.n_rows for batch in some)) != 1:
+        raise errors.not_one_row(n_rows)
+    return some[0]
+
+
+def honestly(told: Explanation, honest: Calibrates, scores: Real, winner: int, other: int) -> Explanation:
+    """The explanation with what a calibration makes of the log posteriors of its row, (1, classes)."""
+    logs, shares = honest.log_apply(scores)[0], honest.apply(scores)[0]
+    odds = np.inf if np.isneginf(logs[other]) else float(logs[winner] - logs[other])
+    return calibrated(told, odds, (float(shares[winner]), float(shares[other])), told.probability)
+
+
+def same_rows(counted: Callable[[], bool]) -> bool:
+    """Whether rows that are counted again are the same; rows that cannot be counted are not, and nothing is said of them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return counted()
+    except errors.BanburyError:
+        return False
+
+
+def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
+    """Costs as a matrix, true class × predicted class."""
+    size = len(classes)
+    wanted = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+    try:
+        if isinstance(costs, Mapping):
+            matrix = 1.0 - np.eye(size)
+            for true, row in costs.items():
+                for predicted, cost in row.items():
+                    matrix[class_number(true, classes), class_number(predicted, classes)] = cost
+        else:
+            matrix = np.asarray(costs, dtype=np.float64)
+    except errors.UnknownClass:
+        raise
+    except (TypeError, ValueError, AttributeError):
+        raise errors.bad_setting("costs", costs, wanted) from None
+    errors.require(matrix.shape == (size, size) and np.all(np.isfinite(matrix)), "costs", costs, wanted)
+    return matrix
+
+
+def met(known: Sequence[Label], seen: Iterable[Label], what: str = "class") -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The classes, or labels, of a model and those that rows have beside them; and a note of these."""
+    seen = set(seen)
+    new = in_order(seen.difference(known))
+    if new and not seen.intersection(known):
+        here, there = (errors.listed(map(repr, each), 5) for each in (new, known))
+        its = many(2, what).removeprefix("2 ")
+        note = f"no label of these rows is a {what} of the model: they are {here}, and its {its} are {there}"
+        near = f"So every {what} that it gives is wrong.{errors.did_you_mean(new[0], known)}"
+        errors.warn(f"{note}. {near} Spell them as the model does, or name another column with target=.")
+        return (*known, *new), (note,)
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return (*known, *new), notes
+
+
+def score_each(
+    models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
+) -> int:
+    """Puts what the model of its number says of each row into ``out``, rows × classes; a row's number is −1 for none.
+
+    Returns how many rows are impossible in every class.
+    """
+    parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
+    pairs = [(model.log_prior, each) for model, each in zip(models, parts, strict=True)]
+    try:
+        return _core.score_each(which, pairs, want, threads, out)
+    except _core.BadValue as bad:
+        raise _named(bad, models[0].parameters, batch) from None
+
+
+def log_sum(log_joint: Real) -> Real:
+    """log P(row) of each row, whatever its class: the logarithm of the sum over classes; −inf where every class rules it out."""
+    highest = log_joint.max(axis=1)
+    safe = np.where(np.isfinite(highest), highest, 0.0)
+    return np.asarray(safe + log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
+
+
+def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
+    """A value that cannot be scored, in a user's words. A block counts as one feature, but its columns are numbered on."""
+    _, at, row, value = bad.args
+    features = [f for group in parameters for f in group.features]
+    for first, feature in enumerate(features):
+        if feature.columns and first <= at < first + len(feature.columns):
+            column = feature.columns[at - first]
+            number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
+            if number == value or (number != number and value != value):
+                return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
+    return named(bad, [f.name for f in features], batch)
+
+
+def _finite(column: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that a file and a count would take."""
+    largest = np.finfo(np.float64).max
+    return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
+
+
+def _unpacked(
+    tally: Tally,
+    choice: Choice,
+    class_prior: ClassPrior,
+    threads: int | None,
+    calibration: Calibrates | None,
+    weighing: Weighs | None = None,
+) -> Model:
+    model = again(tally, choice, class_prior)
+    model = model if weighing is None else model.weighed(weighing)
+    return replace(model, threads=threads, calibration=calibration)
+
+
+def check_seed(seed: Any) -> None:
+    errors.check_whole("seed", seed, 0)
+
+
+def check_drawn(n: Any, seed: Any) -> None:
+    """Raises unless so many rows can be drawn by this seed."""
+    whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+    errors.require(whole and 0 <= n <= MOST_SAMPLED, "n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
+    check_seed(seed)
+
+
+def class_log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
+    """log P(class) of every class of a tally, under a prior as a user says it."""
+    rows, size = tally.rows.value, len(tally.classes)
+    if not (n_rows := rows.sum()) > 0:
+        raise errors.empty_data(None, "the weights of all rows have faded to nothing")
+    if class_prior is None:
+        return log(rows / n_rows)
+    if isinstance(class_prior, str):
+        if class_prior != "uniform":
+            raise errors.unknown_choice("class_prior", class_prior, ["uniform"])
+        return np.full(size, -np.log(size))
+    if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
+        check_positive("class_prior", class_prior, zero=True)
+        return log((rows + class_prior) / (n_rows + class_prior * size))
+    return log(np.array([*shares_by_class(class_prior, tally.classes).values()]))
+
+
+def shares_by_class(class_prior: Any, classes: Sequence[Any]) -> dict[Any, float]:
+    """The probability of each class, which were given by name or in order."""
+    size, values = len(classes), class_prior
+    if isinstance(class_prior, Mapping):
+        by_number = {class_number(name, classes): value for name, value in class_prior.items()}
+        if lacking := [repr(name) for c, name in enumerate(classes) if c not in by_number]:
+            wanted = f"a probability for each class; {errors.listed(lacking)} has none"
+            raise errors.bad_setting("class_prior", class_prior, wanted)
+        values = [by_number[c] for c in range(size)]
+    try:
+        given = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros(())
+    each = f"one probability for each of the {size} classes"
+    errors.require(given.shape == (size,), "class_prior", class_prior, each)
+    wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
+    errors.require(np.all(given >= 0) and abs(given.sum() - 1.0) <= 1e-9, "class_prior", class_prior, wanted)
+    return dict(zip(classes, given.tolist(), strict=True))
+
+
+def model_of(thing: Any) -> Any:
+    """The model of a fitted estimator; anything else as it is."""
+    if isinstance(thing, type) or not hasattr(thing, "get_params"):
+        return thing
+    from sklearn.utils.validation import check_is_fitted
+
+    if hasattr(type(thing), "validation"):
+        check_is_fitted(thing)
+    return thing.model_ if hasattr(thing, "model_") else thing

@@ -1,0 +1,227 @@
+"""NetworkCounts: a tally of a table of each node's values, and of a table of those together with its parents'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury._core import Integers
+from banbury.arrays import Int
+from banbury.errors import many
+from banbury.families.column_tree import DrawnTree
+from banbury.families.joint import table_of
+from banbury.families.nodes import Variable, coded
+from banbury.model.networks.elimination import MOST_CELLS
+from banbury.reading import Batch, Codes, Source
+from banbury.sums import Combinations, Counts, Keys, as_index, cells_of, in_order, total
+from banbury.tally.schema import Schema
+from banbury.tally.table import Labels, Table
+from banbury.tally.tally import Tally, count_rows
+
+EVERY = ("rows",)  # the one class, of all rows
+Parents = tuple[tuple[int, ...], ...]
+
+
+def tables_of(variables: Sequence[Variable], parents: Parents) -> Schema:
+    names = [variable.name for variable in variables]
+    return Schema(tuple(table_of([names[v] for v in scope]) for scope in scopes_of(parents)))
+
+
+def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
+    """The variables of each table of a network: each node alone, then each with its parents."""
+    return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
+
+
+def axes_of(variables: Sequence[Variable], parents: Parents) -> list[tuple[Keys, ...]]:
+    return [tuple(variables[v].keys for v in scope) for scope in scopes_of(parents)]
+
+
+def keys_at(places: Int, variables: Sequence[Variable], parents: Parents) -> list[Combinations]:
+    """The keys of each table, from where they stand among all combinations, one table after the other."""
+    axes = axes_of(variables, parents)
+    starts = np.cumsum([0, *(prod(map(len, own)) for own in axes)])
+    parts = np.split(places, np.searchsorted(places, starts[1:-1]))
+    return [Combinations(own, part - start) for own, part, start in zip(axes, parts, starts.tolist(), strict=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkCounts:
+    """The tally of a network, which has one class. A row counts for a table where it has a value of each of its nodes.
+
+    Keys are tuples of values, the node's first; of numbers that are cut the numbers of the bins stand for them.
+    """
+
+    variables: tuple[Variable, ...]
+    parents: Parents
+    tally: Tally
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
+        """The variables get the values that rows have, or that are declared."""
+        counts = tally.sums[0]
+        known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
+        for v, above in enumerate(parents):
+            check_size(known, v, above)
+        return cls(known, parents, tally.with_classes(EVERY))
+
+    @classmethod
+    def count(
+        cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
+    ) -> NetworkCounts:
+        """Of these rows; of those alone that have a value of the target, where there is one."""
+        columns = coded(batch, variables, labels.threads)
+        every = np.zeros(batch.n_rows, dtype=np.int32)
+        if target is not None:
+            every[columns.codes(variables[target].name).codes < 0] = -1
+        schema, weights = tables_of(variables, parents), labels.weights_of(batch)
+        part = count_rows(columns, schema, Codes(every, 0, EVERY), weights, labels.threads)
+        return cls.of(variables, parents, replace(part.tally, skipped=0))
+
+    @classmethod
+    def of_tables(
+        cls, variables: tuple[Variable, ...], parents: Parents, rows: Integers, tables: Sequence[Integers]
+    ) -> NetworkCounts:
+        """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
+        parts, scopes = [], scopes_of(parents)
+        for scope, table in zip(scopes, tables, strict=True):
+            axes = np.unravel_index(np.arange(prod(table.shape)), [variables[v].size for v in scope])
+            names = ([variables[v].keys[k] for k in axis.tolist()] for v, axis in zip(scope, axes, strict=True))
+            combined: Any = tuple(zip(*names, strict=True))
+            parts.append((combined, table.arranged([prod(table.shape), 1])))
+        counts = Counts.join(parts, 1).without_empty([])
+        return cls.of(variables, parents, Tally(tables_of(variables, parents), EVERY, rows, (counts,)))
+
+    @classmethod
+    def of_tree(cls, tree: DrawnTree, target: Variable, rows: Integers) -> NetworkCounts:
+        """Of a tree beside a target, of which there are so many rows of each value."""
+        place = {k: 1 + at for at, k in enumerate(tree.known)}
+        parents: list[tuple[int, ...]] = [()]
+        seen, cells = [rows], [rows]
+        for k in tree.known:
+            above = tree.parents[k]
+            parents.append((0,) if above is None else (0, place[above]))
+            seen.append(total(tree.pairs.alone(k), 1).arranged([tree.variables[k].size]))
+            cells.append(tree.cells(k))
+        variables = (target, *(tree.variables[k] for k in tree.known))
+        return cls.of_tables(variables, tuple(parents), total(rows, 0), seen + cells)
+
+    @property
+    def rows(self) -> Integers:
+        return self.tally.rows
+
+    @cached_property
+    def seen(self) -> tuple[Integers, ...]:
+        return tuple(self._table(v, (v,)) for v in range(len(self.variables)))
+
+    @cached_property
+    def cells(self) -> tuple[Integers, ...]:
+        """Of each node a table with a cell for every combination, (values, values of each parent)."""
+        n = len(self.variables)
+        return tuple(self._table(n + v, (v, *above)) for v, above in enumerate(self.parents))
+
+    def _table(self, f: int, scope: Sequence[int]) -> Integers:
+        variables = [self.variables[v] for v in scope]
+        shape = [variable.size for variable in variables]
+        counts: Counts = self.tally.sums[0]
+        keys, cells = counts.feature(f)
+        return cells.merge(cells_of(keys, tuple(v.keys for v in variables)), prod(shape), 0).arranged(shape)
+
+    @property
+    def places(self) -> Int:
+        """Where the keys stand among all combinations, one table after the other."""
+        found, start = [], 0
+        for axes, keys in zip(axes_of(self.variables, self.parents), self.tally.sums[0].keys, strict=True):
+            found.append(start + cells_of(keys, axes))
+            start += prod(map(len, axes))
+        return np.concatenate(found)
+
+    # The algebra
+
+    def _with(self, other: NetworkCounts, combine: Callable[[Tally, Tally], Any]) -> Any:
+        """What is made of both tallies; raises where they do not count the same things."""
+        why = _other_structure(self._names(), other._names())
+        for mine, theirs in zip(self.variables, other.variables, strict=False):
+            why = why or mine.differs(theirs)
+        if why:
+            raise errors.unlike_networks(why)
+        return combine(self.tally, other.tally)
+
+    def _names(self) -> dict[str, list[str]]:
+        names = [variable.name for variable in self.variables]
+        return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
+
+    def __add__(self, other: NetworkCounts) -> NetworkCounts:
+        return NetworkCounts.of(self.variables, self.parents, self._with(other, Tally.__add__))
+
+    def __sub__(self, other: NetworkCounts) -> NetworkCounts:
+        try:
+            left = NetworkCounts.of(self.variables, self.parents, self._with(other, Tally.__sub__))
+        except errors.NegativeCount as short:
+            key: Any = getattr(short, "key", None)
+            fewer = getattr(short, "left", None)
+            if fewer is None:  # more rows have a value than there are
+                fewer = (self.rows - other.rows).value - (self.tally.sums[0] - other.tally.sums[0]).present.value
+            for node in self.variables if key is not None else ():
+                if node.name == short.feature:  # type: ignore[attr-defined]
+                    raise errors.negative_rows(fewer, node.name, node.called(key[0])) from None
+            raise errors.negative_rows(np.min(fewer), None, None) from None
+        return left.checked()
+
+    def checked(self) -> NetworkCounts:
+        """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""
+        counts, n = self.tally.sums[0], len(self.variables)
+        for v, variable in enumerate(self.variables):
+            (alone, seen), (keys, cells) = counts.feature(v), counts.feature(n + v)
+            own, every = [key[0] for key in keys], in_order({key[0] for key in (*alone, *keys)})
+            place = {key: k for k, key in enumerate(every)}
+            seen = seen.merge(as_index([place[key] for (key,) in alone]), len(every), 0)
+            left = seen - cells.merge(as_index([place[key] for key in own]), len(every), 0)
+            for k, _ in np.argwhere(left.is_negative()):
+                raise errors.negative_rows(left.value[k, 0], variable.name, variable.called(every[k]))
+        return self
+
+    def __mul__(self, factor: float) -> NetworkCounts:
+        return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
+
+    def same(self, other: NetworkCounts) -> bool:
+        return bool(self._with(other, Tally.__eq__))
+
+
+def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequence[str]]) -> str | None:
+    """How the parents of two networks' nodes differ, or None."""
+    for named, lacking in (("the other", set(here) - set(there)), ("this one", set(there) - set(here))):
+        if lacking:
+            return f"{named} has no node {errors.listed(map(repr, sorted(lacking)))}"
+    for name in here:
+        if here[name] != there[name]:
+            mine, theirs = (errors.listed(above) or "none" for above in (here[name], there[name]))
+            return f"the parents of {name!r} are {mine} here, {theirs} there"
+    if list(here) != list(there):
+        return f"the nodes come as {errors.listed(here)} here, as {errors.listed(there)} there"
+    return None
+
+
+def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:
+    cells = prod(variables[each].size for each in (v, *parents))
+    if cells > MOST_CELLS:
+        name = variables[v].name
+        sizes = " × ".join(f"{variables[each].size:,} of {variables[each].name!r}" for each in (v, *parents))
+        text = f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), "
+        text += f"and {MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined."
+        raise errors.TooManyCells(text, column=name, cells=cells)
+
+
+def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:
+    """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
+    so_far: list[Any] = []  # what counts a batch, and what it counted
+    for batch in Table(source, labels).batches("counting", so_far.clear, quietly=True):
+        count = so_far[0] if so_far else begin(batch)
+        part = count(batch)
+        so_far[:] = [count, so_far[1] + part if so_far else part]
+    return so_far[1]

@@ -1,0 +1,393 @@
+"""Anything → batches of columns: files, folders, mail, frames, arrays, mappings, records, texts, and batches of these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice, tee
+from typing import Any, Literal
+
+import numpy as np
+
+from banbury import errors
+from banbury.reading import tables
+from banbury.reading.arrow import arrow, kind_of_type
+from banbury.reading.batches import (
+    Batch,
+    Beside,
+    Matrix,
+    Row,
+    Source,
+    Sparse,
+    Widened,
+    numbered,
+    other_columns,
+)
+from banbury.reading.columns import Codes, Kind, Scalar, Texts, kind_of, missing
+from banbury.reading.documents import from_messages
+from banbury.reading.files import are_paths, from_path, from_paths
+from banbury.reading.options import (
+    MISSING_VALUES,
+    OF_FOLDERS,
+    OF_TEXT_TABLES,
+    SUBJECT,
+    Format,
+    Headers,
+    Options,
+    check_names,
+    header_columns,
+)
+from banbury.reading.tables import column, encode, from_texts, library
+from banbury.threads import n_threads
+
+__all__ = [
+    "MISSING_VALUES",
+    "SUBJECT",
+    "Batch",
+    "Beside",
+    "Codes",
+    "Format",
+    "Headers",
+    "Kind",
+]
+__all__ += ["Scalar", "Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "header_columns", "is_texts"]
+__all__ += ["n_threads", "read", "read_row"]
+
+POLARS_STRINGS = ("String", "Categorical", "Enum")
+
+STREAMED = 4096  # texts of a stream that are looked at together
+
+
+def read(
+    data: Any,
+    *,
+    kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None,
+    batch_rows: int | None = None,
+    remembered: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Source:
+    """The table as batches of columns.
+
+    ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
+    Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
+    read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
+    CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on; ``header=True``: it
+    has one, which ``columns`` takes the place of. ``quote`` is what quotes there (\", but for tab-separated text without one in
+    the header), or "none"; lines that begin with ``comment`` are passed over, as are the first ``skip_lines``. ``kinds`` fixes
+    columns of text files instead of inferring them.
+
+    Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
+    whose rows are the files below them, with the columns "class" and "text"; a folder of files, a list of files or a pattern
+    such as "mail/*.eml". Each file is one text, or one per message (.eml, .mbox, or a file that begins as delivered mail
+    does); of HTML (.html) the text is taken. ``format`` says that all of them are "text", "mail" or "html", a file of any
+    other ending included; or "lines", each line a text: of several files, or a folder of them, each is then a class, named as
+    the file is. ``classes_at=2``: the second level of folders names the classes. ``class_from="spm*=spam,*=ham"``, or such a
+    mapping: the names of files do, by the first pattern that fits; one with a slash is held against the path.
+
+    ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or a list of names. "columns"
+    makes a column of text of each of subject, from, to and organization, beside the column "body", and ["columns", "subject"]
+    of those that are named; news articles are then messages, too.
+
+    ``remembered`` is how other data were read, as ``Schema.reading`` keeps it: a file of the same kind is read likewise in all
+    that is not said here.
+
+    >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
+    >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
+    ('string', [1.5], ['red'])
+    >>> [batch] = read(["a text", "and another"])
+    >>> batch.names, batch.texts("text")
+    (('text',), ['a text', 'and another'])
+    """
+    check_names(settings)
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if type(data) is np.ndarray and data.ndim == 2 and settings.keys() <= {"columns"}:
+        return tables.from_numpy(data, settings.get("columns"), batch_rows)
+    if isinstance(data, (Batch, Source)):
+        return data if isinstance(data, Source) else Source(lambda: iter((data,)))
+    options = Options.of(settings, kinds, batch_rows, remembered or {})
+    source = _read(os.fsdecode(data) if isinstance(data, bytes) else data, options)
+    asked = "headers" in settings and header_columns(options.headers)
+    return _with_headers(source, options.headers) if asked else source
+
+
+def _with_headers(source: Source, headers: Headers) -> Source:
+    """The source; an error when it comes to rows that are no messages, and so have no headers to make columns of."""
+
+    def batches() -> Iterator[Batch]:
+        for batch in source:
+            if sum(map(batch.is_text, batch.names)) != len(header_columns(headers)) + 1:
+                texts = len(batch.names) == 1 and batch.is_text(batch.names[0])
+                where = errors.where(source.name)
+                columns = errors.listed(batch.names)
+                what = f"the rows{where} are plain texts" if texts else f"there is a table{where}, of {columns}"
+                text = f"headers={headers!r} makes columns of the headers of messages, and {what}. "
+                text += "If each text or file is a message, say so with format='mail'; else leave headers= out."
+                raise errors.BadSetting(text, setting="headers", value=headers)
+            yield batch
+
+    return replace(source, start=batches, parses=False)
+
+
+def _read(data: Any, options: Options) -> Source:
+    if isinstance(data, Mapping) or library(data) in ("numpy", "pandas", "polars", "pyarrow", "scipy"):
+        options.refuse(OF_TEXT_TABLES, f"text files, and this is a {type(data).__name__}")
+        options.refuse(OF_FOLDERS, f"files of texts, and this is a {type(data).__name__}")
+    if type(data) is np.ndarray:
+        return _read_array(data, options)
+    if isinstance(data, (str, os.PathLike)):
+        source = from_path(data, options)
+        return source if isinstance(source, Source) else _chained(source, options)
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        return tables.from_sparse(data, options.columns, options.batch_rows)
+    if library(data) == "pandas" and not hasattr(data, "columns") and hasattr(data, "index"):
+        is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
+        data = data.to_dict() if is_row else data
+    if options.missing_values != MISSING_VALUES and _is_table(data):
+        text = "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its "
+        raise errors.BadSetting(f"{text}place, for instance with frame.replace('?', None).")
+    if isinstance(data, Mapping):
+        if data and _is_record(data, options.kinds or {}):
+            data = {name: [value] for name, value in data.items()}
+        return tables.from_mapping(data, options.columns, options.batch_rows)
+    if isinstance(data, (list, tuple)):
+        return _read_list(data, options)
+    return _read_frame(data, options) or _read_stream(data, options)
+
+
+def _read_frame(data: Any, options: Options) -> Source | None:
+    """Frames and arrays, by what they can do; None for anything else."""
+    if library(data) == "polars" and hasattr(data, "collect"):
+        data = data.collect()
+    names = options.columns
+    batch_rows = options.batch_rows
+    is_frame = hasattr(data, "columns")
+    if library(data) == "pandas" and is_frame:
+        return tables.single(tables.Frame(data, names), batch_rows)
+    if library(data) == "pyarrow":
+        pa = arrow()
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if isinstance(data, pa.Table):
+            return tables.from_arrow_table(data, names, batch_rows)
+        if hasattr(data, "to_batches"):
+            schema = getattr(data, "projected_schema", None) or data.schema
+            return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), names)
+    if not is_frame and (source := _read_series(data, options)):
+        return source
+    known = library(data) in ("numpy", "pandas", "polars", "pyarrow")  # whose columns speak Arrow, too: arrays here
+    if hasattr(data, "__array__") and not is_frame and (known or not hasattr(data, "__arrow_c_stream__")):
+        return _read_array(data, options)
+    if hasattr(data, "__arrow_c_stream__"):
+        return tables.from_arrow_stream(data, names)
+    if hasattr(data, "__arrow_c_array__"):
+        return tables.from_arrow_table(arrow().table(arrow().record_batch(data)), names, batch_rows)
+    return None
+
+
+def _read_array(data: Any, options: Options) -> Source:
+    """A 1-D array of strings is texts."""
+    array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)  # a np.matrix becomes an array
+    if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None:
+        if array.dtype.kind != "O":
+            return _read_texts(array, options)
+        if kind_of(values := array.tolist()) == "string":
+            return _read_texts(values, options)
+    return tables.from_numpy(array, options.columns, options.batch_rows)
+
+
+def _read_series(data: Any, options: Options) -> Source | None:
+    """Texts in a series or array of pandas, Polars or Arrow; None for anything else."""
+    module = library(data)
+    if module == "pandas" and hasattr(data, "dtype"):
+        is_text = type(data.dtype).__name__ == "StringDtype" or column(data).kind() == "string"
+        return _read_texts(data, options) if is_text else None
+    if module == "polars" and str(getattr(data, "dtype", "")).partition("(")[0] in POLARS_STRINGS:
+        return _read_texts(arrow().chunked_array([data.to_arrow()]), options)
+    if module == "pyarrow" and hasattr(data, "type") and kind_of_type(data.type) == "string":
+        return _read_texts(data if hasattr(data, "chunks") else arrow().chunked_array([data]), options)
+    return None
+
+
+def _read_texts(values: Any, options: Options) -> Source:
+    if options.format in ("mail", "html"):
+        return from_messages(np.asarray(values, dtype=object).tolist(), options)
+    if library(values) == "pyarrow":
+        table = arrow().table([values], [tables.TEXT])
+        return tables.from_arrow_table(table, options.columns, options.batch_rows, text=True)
+    return from_texts(values, options.columns, options.batch_rows)
+
+
+def _read_list(data: Sequence[Any], options: Options) -> Source:
+    """Rows, records or batches: the first entry tells."""
+    if not data:
+        raise errors.empty_data(why="the list is empty")
+    first = data[0]
+    if isinstance(first, (str, os.PathLike)) and are_paths(data, options):
+        return _read_paths(data, options)
+    if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
+        return _read_texts(data if type(data) is list else list(data), options)
+    if isinstance(first, Mapping) and (
+        _is_record(first, options.kinds or {})
+        or any(map(_is_cell, first.values()))  # no column of a table, so it is a row
+        or not any(map(_is_column, first.values()))
+    ):
+        keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
+        columns = {key: [record.get(key) for record in data] for key in keys}
+        return tables.from_mapping(columns, options.columns, options.batch_rows)
+    is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or _speaks_arrow(first)
+    if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
+        return _chained(data, options)
+    return tables.from_rows(data, options.columns, options.batch_rows)
+
+
+def is_texts(data: Any) -> bool:
+    """Whether it is a list of strings: of texts, unless they may be the names of files."""
+    return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
+
+
+def _read_paths(data: Sequence[Any], options: Options) -> Source:
+    """Documents, tables or folders, one after another; sub-folders are the classes if those of each folder are."""
+    paths = from_paths([os.fspath(path) for path in data], None, options)
+    if isinstance(paths, Source):
+        return paths
+    if not all(map(os.path.isdir, paths)):
+        return _chained(paths, options)
+    sources = [_read(path, options) for path in paths]
+    [target, *others] = {source.target for source in sources}
+    target = None if others else target
+    reading = sources[0].reading
+    return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=target, reading=reading)
+
+
+def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
+    """Whether a mapping is one row: it has values, and lists of numbers in the columns that hold them."""
+
+    def is_list(name: Any, value: Any) -> bool:
+        numbers = kinds.get(name) == "list" and _is_column(value)
+        return numbers and all(isinstance(x, (int, float, np.number)) for x in value)
+
+    return all(_is_cell(value) or is_list(name, value) for name, value in cells.items())
+
+
+def _is_cell(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, np.generic))
+
+
+def _speaks_arrow(value: Any) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+
+
+def _is_column(value: Any) -> bool:
+    if _speaks_arrow(value):
+        return True
+    return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
+
+
+def _read_stream(data: Any, options: Options) -> Source:
+    if hasattr(data, "fetchmany") and hasattr(data, "description"):
+        text = f"{type(data).__name__} is a cursor of a database, whose rows have no columns. Give what it fetches as a table: "
+        raise TypeError(f"{text}cursor.fetch_record_batch() of ADBC, a relation of DuckDB, or pandas.read_sql(...).")
+    if isinstance(data, Iterator):
+        entries = data
+        first = next(data, None)
+        data = entries if first is None else chain([first], entries)
+        if isinstance(first, str) and not are_paths([first], options):
+
+            def batches() -> Iterator[Batch]:
+                while some := list(islice(data, options.batch_rows or STREAMED)):
+                    yield from from_texts(some, options.columns)
+
+            return Source(lambda: numbered(batches()), None, again=False)
+        if isinstance(first, (str, os.PathLike)):
+            data = _Kept(data)
+    if isinstance(data, Iterable) and not hasattr(data, "columns"):
+        return _chained(data, options)
+    text = f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of "
+    raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
+
+
+class _Kept:
+    """What an iterator gives, kept so that it can be gone through again: names of files, which may have to be read twice."""
+
+    def __init__(self, entries: Iterator[Any]) -> None:
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Any]:
+        self._entries, entries = tee(self._entries)
+        return entries
+
+
+def _chained(data: Iterable[Any], options: Options) -> Source:
+    """The batches of every table of an iterable, one table in memory at a time."""
+    files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
+
+    def opened(table: Any) -> Source:
+        if not isinstance(table, (str, os.PathLike)):
+            return _read(table, options)
+        path = os.fspath(table)
+        if path not in files:
+            files[path] = _read(table, options)
+        return files[path]
+
+    once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
+    are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
+    reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
+
+    def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
+        return _aligned(batch for table in data for batch in opened(table).each(beside))
+
+    return Source(batches, None, not once, reading=reading, parses=True)
+
+
+def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The batches with rows counted on and with the first batch's columns, in its order."""
+    names: tuple[str, ...] | None = None
+    for batch in numbered(batches):
+        names = batch.names if names is None else names
+        if batch.names != names and set(batch.names) != set(names):
+            what = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)}"
+            raise other_columns(batch.names, names, what, "batch")
+        batch.names = names
+        batch.share = None
+        yield batch
+    if names is None:
+        raise errors.empty_data(why="the iterable gave no batch")
+
+
+def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
+    """One row as a batch: a mapping of scalars, a pandas Series, values in the order of ``names``, or a 1-row table.
+
+    A name that a mapping does not have is missing.
+
+    >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
+    >>> batch.numbers(["length"]), batch.head("colour", 1)
+    ([array([[2.5]])], ['red'])
+    """
+    names = tuple(names)
+    if type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind in "biuf":
+        return Matrix(row.reshape(1, -1), tables.checked_names(names, len(row)), named)
+    if library(row) == "pandas" and not hasattr(row, "columns"):
+        row = row.tolist() if not named and len(row) == len(names) else row.to_dict()
+    if isinstance(row, Mapping) and not any(map(_is_column, row.values())):
+        cells = {str(name): value for name, value in row.items()}
+        if names and not any(name in cells for name in names):
+            raise errors.unknown_column(names[0], list(cells))
+        return Row(cells, names, named)
+    listed = isinstance(row, (list, tuple, np.ndarray))
+    if listed and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
+        return Row(dict(zip(tables.checked_names(names, len(row)), row, strict=True)), names, named)
+    batches = list(read(row, columns=names if listed and not isinstance(row[0], Mapping) else None))
+    if len(batches) != 1 or batches[0].n_rows != 1:
+        raise errors.not_one_row(sum(batch.n_rows for batch in batches))
+    [batch] = batches
+    known = frozenset(batch.names)
+    for name in names:
+        if name not in known:
+            raise errors.unknown_column(name, batch.names)
+    batch.named = named
+    return batch

@@ -1,0 +1,1028 @@
+"""Tally: the sums of a data set, per class and feature, under one schema. Tallies add, subtract and scale.
+
+``count`` makes one of a table, batch by batch, in one pass; ``Growing`` is one that rows are added to and taken from in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property, partial, singledispatch
+from math import prod
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury._core import Integers
+from banbury.errors import many
+from banbury.families.family import Family, Feature, RowsToCount
+from banbury.families.keys import code_numbers, dense
+from banbury.families.words import GrowingWords, check_parts_of_words, subtract
+from banbury.reading import Batch, Beside, Codes
+from banbury.reading.batches import LazyColumns, joined
+from banbury.reading.columns import empty_column
+from banbury.sums import (
+    MOST_ROWS,
+    UNCOUNTED,
+    Counts,
+    WholeKeys,
+    Words,
+    in_order,
+    in_parts,
+    in_rows,
+    rows_of,
+    some,
+    total,
+    weighed,
+)
+from banbury.tally.label_sets import EVERY, LabelSets
+from banbury.tally.schema import Features, Group, Missing, Schema
+from banbury.tally.table import Labels, Table, doubt, open_table, refuse_continuous
+from banbury.threads import Behind
+
+Label = bool | int | float | str
+# Of features whose sums grow in place, what rows changed: the ids of their words.
+Touched = dict[str, NDArray[np.uint32]]
+MANY_ROWS = 1000  # of a batch, whose words are worth a thread of their own
+MANY_BYTES = 1 << 24  # of texts that are counted together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tally:
+    """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> tally = bb.count(weather, target="play")
+    >>> first_rows = tally.count({name: column[:5] for name, column in weather.items()})
+    >>> tally - first_rows + first_rows == tally
+    True
+    """
+
+    kind: ClassVar[str] = "tally"
+
+    schema: Schema
+    classes: tuple[Label, ...]
+    rows: Integers  # (classes,)
+    sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
+    skipped: int = 0  # rows without a target
+    rounded: bool = False  # sums were rounded: scaled by a fraction, or moved to another schema
+    parts: frozenset[str] = frozenset()  # the names of the parts it is made of, if any; equal sums are equal
+
+    @property
+    def n_rows(self) -> float:
+        """Rows counted, or their weight when weights are fractional."""
+        if self.schema.labels is not None:
+            every = rows_of(self.rows)[self.classes.index(EVERY)] if EVERY in self.classes else 0
+        else:
+            every = rows_of(total(self.rows, 0))[0] if self.classes else 0
+        return int(every) if self.rows.digits == 0 else float(every)
+
+    @cached_property
+    def missing(self) -> dict[str, float]:
+        """How many rows have no value, by feature; their weight when weights are fractional.
+
+        >>> import banbury as bb
+        >>> bb.count({"fever": [38.9, None, 37.0], "ward": ["a", "b", "a"], "flu": ["yes", "no", "no"]}, target="flu").missing
+        {'fever': 1.0, 'ward': 0.0}
+        """
+        if not self.classes:
+            return {feature.name: 0.0 for feature in self.schema.features}
+        if self._each_row_once is not self:
+            return self._each_row_once.missing
+        every, missing = total(self.rows, 0), dict[str, float]()
+        for (_, features, _), sums in self._groups():
+            there = total(sums.present, 1).arranged([len(features)])
+            lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
+            missing |= zip((f.name for f in features), lacking.value.tolist(), strict=True)
+        return {f.name: max(missing[f.name], 0.0) for f in self.schema.features}
+
+    @cached_property
+    def _each_row_once(self) -> Tally:
+        """Where rows have sets of labels, all of them as one class; this tally otherwise."""
+        if self.schema.labels is None or EVERY not in self.classes:
+            return self
+        plain = replace(self, schema=replace(self.schema, labels=None))
+        return plain.of_classes([self.classes.index(EVERY)], (EVERY,))
+
+    @cached_property
+    def empty_cells(self) -> dict[str, float]:
+        """Of each block's table the share of cells that no row has: the curse of dimensionality, measured.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> names = ("outlook", "temperature", "humidity")
+        >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
+        {'outlook + temperature + humidity': 0.38888888888888884}
+        """
+        blocks = [feature for feature in self.schema.features if feature.columns]
+        shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
+        return {name: share for name, share in shares.items() if share is not None}
+
+    def of(self, name: str) -> Any:
+        """The sums of one feature."""
+        group, at = self._places[self.schema[name].name]
+        return self.sums[group].select([at])
+
+    def group_of(self, name: str) -> Any:
+        """The sums of all features that are counted together with this one."""
+        return self.sums[self._places[name][0]]
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """The group of each feature, and its place there."""
+        groups = enumerate(self.schema.groups)
+        return {f.name: (g, at) for g, group in groups for at, f in enumerate(group.features)}
+
+    @cached_property
+    def has_words(self) -> bool:
+        """Whether some features are counted in tables of words, which may be large."""
+        return any(isinstance(sums, Words) for sums in self.sums)
+
+    def with_sums(self, changed: Mapping[int, Any]) -> Tally:
+        """The same with other sums of some groups of features, by their numbers."""
+        return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
+
+    def _groups(self) -> Iterator[tuple[Group, Any]]:
+        """The features that were counted together, with their sums."""
+        return zip(self.schema.groups, self.sums, strict=True)
+
+    # Counting more
+
+    def count(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        weights: Any = None,
+        classes: Any = None,
+        threads: int | None = None,
+        **reading: Any,
+    ) -> Tally:
+        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them.
+
+        Of a tally of one class and without a target, such as a density's, all rows are of that class.
+        """
+        if target is None and self.schema.labels is not None and self.schema.labels.columns:
+            target = self.schema.labels
+        elif target is None and classes is None and np.ndim(weights) < 2:
+            alone = self.schema.target is None and len(self.classes) == 1
+            target, classes = self.schema.target, self.classes if alone else None
+        return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
+
+    # The algebra
+
+    def __add__(self, other: Tally) -> Tally:
+        """Both data sets together."""
+        if not isinstance(other, Tally):
+            raise errors.not_a_tally(other, "add")
+        if twice := self.parts & other.parts:
+            raise errors.part_twice(twice)
+        a, b = _together(self, other)
+        sums, skipped = tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)), a.skipped + b.skipped
+        rounded, parts = a.rounded or b.rounded, a.parts | b.parts
+        summed = replace(a, rows=a.rows + b.rows, sums=sums, skipped=skipped, rounded=rounded, parts=parts)
+        return within_bins(summed._not_too_many())
+
+    def _not_too_many(self) -> Tally:
+        if self.classes and not total(self.rows, 0).value[0] < MOST_ROWS:
+            raise errors.too_many_rows()
+        return self
+
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # so that sum(tallies) works
+
+    def __sub__(self, other: Tally) -> Tally:
+        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be.
+
+        It raises, too, where the sums of one of the two were rounded.
+        """
+        if not isinstance(other, Tally):
+            raise errors.not_a_tally(other, "subtract")
+        if self.rounded or other.rounded:
+            raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
+        a, b = _together(self, other)
+        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
+        differences = (subtract(g.features, x, y, a.classes) for g, x, y in each)
+        skipped = max(0, a.skipped - b.skipped)
+        try:
+            rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
+            left = replace(a, rows=rows, sums=sums, skipped=skipped, parts=parts)
+            return left.checked()._trimmed()
+        except errors.NegativeCount as problem:
+            raise self._in_words(problem) from None
+
+    def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
+        """What is said of sums that cannot be; of sets of labels by their names."""
+        return problem if self.schema.labels is None else _of_labels(problem)
+
+    def __mul__(self, factor: float) -> Tally:
+        """Every row so many times; a factor below one lets the past fade.
+
+        A whole factor is exact. Of any other each sum is rounded once, down to 10⁻¹⁸ of a row or a step of it, where it has more
+        digits than that. From sums that were ``rounded`` nothing can be subtracted: forget before you fade.
+        """
+        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
+            return NotImplemented
+        if not 0 <= factor < MOST_ROWS or float(factor) * float(self.n_rows) >= MOST_ROWS:
+            wanted = "finite and not negative, and leave fewer than 2**63 rows"
+            raise errors.bad_setting("the factor of a tally", factor, wanted)
+        errors.require(float(factor) == factor, "the factor of a tally", factor, "a number that a double holds")
+        rows, exact = self.rows.times(factor := float(factor))
+        scaled = [sums.times(factor) for sums in self.sums]
+        rounded = self.rounded or not (exact and _is_decimal(factor) and all(exact for _, exact in scaled))
+        sums = tuple(each for each, _ in scaled)
+        return replace(self, rows=rows, sums=sums, rounded=rounded)._trimmed()
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Tally:
+        return self * (1.0 / divisor) if divisor else self * float("inf")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same sums, to the last bit, under the same schema; bins of other widths are other sums."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        a, b = _together(self, other)
+        alike = self.classes == other.classes and self.schema == other.schema and a.rows.same(b.rows)
+        return alike and all(x.same(y) for x, y in zip(a.sums, b.sums, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def checked(self) -> Tally:
+        """This tally; raises where its sums cannot be those of any rows."""
+        for (label,) in np.argwhere(self.rows.is_negative()):
+            raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
+        for group, sums in self._groups():
+            group.counter.check(group.features, sums, self.rows, self.classes)
+        if self.schema.labels is not None and EVERY in self.classes:
+            self._check_labels()
+        return self
+
+    def _check_labels(self) -> None:
+        """Raises where more rows have a label than there are rows, by any of their values."""
+        every = self.classes.index(EVERY)
+        others = np.array([c for c in range(len(self.classes)) if c != every], dtype=np.int64)
+        rest = self.rows.take(np.full(len(others), every), 0) - self.rows.take(others, 0)
+        for (at,) in np.argwhere(rest.is_negative()):
+            raise _more_of_a_label(errors.negative_count(0, self.classes[others[at]]))
+        try:
+            for group, sums in self._groups():
+                if isinstance(sums, Words):
+                    check_parts_of_words(group.features[0], sums.table, None, every, self.classes)
+                elif sums is not UNCOUNTED:
+                    without = sums.take(np.full(len(others), every)) - sums.take(others)
+                    group.counter.check(group.features, without, rest, [self.classes[c] for c in others])
+        except errors.NegativeCount as problem:
+            raise _more_of_a_label(problem) from None
+
+    def to(self, schema: Schema) -> Tally:
+        """The same tally under another schema of the same features: re-centred, and its bins widened.
+
+        Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
+        """
+        pairs = zip(schema.features, self.schema.features, strict=False)
+        re_centred = tuple(a.counter.rescaled(a, b) if a.counter is b.counter else a for a, b in pairs)
+        moved_to = replace(schema, features=re_centred + schema.features[len(re_centred) :])
+        if (why := moved_to.differs(self.schema)) is not None:
+            raise errors.schema_mismatch(why)
+        both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
+        try:
+            moved = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
+        except errors.SchemaMismatch:
+            raise
+        except (OverflowError, ValueError):
+            raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
+        each = zip(moved, self.sums, strict=True)
+        rounded = any(new is not old and not isinstance(new, Counts) for new, old in each)
+        return replace(self, schema=schema, sums=moved, rounded=self.rounded or rounded)
+
+    def _trimmed(self) -> Tally:
+        """Without the classes and the keys that no row has any more."""
+        tally, kept = self, np.flatnonzero(some(self.rows))
+        if len(kept) < len(self.classes):
+            tally = self._of(kept, tuple(self.classes[c] for c in kept))
+        groups = enumerate(tally._groups())
+        trimmed = {n: sums.without_empty(f.family.declared() for f in g.features) for n, (g, sums) in groups}
+        return tally if all(sums is tally.sums[n] for n, sums in trimmed.items()) else tally.with_sums(trimmed)
+
+    def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
+        kept = np.asarray(kept, dtype=np.int64)
+        if _are_all(kept, len(self.classes)):
+            return replace(self, classes=names)
+        sums = tuple(sums.take(kept) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.take(kept, 0), sums=sums)
+
+    def with_classes(self, classes: tuple[Label, ...]) -> Tally:
+        """The same sums with these classes too, which have no rows yet."""
+        names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
+        if self.classes == names:
+            return self
+        return self.merged(_places(self.classes, names), names)
+
+    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
+        """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
+        return self._of(np.asarray(kept, dtype=np.int64), names)._trimmed()
+
+    def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
+        """Class c is class ``index[c]`` of these; those that become one are added up."""
+        size = len(names)
+        if size == len(self.classes) and _are_all(index, size):
+            return replace(self, classes=names)
+        sums = tuple(sums.merge(index, size) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.merge(index, size, 0), sums=sums)
+
+    # Looking
+
+    def numbers(self) -> dict[str, Integers]:
+        """All sums but those of words, by the names that they have in a file."""
+        each = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
+        return {"classes": self.rows, **dict(each)}
+
+    def states(self) -> dict[str, NDArray[Any]]:
+        each = ((g, sums.state()) for g, sums in enumerate(self.sums))
+        return {f"{g}.{name}": array for g, state in each for name, array in state.items()}
+
+    def digest(self) -> str:
+        """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
+
+        So forgetting can be proved: a tally that forgot rows has the digest of one that never met them.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> tally = bb.count(weather, target="play")
+        >>> more = tally.count({name: column[:3] for name, column in weather.items()})
+        >>> (tally + more - more).digest() == tally.digest()
+        True
+        """
+        every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
+        digest = hashlib.sha256(f"[{json.dumps(self.schema.counted())}, [".encode())
+        for k, keys in enumerate(every):
+            digest.update(f"{', ' if k else ''}{_as_json(keys)}".encode())
+        digest.update(b"]]")
+        arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
+        arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
+        for name, (digits, array) in arrays.items():
+            digest.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Any]]:
+        """Features of one family and settings with their sums, so that parameters are estimated together."""
+        return [each for group, sums in self._groups() for each in _by_family(group, sums)]
+
+    def n_parameters(self, naive: bool = True) -> int:
+        """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
+
+        The joint one has a table over all keyed features and, in each of its cells, a Gaussian with full covariance over
+        the measured ones.
+
+        >>> import banbury as bb
+        >>> two = bb.count({"a": [True, False], "b": [True, True], "y": [0, 1]}, "y", features="bernoulli")
+        >>> two.n_parameters(), two.n_parameters(naive=False)
+        (5, 7)
+        """
+        n_classes, prior = len(self.classes), max(len(self.classes) - 1, 0)
+        if naive:
+            each = [each for given, features, sums in self.groups for each in given.n_parameters(features, sums)]
+            return n_classes * sum(own for own, _ in each) + sum(tied for _, tied in each) + prior
+        if self.has_words:
+            raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
+        d, table = 0, 1
+        for family, features, sums in self.groups:
+            if isinstance(sums, Counts):
+                table *= prod(own + 1 for own, _ in family.n_parameters(features, sums))
+            else:
+                d += sum(len(feature.inputs) for feature in features)
+        return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
+
+    def __str__(self) -> str:
+        weighted = self.rows.digits > 0
+        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
+        features = many(len(self.schema.features), "feature")
+        several = self.schema.labels is not None
+        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
+        lines = [f"Tally of {size}, {many(len(named), 'label' if several else 'class')}, {features}"]
+        share = self.rows.value / max(float(self.n_rows), 1e-300)
+        shown = [(self.classes[c], self.rows.value[c], share[c]) for c in named[:20]]
+        names = [errors.shortened(repr(name)) for name, _, _ in shown]
+        width = max(map(len, names), default=0)
+        each = zip(names, shown, strict=True)
+        lines += [f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in each]
+        lines += _hidden(len(named) - len(shown), "label" if several else "class")
+        lines += [f"  {line}" for line in self._feature_lines()]
+        if self.skipped:
+            lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
+        if self.rounded:
+            why = "its sums were scaled by a fraction or moved to another schema; nothing can be forgotten"
+            lines.append(f"  rounded: {why}")
+        if self.parts:
+            lines.append(f"  parts: {len(self.parts):,}: {errors.listed(sorted(self.parts), 3)}")
+        if self.schema.left_out:
+            reasons = (f"{name} ({why})" for name, why in self.schema.left_out.items())
+            lines.append(f"  left out: {errors.listed(reasons)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
+        """The features, or the first of them, each with what was counted of it in a few words."""
+        once = self._each_row_once
+        each = ((f, once.of(f.name), once._missing_text(f.name)) for f in self.schema.features[:most])
+        return [(feature, feature.counter.summary(feature, *counted)) for feature, *counted in each]
+
+    def _feature_lines(self) -> list[str]:
+        n_features = len(self.schema.features)
+        shown = self.summaries(20 if n_features > 21 else None)
+        width = max((len(feature.name) for feature, _ in shown), default=0)
+        lines = [f"{f.name:{width}}  {f.family.name:{len('kernel_density')}}  {text}" for f, text in shown]
+        cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
+        return cut + [line[2:] for line in _hidden(n_features - len(shown), "feature")]
+
+    def _missing_text(self, name: str) -> str:
+        return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
+
+
+def _is_decimal(factor: float) -> bool:
+    """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
+    written = Decimal(f"{factor:.15g}")
+    return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
+
+
+def _of_labels(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """The same where classes are labels, and one of them is that of all rows."""
+    label = problem.label  # type: ignore[attr-defined]
+    text = str(problem).replace(f"class {label!r}", "all rows" if label == EVERY else f"label {label!r}", 1)
+    return errors.NegativeCount(text.replace(" of all rows", " among all rows", 1), **problem._parts)
+
+
+def _more_of_a_label(problem: errors.NegativeCount) -> errors.NegativeCount:
+    """What is left has rows of a label that are no rows at all."""
+    label, feature = problem.label, getattr(problem, "feature", None)  # type: ignore[attr-defined]
+    place = "" if feature is None else f" in feature {feature!r}"
+    text = f"subtracting left more rows with label {label!r} than rows{place}. A row that has it was subtracted without it, or "
+    text += "is no part of this tally; nothing was changed. Subtract rows with the labels that they were added with."
+    return errors.NegativeCount(text, label=label, feature=feature)
+
+
+def _places(names: Sequence[Any], among: Sequence[Any]) -> NDArray[np.int64]:
+    """Where each name is among others, which have it."""
+    place = {name: c for c, name in enumerate(among)}
+    return np.array([place[name] for name in names], dtype=np.int64)
+
+
+def _are_all(numbers: NDArray[np.int64], n: int) -> bool:
+    """Whether these are the numbers from 0 to n in order."""
+    return len(numbers) == n and bool((numbers == np.arange(n)).all())
+
+
+def _canonical(key: Any) -> Any:
+    """Equal keys alike: 1, 1.0 and True are."""
+    if isinstance(key, tuple):
+        return [_canonical(part) for part in key]
+    return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
+
+
+def _hidden(n: int, what: str) -> list[str]:
+    return [f"  … and {many(n, 'more ' + what)}"] if n > 0 else []
+
+
+def _as_json(keys: Any) -> str:
+    if isinstance(keys, WholeKeys):  # of which Python writes lists as JSON does, and faster
+        return str(keys.numbers.tolist())
+    plain = {int, str}  # which are as they should be
+    return json.dumps(list(keys) if plain.issuperset(map(type, keys)) else [_canonical(key) for key in keys])
+
+
+def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...], Any]]:
+    """The features of a group by family, each with its part of the sums."""
+    first = group.features[0].family
+    if all(feature.family is first for feature in group.features):
+        return [(first, group.features, sums)]
+    places: list[tuple[Family, list[int]]] = []
+    known: dict[int, list[int]] = {}  # most columns share their very family
+    for at, feature in enumerate(group.features):
+        family = feature.family
+        same = (i for other, i in places if other.name == family.name and other == family)
+        index = known.get(id(family)) or next(same, None)
+        if index is None:
+            index = []
+            places.append((family, index))
+        known[id(family)] = index
+        index.append(at)
+    return [(family, tuple(group.features[f] for f in index), sums.select(index)) for family, index in places]
+
+
+def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
+    """Both over the classes, keys and bin widths of either."""
+    if a.schema is not b.schema:
+        why = a.schema.differs(b.schema)
+        if why is not None:
+            raise errors.schema_mismatch(why)
+        schema = a.schema.with_widest_bins(b.schema)
+        a, b = _coarsened(a, schema), _coarsened(b, schema)
+    if a.classes != b.classes:
+        classes: Any = in_order(set(a.classes).union(b.classes))
+        a, b = a.with_classes(classes), b.with_classes(classes)
+    return a, b
+
+
+def _coarsened(tally: Tally, schema: Schema) -> Tally:
+    """The tally with bins as wide as the schema's."""
+    if schema is tally.schema:
+        return tally
+    both = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
+    sums = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
+    return replace(tally, schema=schema, sums=sums)
+
+
+def within_bins(tally: Tally) -> Tally:
+    """The tally with bins doubled until no feature occupies more than may be: a function of the totals alone."""
+    wider = [(group, group.counter.widened(group.features, sums)) for group, sums in tally._groups()]
+    if all(features is group.features for group, features in wider):
+        return tally
+    return _coarsened(tally, tally.schema.with_features(wider))
+
+
+# Growing --------------------------------------------------------------------------------------------------------------
+
+
+def together(changes: Sequence[Touched]) -> Touched:
+    """The words that any of these changes touched."""
+    if len(changes) == 1:
+        return changes[0]
+    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows: the tally of all but words, and the rows, whose words are still to be counted."""
+
+    tally: Tally
+    rows: RowsToCount
+
+
+_NO_WORDS: Mapping[int, GrowingWords] = MappingProxyType({})
+
+
+class Growing:
+    """The sums of all rows so far: ``growing + part`` has more rows, ``growing - part`` fewer.
+
+    It is used like a value. But words change in place, so that rows cost their own words and not all that were counted: once
+    ``keep`` was called, only the latest one can be used. Until then a change that was interrupted, or that raised, is undone
+    when the one before it is used again.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        declared: tuple[Label, ...] = (),
+        rest: Tally | None = None,
+        words: Mapping[int, GrowingWords] = _NO_WORDS,
+        touched: Touched | None = None,
+    ) -> None:
+        self._schema = schema
+        self.declared = declared  # classes that stay, with rows or without
+        self._rest = rest  # all but words; None: no rows yet
+        self._words = words  # by the number of the group
+        self.touched: Touched = touched or {}  # the words that the last change touched
+
+    @classmethod
+    def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
+        """One that begins with these sums."""
+        words = _begin_words(tally.schema, len(tally.classes), tally.sums)
+        return cls(tally.schema, declared, tally.with_sums(dict.fromkeys(words, UNCOUNTED)), words)
+
+    def _with(self, rest: Tally, words: Mapping[int, GrowingWords], touched: Touched) -> Growing:
+        return Growing(self._schema, self.declared, rest, words, touched)
+
+    def declare(self, classes: tuple[Label, ...]) -> Growing:
+        """The same sums, whose classes of these names stay, with rows or without."""
+        return Growing(self._schema, classes, self._rest, self._words, self.touched)
+
+    def keep(self) -> None:
+        """Makes the last change final, and lets go of rows that were needed to undo it."""
+        for words in self._words.values():
+            words.keep()
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema if self._rest is None else self._rest.schema
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return () if self._rest is None else self._rest.classes
+
+    @property
+    def grows_in_place(self) -> bool:
+        """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
+        return bool(self._words)
+
+    @property
+    def word_columns(self) -> list[str]:
+        """The columns whose words are counted."""
+        return [name for g in self._words for feature in self.schema.groups[g].features for name in feature.inputs]
+
+    @property
+    def only_words(self) -> bool:
+        """Whether rows were counted, and all sums are words."""
+        return self._rest is not None and len(self._words) == len(self._rest.sums)
+
+    @property
+    def seen(self) -> Tally:
+        """The tally as it stands, for looking only: its words go on growing."""
+        return self._tally({g: words.seen() for g, words in self._words.items()})
+
+    def frozen(self) -> Tally:
+        """The tally as it stands, for keeping."""
+        return self._tally({g: words.frozen() for g, words in self._words.items()})
+
+    def _tally(self, words: dict[int, Words]) -> Tally:
+        assert self._rest is not None
+        return self._rest.with_sums(words)
+
+    def __add__(self, part: Part) -> Growing:
+        """With more rows."""
+        rest = self._plus(part.tally)
+        rows = _several_numbered(part.rows, rest.classes)
+        numbers = _numbers(rows, rest.classes)
+        words, touched = dict[int, GrowingWords](), Touched()
+        for g, before in self._with_classes(rest.classes).items():
+            words[g], touched[self._name(g)] = before.count(rows, numbers)
+        return self._with(rest, words, touched)
+
+    def add_texts(self, texts: list[str], labels: list[str], threads: int) -> Growing | None:
+        """The same of texts, all that a row has, of classes that there are, without making a batch of them.
+
+        None if they are something else.
+        """
+        rest, plain = self._rest, {*map(type, texts), *map(type, labels)} == {str}
+        if rest is None or rest.schema.named or len(rest.schema.columns) != 1 or not plain:
+            return None
+        if len(self._words) != 1 or len(texts) != len(labels) or not set(rest.classes).issuperset(labels):
+            return None
+        numbers = _places(labels, rest.classes).astype(np.int32)
+        rows = rest.rows + _core.count_classes(numbers, len(rest.classes), None, threads)
+        rest = replace(rest, rows=rows)._not_too_many()
+        [(group, before)] = self._words.items()
+        if (counted := before.count_texts(texts, numbers, threads)) is None:
+            return None
+        words, ids = counted
+        return self._with(rest, {group: words}, {rest.schema.features[0].name: ids})
+
+    def _plus(self, more: Tally) -> Tally:
+        """All but words, together; where there is nothing else, only rows are to be added, and at once."""
+        if self.declared and not set(more.classes).issuperset(self.declared):
+            more = more.with_classes(self.declared)
+        rest = self._rest
+        if rest is None:
+            return more
+        if len(self._words) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
+            return rest + more
+        place = _places(more.classes, rest.classes)
+        rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
+        return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
+
+    def __sub__(self, part: Part) -> Growing:
+        """Without rows that were added; raises where they were not, or where nothing would be left."""
+        assert self._rest is not None
+        rest, classes = self._rest - part.tally, self._rest.classes
+        if self.declared and rest.classes:
+            rest = rest.with_classes(self.declared)
+        if not rest.classes:
+            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+        rows = _several_numbered(part.rows, classes)
+        numbers = _numbers(rows, classes)
+        words, touched = dict[int, GrowingWords](), Touched()
+        try:
+            for g, before in self._words.items():
+                words[g], touched[self._name(g)] = before.forget(rows, numbers, classes)
+        except errors.NegativeCount as problem:
+            raise rest._in_words(problem) from None
+        self._check_left(words, rest, touched)
+        if rest.classes != classes:
+            kept = _places(rest.classes, classes)
+            words = {g: left.taken(kept) for g, left in words.items()}
+        return self._with(rest, words, touched)
+
+    def _name(self, group: int) -> str:
+        return self.schema.groups[group].features[0].name
+
+    def _check_left(self, words: Mapping[int, GrowingWords], left: Tally, touched: Touched) -> None:
+        """Raises if more texts are left than rows: some that were forgotten had none, or other ones."""
+        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        for g, grown in words.items():
+            feature = self._name(g)
+            for name, texts in zip(self.classes, grown.seen().present.value[0].tolist(), strict=True):
+                if texts > rows_left.get(name, 0.0):
+                    raise left._in_words(errors.impossible_sums(name, feature))
+            if self.schema.labels is not None:
+                try:
+                    grown.check_parts(touched[feature], self.classes.index(EVERY), self.classes)
+                except errors.NegativeCount as problem:
+                    raise _more_of_a_label(problem) from None
+
+    def _with_classes(self, classes: tuple[Any, ...]) -> Mapping[int, GrowingWords]:
+        """The words, with room for these classes."""
+        if self._rest is None:
+            return _begin_words(self._schema, len(classes))
+        if classes == self._rest.classes or not self._words:
+            return self._words
+        index = _places(self._rest.classes, classes)
+        return {g: words.placed(index, len(classes)) for g, words in self._words.items()}
+
+
+def _begin_words(schema: Schema, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingWords]:
+    """Those sums that grow in place, by group: empty, or beginning with these."""
+    begun = {}
+    for g, (counter, features, _) in enumerate(schema.groups):
+        if counter.words:
+            begun[g] = GrowingWords.begin(features[0], n_classes, None if sums is None else sums[g])
+    return begun
+
+
+def _several_numbered(rows: RowsToCount, classes: tuple[Label, ...]) -> RowsToCount:
+    """The rows with their further classes, if they have any, by the place in ``classes``."""
+    if rows.several is None:
+        return rows
+    place = {name: c for c, name in enumerate(classes)}
+    lookup = np.array([place.get(name, 0) for name in rows.labels], dtype=np.int32)
+    return replace(rows, several=(rows.several[0], lookup[rows.several[1]]))
+
+
+def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
+    """The rows' classes by their place in ``classes``."""
+    if tuple(rows.labels) == classes:
+        return rows.classes
+    place = {name: c for c, name in enumerate(classes)}
+    lookup = np.array([*(place.get(name, -1) for name in rows.labels), -1], dtype=np.int32)
+    return lookup[rows.classes]
+
+
+# Counting -------------------------------------------------------------------------------------------------------------
+
+
+def count(
+    data: Any,
+    target: Any = None,
+    *,
+    schema: Schema | None = None,
+    features: Features = "auto",
+    weights: Any = None,
+    classes: Sequence[Label] | None = None,
+    missing: Missing = "skip",
+    threads: int | None = None,
+    target_delimiter: str | None = None,
+    engine: Any = None,
+    partitions: int | None = None,
+    **reading: Any,
+) -> Tally:
+    """Counts a table into a tally, in one pass.
+
+    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
+    of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
+    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
+    are skipped and counted in ``skipped``. A target of lists or sets, of texts with ``target_delimiter`` between labels, of
+    several columns of flags or a matrix of them is one of sets of labels: a row then counts for each of its labels, and once
+    for all rows (``bb.MultiLabelClassifier``).
+
+    What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
+    a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
+    ``missing="category"`` makes a missing word, boolean or category a value of its own; otherwise what is missing is skipped.
+    ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
+    names; a single name, without a target, is the class of all rows.
+
+    How it is read: ``columns`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
+    if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
+    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
+    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names; "columns", or ["columns",
+    "subject"], makes a column of each, beside the column "body". ``reading`` is what else ``banbury.reading.read`` takes, such as
+    ``header=False``. Files are read under a schema as those were that it was inferred from, in all that is not said here.
+    ``threads``: BANBURY_THREADS or all processors if not given; the answer does not depend on it.
+
+    Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
+    parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
+    or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
+    cut. docs/engines.md has more.
+
+    >>> import banbury as bb
+    >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
+    >>> tally.n_rows, tally.classes
+    (14, ('no', 'yes'))
+    """
+    given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
+    reading["target_delimiter"] = target_delimiter
+    if schema is not None:
+        reading = {"remembered": schema.reading, **reading}
+    where = {"engine": engine, "partitions": partitions}
+    return counted(open_table(data, target, **given, **where, threads=threads, **reading))
+
+
+@singledispatch
+def counted(table: Any) -> Tally:
+    """The tally of a table, batch by batch."""
+    return complete(*summed(table), table.labels.name)
+
+
+def complete(tally: Tally, n_rows: int, target: str | None) -> Tally:
+    """The tally of so many rows, which are all there are; raises where none of them has a target."""
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, target)
+    doubt(tally.classes)
+    return tally
+
+
+def summed(table: Table) -> tuple[Tally, int]:
+    """The tally of a table, which may be a part of another, and its rows.
+
+    Words of a batch that lasts are counted while the next is read.
+    """
+    growing: list[Growing] = []
+    n_rows = 0
+    beside = Beside[tuple[Part, ...]](table.labels.threads)
+
+    def add(part: Part) -> None:
+        growing[0] = growing[0] + part
+
+    with Behind() as behind:
+        for batch in gathered(table.batches("counting", growing.clear, beside=beside), growing):
+            behind.wait()  # the schema may become another one
+            if not growing:
+                growing.append(Growing(table.settled(batch)))
+                n_rows = 0
+            n_rows += batch.n_rows
+            large = batch.n_rows >= MANY_ROWS and table.labels.threads > 1
+            schema = growing[0].schema
+            aligned = table.aligned(batch, schema)
+            for part in beside.result(batch) or parts(aligned, schema, table.labels):
+                behind.wait()
+                if large and growing[0].grows_in_place and aligned.text_bytes(growing[0].word_columns) is not None:
+                    behind.start(partial(add, part))
+                else:
+                    add(part)
+            if table.labels.by_column and not growing[0].grows_in_place:
+                beside.work = partial(_parts_beside, table, growing[0].schema)
+        behind.wait()
+    return growing[0].seen, n_rows
+
+
+def gathered(batches: Iterator[Batch], growing: Sequence[Growing]) -> Iterator[Batch]:
+    """The batches; where all that is counted are words, small ones after the first are joined.
+
+    A word's cell in a class costs the same for one text as for many. ``growing`` is empty before the first batch, and once more
+    where all come again.
+    """
+    some, size = list[Batch](), 0
+    for batch in batches:
+        if not growing:
+            some, size = [], 0
+        more = batch.text_bytes(growing[0].schema.columns) if growing and growing[0].only_words else None
+        if some and (more is None or batch.names != some[0].names or size + more > MANY_BYTES):
+            yield joined(some) if len(some) > 1 else some[0]
+            some, size = [], 0
+        if more is None:
+            yield batch
+        else:
+            some.append(batch)
+            size += more
+    if some:
+        yield joined(some) if len(some) > 1 else some[0]
+
+
+def _parts_beside(table: Table, schema: Schema, batch: Batch) -> tuple[Part, ...]:
+    """The parts of a later batch, counted by the one thread that has parsed it, with bins as wide as they were by then."""
+    return tuple(parts(table.aligned(batch, schema), schema, replace(table.labels, threads=1)))
+
+
+def of_no_rows(schema: Schema) -> Tally:
+    nothing = Batch(schema.columns, 0, LazyColumns(lambda name: empty_column(0)), schema.named)
+    part = count_rows(nothing, schema, Codes(np.zeros(0, dtype=np.int32), 0, ()), None, 1)
+    return (Growing(schema) + part).frozen()
+
+
+def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
+    """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
+    if labels.several is not None:
+        yield count_sets(batch, schema, labels.sets_of(batch), labels.weights_of(batch), labels.threads)
+        return
+    codes, weights = labels.of_batch(batch, schema.target_kind)
+    if weights is None or weights.ndim == 1:
+        yield count_rows(batch, schema, codes, weights, labels.threads)
+        return
+    assert labels.classes is not None
+    shares = in_parts(weights)
+    for c, label in enumerate(labels.classes):
+        every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
+        part = count_rows(batch, schema, every, shares[:, c], labels.threads)
+        yield replace(part, tally=replace(part.tally, skipped=0))
+
+
+def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Part:
+    """The batch's rows, of these labels and weights, counted but for their texts. Weights may be in parts already."""
+    if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
+        short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
+        raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
+    labels = dense(labels, threads)
+    refuse_continuous(labels.values, batch.n_rows)
+    classes = code_numbers(labels, threads)
+    if weights is not None:
+        skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
+        given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+        classes, weights = weighed(classes, weights)
+        assert weights is not None
+        _warn_of_light(given - int(np.count_nonzero(weights if weights.ndim == 1 else weights.any(axis=1))))
+    rows = RowsToCount(batch, labels.values, classes, weights, threads)
+    if weights is None:
+        skipped = batch.n_rows - int(rows.per_class.value.sum())
+    counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
+    if not all(features is group.features for group, features, _ in counted):
+        schema = schema.with_features((group, features) for group, features, _ in counted)
+    tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
+    return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+
+
+def counted_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as they are counted: one that is too small is 0, with a warning."""
+    counted = in_rows(in_parts(weights))
+    _warn_of_light(int(np.count_nonzero(weights)) - int(np.count_nonzero(counted)))
+    return counted
+
+
+def _warn_of_light(n_rows: int) -> None:
+    if n_rows > 0:
+        rows_weigh = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
+        text = "less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
+        errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
+
+
+def count_sets(
+    batch: Batch,
+    schema: Schema,
+    sets: LabelSets,
+    weights: NDArray[Any] | None,
+    threads: int,
+    groups: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> Part:
+    """The same of rows with sets of labels: a row counts for each of its labels, and once for all rows.
+
+    Its texts are read once, whatever labels it has. ``groups``: that of each row, and the number of the first group of all rows
+    and of each label; the classes are then numbers, each of the rows of one label and group.
+    """
+    rows = np.flatnonzero(sets.known)
+    at = np.concatenate([rows, sets.rows])
+    codes = np.concatenate([np.zeros(len(rows), dtype=np.int32), sets.codes + np.int32(1)])
+    names: tuple[Label, ...] = (EVERY, *sets.names)
+    if groups is not None:
+        used, place = np.unique(groups[1][codes] + groups[0][at], return_inverse=True)
+        names, codes = tuple(used.tolist()), place.astype(np.int32)
+    classes = np.full(len(sets), -1, dtype=np.int32)
+    classes[rows] = codes[: len(rows)]
+    classes, own = weighed(classes, weights)
+    part = count_rows(batch.take(at), schema, Codes(codes, 0, names), None if own is None else own[at], threads)
+    several = sets.offsets, codes[len(rows) :]
+    if weights is not None:  # rows that weigh nothing have no labels either
+        _warn_of_light(int(np.count_nonzero((weights > 0) & sets.known & (classes < 0))))
+        there = np.where(classes >= 0, np.diff(sets.offsets), 0)
+        several = np.concatenate([[0], np.cumsum(there)]), several[1][classes[sets.rows] >= 0]
+    counted = RowsToCount(batch, names, classes, own, threads, several)
+    skipped = int(np.count_nonzero(~sets.known))
+    return Part(replace(part.tally, skipped=skipped), counted)
+
+
+def sums_of_rows(
+    schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: tuple[Feature, ...]
+) -> Any:
+    """The sums of some features, every row a class of its own."""
+    return sums_of_groups(schema, batch, np.arange(batch.n_rows), batch.n_rows, weights, threads, features)
+
+
+def sums_of_groups(
+    schema: Schema,
+    batch: Batch,
+    groups: NDArray[Any],
+    n_groups: int,
+    weights: NDArray[Any] | None,
+    threads: int,
+    features: tuple[Feature, ...],
+) -> Any:
+    """The sums of some features, every group of rows a class of its own."""
+    numbers = tuple(range(n_groups))
+    growing = Growing(replace(schema, features=features), numbers)
+    labels = Codes(groups.astype(np.int32), 0, numbers)
+    growing = growing + count_rows(batch, growing.schema, labels, weights, threads)
+    [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
+    return sums
+
+
+def _sorted_classes(tally: Tally) -> Tally:
+    classes: Any = in_order(tally.classes)
+    if classes == tally.classes:
+        return tally
+    return tally._of(_places(classes, tally.classes), classes)
