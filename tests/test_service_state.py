@@ -110,10 +110,10 @@ def test_any_changes_leave_what_counting_the_rows_anew_does(
         label = sorted(label) if isinstance(label, list) else label
         act = rng.choice(["put"] * 5 + ["delete", "undo", "undo", "together", "restart", "snapshot"])
         if act == "put":
-            state.change(Put(id, row, label))
+            state.change(Put(id, row, label, new_class=True))
             oracle.put(id, row, label)
         elif act == "together":
-            state.change(Together((Put(id, row, label), Put("z", row, label))))
+            state.change(Together((Put(id, row, label, new_class=True), Put("z", row, label))))
             oracle.put(id, row, label)
             oracle.put("z", row, label)
         elif act == "delete":
@@ -171,15 +171,34 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         with pytest.raises(errors.EmptyData, match="nothing was learned yet"):
             state.learner.answering()
         for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
-            state.change(Put(id, row, label))
+            state.change(Put(id, row, label, new_class=True))
         assert state.digest()[0] == model.tally.digest()
         state.change(Delete("1"))
         state.change(Delete("2"))
         assert state.digest()[0] == empty.digest()
     with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest()[0] == empty.digest()
-        state.change(Put("3", "a b", "x"))
+        state.change(Put("3", "a b", "x", new_class=True))
         assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("classes", "label", "expected"), [([0, 1], "1", 1), (["0", "1"], 1, "1"), ([1.0, 2.5], "1", 1.0), ([True, False], "true", True)])
+def test_a_label_is_the_class_with_the_same_text(classes: list[Any], label: Any, expected: Any) -> None:
+    model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=classes))
+    with ServedState.of(model) as state:
+        assert state.learner.rows.label(label, state.learner.classes) == expected
+
+
+def test_a_new_class_must_be_asked_for(tmp_path: Path) -> None:
+    model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=[0, 1]))
+    with ServedState.of(model, tmp_path / "state") as state:
+        with pytest.raises(errors.UnknownClass, match='no class 7.\n  Classes: 0, 1. .* send "new_class": true') as raised:
+            state.change(Put("1", {"x": 2.5}, 7))
+        assert "Did you mean" not in str(raised.value) and state.learner.n_rows == 2
+        assert state.change(Put("1", {"x": 2.5}, 7, new_class=True))["action"] == "learned"
+        assert state.change(Put("2", {"x": 2.5}, "7"))["label"] == 7
+        with pytest.raises(errors.BadSetting, match="label must be a number"):
+            state.change(Put("3", {"x": 2.5}, "seven", new_class=True))
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -220,7 +239,8 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
             state.change(Put("1", row, label))
         good = serving.KINDS[kind][1](random.Random(0))
         with pytest.raises(errors.BanburyError, match=words):  # nor does what comes together with it
-            state.change(Together((Put("0", good, serving.KINDS[kind][2](random.Random(0))), Put("1", row, label))))
+            first = Put("0", good, serving.KINDS[kind][2](random.Random(0)), new_class=True)
+            state.change(Together((first, Put("1", row, label))))
         assert state.digest() == digest
         assert state.rows() == []
 
@@ -378,7 +398,7 @@ def test_a_prior_that_lacks_a_class_refuses_it(tmp_path: Path) -> None:
     with ServedState.of(model, tmp_path / "state") as state:
         digest = state.digest()
         with pytest.raises(errors.BadSetting, match="class_prior"):
-            state.change(Put("1", "a b", "news"))
+            state.change(Put("1", "a b", "news", new_class=True))
         assert state.digest() == digest
         state.change(Put("1", "a b", "ham"))
         assert state.verified()["equal"]

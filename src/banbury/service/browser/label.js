@@ -7,6 +7,7 @@ const POSTPONED = "banbury.postponed";
 let queue = [];
 let done = new Set(); // ids that were answered here, and may still be in a list that is on its way
 let current = null;
+const created = new Set(); // classes that were typed here
 let picked = []; // of several labels, those that are chosen so far
 let doubts = [];
 let started = false;
@@ -101,7 +102,10 @@ function drawKeys() {
     if (event.key !== "Enter" || !other.value.trim()) return;
     event.preventDefault();
     const name = other.value.trim();
-    if (!about.names.map(String).includes(name)) about.names.push(name);
+    if (!about.names.map(String).includes(name)) {
+      about.names.push(name);
+      created.add(name);
+    }
     choose(about.names.find((each) => String(each) === name));
     drawKeys();
   });
@@ -146,7 +150,8 @@ function give(label) {
   const { id } = current;
   done.add(id);
   localStorage.setItem(POSTPONED, JSON.stringify(postponed().filter((each) => each !== id)));
-  send(current, { label, ...noted() });
+  const isNew = [label].flat().some((name) => created.has(name));
+  send(current, { label, ...noted(), ...(isNew ? { new_class: true } : {}) });
   current = null;
   picked = [];
   document.getElementById("task").focus({ preventScroll: true });
