@@ -53,6 +53,15 @@ OUTSIDE = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter 
 LARGEST = float(np.finfo(np.float64).max)
 
 
+def value_range(feature: Feature, keys: Keys) -> tuple[float, float] | None:
+    """The least and the greatest number that was counted, or the ends of their bins; None where numbers are not kept by their bits."""
+    if not isinstance(feature.counter, LeadingBitsCounter) or not len(keys):
+        return None
+    bins = np.array([keys[0], keys[-1]], dtype=np.int64)
+    low, high = bin_edges(bins + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
+    return low, high
+
+
 class LeadingBitsCounter(BinCounter):
     """The rows that share the leading bits of a number: bins of every magnitude, that need no scale.
 
