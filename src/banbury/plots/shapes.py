@@ -72,10 +72,21 @@ class Shape:
         low, high = float(self.ends[0]), float(self.ends[-1])
         if not self.is_even:
             share = (self.ends - low) / ((high - low) or 1.0)
-            return share, [(place, _number(low + place * (high - low))) for place in (0.0, 0.25, 0.5, 0.75, 1.0)]
+            marked = round_numbers(low, high)
+            return share, [((value - low) / ((high - low) or 1.0), _number(value)) for value in marked]
         share = np.linspace(0.0, 1.0, len(self.ends))
         marked = np.unique(np.linspace(0, len(share) - 1, 5).astype(np.int64)).tolist()
         return share, [(float(share[k]), _number(float(self.ends[k]))) for k in marked]
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """About four round numbers between two others."""
+    if not high > low:
+        return [low]
+    least = (high - low) / 5.0
+    power = 10.0 ** np.floor(np.log10(least))
+    step = power * next(factor for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= least)
+    return (np.arange(np.ceil(low / step), np.floor(high / step) + 1.0) * step).tolist()  # type: ignore[no-any-return]
 
 
 def _number(value: float) -> str:
@@ -165,9 +176,11 @@ def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequen
             if second >= 0:
                 down, n_down = node_names(cells, rows)
                 across, n_across = node_names(group.cells[second], group.counts[second])
-                texts = [short for _, short in down], [short for _, short in across]
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
-                yield Shape(feature.name, "pairs", decibans.reshape(together.shape), together, texts)
+                seen = np.ix_(n_down > 0, n_across > 0)
+                each = zip((down, across), (n_down, n_across), strict=True)
+                texts = [[short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in each]
+                yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
                 continue
             error = within.of(rows, cells.strengths[1], worth.get(feature.name, 1.0))
             yield _of_cells(model, feature, cells, decibans[: len(rows)], rows, error)
@@ -264,7 +277,7 @@ class ShapesDisplay(Display):
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
     >>> shown = bb.plots.shapes(model)
     >>> [(shape.feature, round(shape.importance, 1)) for shape in shown.shapes]
-    [('humidity', 2.5), ('outlook', 2.3), ('wind', 1.7), ('temperature', 0.8)]
+    [('humidity', 3.2), ('outlook', 2.8), ('wind', 1.8), ('temperature', 1.1)]
     """
 
     def __init__(self, shapes: Sequence[Shape], label: Any, against: Any = None, *, n: int = 12) -> None:
@@ -309,7 +322,7 @@ def _steps(ax: Any, shape: Shape) -> None:
     ax.stairs(shape.decibans, places, baseline=None, color=FOR, linewidth=1.6)
     bottom, top = limits(shape)
     room = 0.09 * (top - bottom)
-    density = _density(shape, places)
+    density = strip_density(shape, places)
     for left, right, share in zip(places[:-1], places[1:], density.tolist(), strict=True):
         ax.fill_between([left, right], bottom - room, bottom, color="black", alpha=0.75 * share, linewidth=0)
     if shape.missing is not None:
@@ -320,23 +333,20 @@ def _steps(ax: Any, shape: Shape) -> None:
 
 
 def limits(shape: Shape) -> tuple[float, float]:
-    """The lowest and highest decibans to draw: all of the evidence, and of the band as much again at most."""
+    """The lowest and highest decibans to draw: all of the evidence, and of the errors half as much again at most."""
     values = [*shape.decibans.ravel().tolist(), 0.0, *([] if shape.missing is None else [shape.missing])]
     low, high = min(values), max(values)
     room = max(0.5 * (high - low), 1.0)
-    if shape.error is not None and shape.kind == "numbers":
+    if shape.error is not None:
         low = max(float((shape.decibans - shape.error).min()), low - room)
         high = min(float((shape.decibans + shape.error).max()), high + room)
     return low - 0.05 * room, high + 0.05 * room
 
 
-def _density(shape: Shape, places: Real) -> Real:
+def strip_density(shape: Shape, places: Real) -> Real:
     """How closely rows lie in each stretch, as a share of the densest; its square root, so that few rows are seen too."""
     density = shape.rows / np.maximum(np.diff(places), 1e-9)
     return np.sqrt(density / max(float(density.max(initial=0.0)), 1e-300))
-
-
-strip_density = _density
 
 
 def _bars(ax: Any, shape: Shape) -> None:
@@ -346,7 +356,7 @@ def _bars(ax: Any, shape: Shape) -> None:
     ax.axvline(0.0, color=FAINT, linewidth=0.8)
     hidden = shape.n_values - len(places)
     ax.set_yticks(places, shape.names[0], fontsize=7)
-    ax.set(ylim=(len(places) - 0.4, -0.6))
+    ax.set(xlim=limits(shape), ylim=(len(places) - 0.4, -0.6))
     if hidden > 0:
         ax.set_xlabel(f"{hidden:,} rarer values are not shown", fontsize=7)
     ax.tick_params(axis="y", length=0)

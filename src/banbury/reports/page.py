@@ -17,6 +17,7 @@ from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
 from banbury.model.explain.page import percent, printable, safe, stated
+from banbury.plots.shapes import shapes_of
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
@@ -28,6 +29,8 @@ MANY = 8  # classes from which it is set small
 CLASSES = 100  # rows of a table of classes
 COLUMNS = 15  # of the model that are shown at once
 ALL_COLUMNS = 300  # and when asked for
+SHAPES, MOST_SHAPES = 12, 60  # pictures of columns that are shown at once, and at all
+SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
 CONFUSED = 15  # pairs of classes that are named
 CARDS = 24  # classes up to which the telling values of all are shown at once
 FIRST_CARDS = 12  # how many of more
@@ -52,6 +55,7 @@ def page(findings: Findings, title: str) -> str:
         ("confusion", "Confusion", _confusion(findings)),
         ("calibration", "Calibration", _calibration(findings)),
         ("learning", "Learning curve", _learning(findings)),
+        *([("shapes", "What it has learned", shapes)] if (shapes := _shapes(findings)) else []),
         ("telling", "What tells the classes apart", _telling(findings)),
         ("mistakes", "The worst mistakes", _mistakes(findings)),
         ("pairs", "Pairs that break independence", _pairs(findings)),
@@ -418,6 +422,40 @@ def _sample(findings: Findings) -> str:
     return sample if findings.n_sampled < findings.n_rows else ""
 
 
+# What it has learned --------------------------------------------------------------------------------------------------
+
+
+def _shapes(findings: Findings) -> str:
+    """The evidence of every column, those that tell most first; of several classes each against all others."""
+    model = findings.model
+    if len(model.classes) == 2:
+        label, other = model.classes[1], model.classes[0]
+        drawn = _shape_figures(model, label, SHAPES)
+        return drawn and f"{_paragraph(_shape_note(label, str(other)), 'soft')}{drawn}"
+    often = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:SHAPE_CLASSES]).tolist()
+    parts = [(model.classes[c], _shape_figures(model, model.classes[c], SHAPES // 2)) for c in often]
+    drawn = "".join(
+        f"<details{' open' * (k == 0)}><summary>{_named(label)}</summary>{text}</details>"
+        for k, (label, text) in enumerate(parts)
+        if text
+    )
+    return drawn and f"{_paragraph(_shape_note('a class', 'all others together'), 'soft')}{drawn}"
+
+
+def _shape_note(label: Any, other: str) -> str:
+    text = f"The evidence of every value for {safe(_cut(label))} against {safe(_cut(other))}, in decibans (10 are odds of ten to one). "
+    text += "Lines and bands are 95 % intervals. A strip under a column of numbers shows where the rows are, and a dot at its "
+    return text + "right end the evidence of a missing one. The largest mean evidence is first."
+
+
+def _shape_figures(model: Any, label: Any, n: int) -> str:
+    every = [shape for shape in shapes_of(model, label) if shape.importance > 0]
+    figures = [_figure(f"{safe(_cut(s.feature))} <span class=\"key\">{s.importance:.1f} on average</span>", charts.shape(s)) for s in every]
+    drawn = f'<div class="charts shapes">{"".join(figures[:n])}</div>' if figures else ""
+    more = _folded(many(len(figures) - n, "more picture"), f'<div class="charts shapes">{"".join(figures[n:MOST_SHAPES])}</div>')
+    return drawn + (more if len(figures) > n else "")
+
+
 # What tells -----------------------------------------------------------------------------------------------------------
 
 
@@ -516,6 +554,11 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
 
 def _pairs(findings: Findings) -> str:
     diagnosis = findings.diagnosis
+    advice = diagnosis.advice
+    if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
+        error = findings.validation.calibration_error
+        advice = "This model weighs its evidence, which takes these pairs into account: the probabilities that it gives differ "
+        advice += f"from how often it is right by {100 * error:.1f} points on average."
     note = (
         "Naive Bayes takes columns for independent once the class is known. "
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
@@ -534,4 +577,4 @@ def _pairs(findings: Findings) -> str:
         rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
         notes += "<h3>Columns that tell nothing about the class</h3>"
         notes += _long_table(["column", "why"], rows, "column", n=len(idle))
-    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(diagnosis.advice), 'advice')}{table}{notes}"
+    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(advice), 'advice')}{table}{notes}"
