@@ -103,6 +103,15 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
 
 
+def shapes_by_class(model: Model, n_classes: int) -> list[tuple[Any, tuple[Shape, ...]]]:
+    """Each class with the evidence that speaks for it; of two classes the last, of many the ``n_classes`` most frequent."""
+    if len(model.classes) < 2:
+        return []
+    often = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:n_classes]).tolist()
+    chosen = [model.classes[c] for c in often] if len(model.classes) > 2 else [model.classes[1]]
+    return [(label, tuple(s for s in shapes_of(model, label) if s.importance > 0)) for label in chosen]
+
+
 def _sides(model: Model, label: Any, against: Any) -> tuple[int, int | None]:
     """The numbers of the class and of the one it is compared with; None for all others together."""
     check_model(model, classes=2)

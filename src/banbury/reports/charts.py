@@ -125,6 +125,10 @@ def shape(drawn: Shape) -> str:
     return _heat_map(drawn) if drawn.kind == "pairs" else _bars(drawn)
 
 
+def importance(drawn: Shape) -> str:
+    return f"{drawn.importance:.1f} on average"
+
+
 def _said(decibans: float) -> str:
     return f"{decibans:+.1f} decibans".replace("-", "−")
 

@@ -17,7 +17,7 @@ from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
 from banbury.model.explain.page import percent, printable, safe, stated
-from banbury.plots.shapes import shapes_of
+from banbury.plots.shapes import Shape, shapes_by_class
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
@@ -29,6 +29,7 @@ MANY = 8  # classes from which it is set small
 CLASSES = 100  # rows of a table of classes
 COLUMNS = 15  # of the model that are shown at once
 ALL_COLUMNS = 300  # and when asked for
+UPRIGHT = 8  # classes up to which the labels of the confusion matrix stand upright
 SHAPES, MOST_SHAPES = 12, 60  # pictures of columns that are shown at once, and at all
 SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
 CONFUSED = 15  # pairs of classes that are named
@@ -338,9 +339,8 @@ def _confusion(findings: Findings) -> str:
 
 
 def _matrix(table: Any, classes: Sequence[Any]) -> str:
-    upright = len(classes) > 4 or any(len(str(name)) > 14 for name in classes)
     head = "".join(f"<th>{safe(_cut(c))}</th>" for c in classes)
-    if upright:
+    if len(classes) > UPRIGHT:
         head = "".join(f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' for c in classes)
     rows = []
     for c, name in enumerate(classes):
@@ -427,19 +427,17 @@ def _sample(findings: Findings) -> str:
 
 def _shapes(findings: Findings) -> str:
     """The evidence of every column, those that tell most first; of several classes each against all others."""
-    model = findings.model
-    if len(model.classes) == 2:
-        label, other = model.classes[1], model.classes[0]
-        drawn = _shape_figures(model, label, SHAPES)
-        return drawn and f"{_paragraph(_shape_note(label, str(other)), 'soft')}{drawn}"
-    often = np.sort(np.argsort(-model.tally.rows.value, kind="stable")[:SHAPE_CLASSES]).tolist()
-    parts = [(model.classes[c], _shape_figures(model, model.classes[c], SHAPES // 2)) for c in often]
+    groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, SHAPE_CLASSES)]
+    if not any(text for _, text in groups):
+        return ""
+    if len(groups) == 1:
+        [(label, drawn)] = groups
+        return _paragraph(_shape_note(label, str(findings.model.classes[0])), "soft") + drawn
     drawn = "".join(
         f"<details{' open' * (k == 0)}><summary>{_named(label)}</summary>{text}</details>"
-        for k, (label, text) in enumerate(parts)
-        if text
+        for k, (label, text) in enumerate(groups)
     )
-    return drawn and f"{_paragraph(_shape_note('a class', 'all others together'), 'soft')}{drawn}"
+    return _paragraph(_shape_note("a class", "all others together"), "soft") + drawn
 
 
 def _shape_note(label: Any, other: str) -> str:
@@ -448,12 +446,13 @@ def _shape_note(label: Any, other: str) -> str:
     return text + "right end the evidence of a missing one. The largest mean evidence is first."
 
 
-def _shape_figures(model: Any, label: Any, n: int) -> str:
-    every = [shape for shape in shapes_of(model, label) if shape.importance > 0]
-    figures = [_figure(f"{safe(_cut(s.feature))} <span class=\"key\">{s.importance:.1f} on average</span>", charts.shape(s)) for s in every]
-    drawn = f'<div class="charts shapes">{"".join(figures[:n])}</div>' if figures else ""
-    more = _folded(many(len(figures) - n, "more picture"), f'<div class="charts shapes">{"".join(figures[n:MOST_SHAPES])}</div>')
-    return drawn + (more if len(figures) > n else "")
+def _shape_figures(shapes: Sequence[Shape]) -> str:
+    figures = [_figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s)) for s in shapes]
+    if not figures:
+        return ""
+    more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
+    shown = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
+    return shown + (_folded(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "")
 
 
 # What tells -----------------------------------------------------------------------------------------------------------
@@ -494,7 +493,7 @@ def _information(findings: Findings) -> str:
 
 
 def _card(informative: Informative, label: Any) -> str:
-    ratios = informative.ratios[label]
+    ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
