@@ -23,7 +23,9 @@ from hypothesis import strategies as st
 import banbury as bb
 import serving
 from banbury import errors
+from banbury.service.fields import fields
 from banbury.service.log import DiskFull
+from banbury.service.looking import Looking
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
@@ -199,6 +201,35 @@ def test_a_new_class_must_be_asked_for(tmp_path: Path) -> None:
         assert state.change(Put("2", {"x": 2.5}, "7"))["label"] == 7
         with pytest.raises(errors.BadSetting, match="label must be a number"):
             state.change(Put("3", {"x": 2.5}, "seven", new_class=True))
+
+
+def test_the_page_names_numbers_that_rows_have(tmp_path: Path) -> None:
+    rng = np.random.default_rng(46)
+    table = {"siblings": rng.poisson(0.5, 300).astype(float), "age": rng.uniform(0.4, 80, 300).round(1)}
+    schema = bb.Schema.infer(table, features={"siblings": "quantile_tree", "age": "quantile_tree"})
+    model = bb.estimate(bb.count(table, target=["a", "b"] * 150, schema=schema))
+    with ServedState.of(model, tmp_path / "state") as state:
+        ranges = {field["name"]: (field["low"], field["high"]) for field in fields(state)["fields"]}
+    assert ranges["siblings"] == (0.0, float(np.quantile(table["siblings"], 0.9, method="higher")))
+    low, high = ranges["age"]
+    assert low in table["age"] and high in table["age"] and 0.4 <= low < 12 and 68 < high <= 80
+    sheet = bb.plots.NomogramDisplay.from_model(model, "a")
+    for name, column in table.items():
+        assert (sheet.scales[name].values[0], sheet.scales[name].values[-1]) == (column.min(), column.max())
+
+
+@pytest.mark.parametrize("shift", [0.0, 4.0])
+def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -> None:
+    rng = np.random.default_rng(46)
+    labels = ["a", "b"] * 100
+    values = rng.normal(size=(200, 3)) + (np.arange(200) >= 180)[:, None] * shift
+    model = bb.estimate(bb.count(values[:40], target=labels[:40]))
+    with ServedState.of(model, tmp_path / "state") as state:
+        for k in range(200):
+            state.change(Put(f"{k:03}", values[k].tolist(), labels[k]))
+        drift = Looking(state).look()["drift"]
+    assert drift["said"].startswith("No drift detected" if not shift else "The last 20 rows differ")
+    assert bool(drift["telling"]) == bool(shift)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
