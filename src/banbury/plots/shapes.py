@@ -76,7 +76,13 @@ class Shape:
             return share, [((value - low) / ((high - low) or 1.0), _number(value)) for value in marked]
         share = np.linspace(0.0, 1.0, len(self.ends))
         marked = np.unique(np.linspace(0, len(share) - 1, 5).astype(np.int64)).tolist()
-        return share, [(float(share[k]), _number(float(self.ends[k]))) for k in marked]
+        ends = np.ceil(self.ends) if self.is_whole else self.ends
+        return share, [(float(share[k]), _number(float(ends[k]))) for k in marked]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether stretches end halfway between whole numbers."""
+        return self.ends is not None and bool((np.mod(self.ends[1:-1], 1.0) == 0.5).all() and (np.mod(self.ends[[0, -1]], 1.0) == 0).all())
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -224,7 +230,7 @@ def _plain_shape(
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = apart(log_likelihood(model, feature, middles))
-        return _of_cells(model, feature, cells, decibans, rows[: len(middles)], within.of(rows, 1.0)[: len(middles)])
+        return _of_cells(model, feature, cells, decibans, rows[: len(middles)], within.of(rows, cells.strengths[1])[: len(middles)])
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
         points = grid(model, feature, feature.inputs[0], None, POINTS)

@@ -230,7 +230,7 @@ def _informative(model: Any) -> list[dict[str, Any]]:
         each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
     else:
         each = []
-    return [{"class": name, "ratios": [_ratio(r, words) for r in ratios]} for name, words, ratios in each]
+    return [{"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]} for name, words, ratios in each]
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
