@@ -388,7 +388,7 @@ class GaussianParameters(NumericParameters):
         common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
         return [("normal", *common) if self.power is None else ("student", *common, self.power)]
 
-    def log_probability_of_each(self, x: Real) -> Real:
+    def log_probability(self, x: Real) -> Real:
         """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
         square = self.precision * (z - self.mean) ** 2
