@@ -51,7 +51,7 @@ class Gamma(LogMomentFamily):
     def estimate(
         self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
     ) -> GammaParameters:
-        unit = np.array([[feature.unit] for feature in features])
+        unit = np.array([feature.unit for feature in features])[:, None]
         n, mean, every = sums.values.n.value, sums.values.mean, sums.values.pooled()
         logs, every_log = sums.logs.mean - np.log(unit), sums.logs.pooled()[1] - np.log(unit)
         some = every[0] > 0  # a column without any number has a mean of 1
