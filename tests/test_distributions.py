@@ -387,7 +387,9 @@ def test_log_normal_distributions_are_scipys(unit: float) -> None:
 def test_a_tally_of_gamma_columns_is_one_of_log_normal_columns() -> None:
     tally = bb.count({"x": POSITIVE}, ["only"] * len(POSITIVE), features={"x": "gamma"})
     again = bb.count({"x": POSITIVE}, ["only"] * len(POSITIVE), features={"x": "log_normal"})
-    assert bb.estimate(tally, features={"x": "log_normal"}).log_joint({"x": [2.0]}) == bb.estimate(again).log_joint({"x": [2.0]})
+    assert bb.estimate(tally, features={"x": "log_normal"}).log_joint({"x": [2.0]}) == bb.estimate(again).log_joint(
+        {"x": [2.0]}
+    )
 
 
 def test_gamma_draws_are_about_its_mode() -> None:

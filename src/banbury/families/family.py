@@ -162,7 +162,7 @@ class HeldOutRows:
     ``own_sums`` has the sums of features as if every row were a class of its own.
     """
 
-    rows: ColumnReader
+    rows: Batch
     labels: Int
     weights: Real | None
     n_classes: int

@@ -130,9 +130,7 @@ def _pseudo_counts(alpha: Real, how: How) -> Real:
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-def one_by_one(
-    family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows
-) -> Real:
+def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
     """Of sums of numbers: what is left without each row is estimated as if it were the sums of a feature of its own.
 
     Sums have ``as_features``, and the family's parameters ``log_probability``.

@@ -14,7 +14,10 @@ from banbury.families.family import Choice, Feature
 from banbury.families.gaussian import Gaussian, NormalInverseGamma
 from banbury.families.positive import EACH, LogMomentFamily, LogMoments, PositiveParameters
 
-LOWEST, HIGHEST = np.log(np.finfo(np.float64).tiny), np.log(np.finfo(np.float64).max)  # what is drawn is a number above 0
+LOWEST, HIGHEST = (
+    np.log(np.finfo(np.float64).tiny),
+    np.log(np.finfo(np.float64).max),
+)  # what is drawn is a number above 0
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class LogNormalParameters(PositiveParameters):
 class LogNormal(LogMomentFamily):
     """Numbers above 0 whose logarithms have a normal distribution per class.
 
-    ``prior`` and every ``how`` are those of ``bb.Gaussian``, about the natural logarithms of the numbers. A tally of gamma columns
-    is one of log-normal columns, too.
+    ``prior`` and every ``how`` are those of ``bb.Gaussian``, about the natural logarithms of the numbers. A tally of gamma
+    columns is one of log-normal columns, too.
 
     >>> import banbury as bb
     >>> incomes = {"income": [21.0, 24.0, 60.0, 95.0], "job": ["clerk", "clerk", "owner", "owner"]}

@@ -216,7 +216,7 @@ LOG_MOMENTS = LogMomentCounter()
 
 
 class LogMomentFamily(Positive):
-    """The base of families of numbers above 0 that have two parameters per class, counted by moments of numbers and logarithms."""
+    """The base of families of numbers above 0, two parameters per class, counted by moments of numbers and logarithms."""
 
     least: ClassVar[float] = TINY
 
