@@ -79,7 +79,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-lectures", action="store_true", help="put the figures found into docs/explanation/lectures.md")
+    parser.addoption(
+        "--write-lectures", action="store_true", help="put the figures found into docs/explanation/lectures.md"
+    )
     parser.addoption("--record-durations", action="store_true", help="write processor times into tests/durations.json")
 
 
@@ -96,7 +98,9 @@ def figure(pytestconfig: pytest.Config) -> Callable[[int, str, str, str, str], N
         made = lectures.line(row, what, said, found, call)
         if pytestconfig.getoption("--write-lectures"):
             lectures.write(made)
-        assert made in lectures.lines(), f"docs/explanation/lectures.md has another figure; {lectures.COMMAND} writes it anew"
+        assert made in lectures.lines(), (
+            f"docs/explanation/lectures.md has another figure; {lectures.COMMAND} writes it anew"
+        )
 
     return told
 
