@@ -536,7 +536,7 @@ def test_the_likelihood_of_a_document_has_its_coefficient():
     """LECTURES row 41: equal to scipy.stats.multinomial.logpmf over the vocabulary."""
     tally = count(MEALS, KINDS)
     bag_model = bag_of(tally)
-    names, weights, _ = bag_model.linear()
+    names, weights, *_ = bag_model.linear()
     text = "egg ham egg nut unheard-of"
     times = np.array([text.split().count(word) for word in names])
     theirs = [stats.multinomial.logpmf(times, times.sum(), np.exp(weights[:, c])) for c in range(2)]

@@ -18,7 +18,7 @@ from banbury.families.kernel_density import KernelDensity
 from banbury.families.occurrences import Occurrences
 from banbury.families.poisson import Poisson
 from banbury.families.quantile_tree import QuantileTree
-from banbury.families.text import Text
+from banbury.families.text import Text, tokens
 
 NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
 EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)
@@ -35,6 +35,7 @@ __all__ += [
     "QuantileTree",
     "Text",
     "family",
+    "tokens",
 ]
 
 
