@@ -15,7 +15,7 @@ import numpy as np
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.bags import Lexicon
+from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import between
 from banbury.families.family import Curve, Feature, LinearWords, Parameters
 from banbury.reading import read
