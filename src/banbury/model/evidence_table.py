@@ -37,7 +37,7 @@ SUGGESTED = (
 
 
 class EvidenceTable(NamedTuple):
-    """A model as Arrow tables; ``docs/export.md`` describes them. ``answers`` is "classes" or "labels"."""
+    """A model as Arrow tables; ``docs/tutorials/export.md`` describes them. ``answers`` is "classes" or "labels"."""
 
     version: int
     answers: str
