@@ -838,7 +838,7 @@ def test_the_copy_that_tells_less_is_left_out() -> None:
 
 
 def passengers(n: int = 800) -> dict[str, list[Any]]:
-    """A table in which a cabin and an age are mostly missing: whether they are tells who survived, and the values tell nothing."""
+    """A table in which a cabin and an age are mostly missing: whether they are tells who survived."""
     rng = np.random.default_rng(46)
     survived = rng.random(n) < 0.4
     has_cabin = rng.random(n) < np.where(survived, 0.4, 0.1)

@@ -134,7 +134,9 @@ def test_single_quotes_quote_where_no_others_do(text):
     assert batch.names == ("id", "kind") and batch.head("kind", 1) == ["good"]
 
 
-@pytest.mark.parametrize("text", ["id,text\n1,'tis the season\n2,to be\n", "id,text\n1,'a' or 'b'\n", "a,b\n'x,\"y'\"\n"])
+@pytest.mark.parametrize(
+    "text", ["id,text\n1,'tis the season\n2,to be\n", "id,text\n1,'a' or 'b'\n", "a,b\n'x,\"y'\"\n"]
+)
 def test_single_quotes_that_do_not_quote_are_letters(text):
     Path("t.csv").write_text(text)
     [batch] = read("t.csv")

@@ -184,7 +184,10 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("classes", "label", "expected"), [([0, 1], "1", 1), (["0", "1"], 1, "1"), ([1.0, 2.5], "1", 1.0), ([True, False], "true", True)])
+@pytest.mark.parametrize(
+    ("classes", "label", "expected"),
+    [([0, 1], "1", 1), (["0", "1"], 1, "1"), ([1.0, 2.5], "1", 1.0), ([True, False], "true", True)],
+)
 def test_a_label_is_the_class_with_the_same_text(classes: list[Any], label: Any, expected: Any) -> None:
     model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=classes))
     with ServedState.of(model) as state:
@@ -194,7 +197,9 @@ def test_a_label_is_the_class_with_the_same_text(classes: list[Any], label: Any,
 def test_a_new_class_must_be_asked_for(tmp_path: Path) -> None:
     model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=[0, 1]))
     with ServedState.of(model, tmp_path / "state") as state:
-        with pytest.raises(errors.UnknownClass, match='no class 7.\n  Classes: 0, 1. .* send "new_class": true') as raised:
+        with pytest.raises(
+            errors.UnknownClass, match=r'no class 7\.\n  Classes: 0, 1\. .* send "new_class": true'
+        ) as raised:
             state.change(Put("1", {"x": 2.5}, 7))
         assert "Did you mean" not in str(raised.value) and state.learner.n_rows == 2
         assert state.change(Put("1", {"x": 2.5}, 7, new_class=True))["action"] == "learned"
@@ -269,8 +274,8 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
         with pytest.raises(errors.BanburyError, match=words):
             state.change(Put("1", row, label))
         good = serving.KINDS[kind][1](random.Random(0))
+        first = Put("0", good, serving.KINDS[kind][2](random.Random(0)), new_class=True)
         with pytest.raises(errors.BanburyError, match=words):  # nor does what comes together with it
-            first = Put("0", good, serving.KINDS[kind][2](random.Random(0)), new_class=True)
             state.change(Together((first, Put("1", row, label))))
         assert state.digest() == digest
         assert state.rows() == []

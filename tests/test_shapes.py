@@ -36,7 +36,9 @@ def read_off(shape: Shape, value: Any) -> float:
         if np.isnan(value):
             return float(shape.missing or 0.0)
         assert shape.ends is not None
-        return float(shape.decibans[np.clip(np.searchsorted(shape.ends, value, side="right") - 1, 0, len(shape.decibans) - 1)])
+        return float(
+            shape.decibans[np.clip(np.searchsorted(shape.ends, value, side="right") - 1, 0, len(shape.decibans) - 1)]
+        )
     text = "missing" if value is None else str(value)
     return float(shape.decibans[shape.names[0].index(text)]) if text in shape.names[0] else 0.0
 
@@ -96,7 +98,11 @@ def test_shapes_are_drawn_for_every_kind(tmp_path: Any) -> None:
     texts = ["cheap pills now", "cheap watches", "lunch at noon", "see you at noon"] * 5
     spam = bb.plots.shapes(bb.estimate(bb.count(texts, target=["spam", "spam", "ham", "ham"] * 5)), "spam")
     (words,) = spam.shapes
-    assert words.kind == "words" and words.names[0][0] in "cheap pills watches now" and words.names[0][-1] in "lunch noon see you at"
+    assert (
+        words.kind == "words"
+        and words.names[0][0] in "cheap pills watches now"
+        and words.names[0][-1] in "lunch noon see you at"
+    )
     with pytest.raises(errors.BadSetting, match="ax"):
         spam.plot(ax=object())
 

@@ -22,8 +22,8 @@ import banbury as bb
 import by_shape
 import naive
 from banbury.errors import BadFile, BadSetting, BanburyWarning, SchemaMismatch
-from banbury.families import bag, event_models, vocabulary
-from banbury.families.bag import TextParameters
+from banbury.families.bags import event_models, text_parameters, vocabulary
+from banbury.families.bags.text_parameters import TextParameters
 from banbury.families.family import HOWS
 from banbury.sums import whole
 from test_words import same_bits
@@ -471,7 +471,7 @@ def test_a_word_in_every_text_of_a_class_is_demanded_under_maximum_likelihood():
         [0.0, 0.0],
     ]
     words = bag_of(tally, how="mle").evidence("egg ham")
-    assert [word.value for word in words] == ["egg", "ham", bag.OTHERS]
+    assert [word.value for word in words] == ["egg", "ham", text_parameters.OTHERS]
     assert words[0].log_likelihood.tolist() == [0.0, pytest.approx(half - half)]
 
 
@@ -536,7 +536,7 @@ def test_the_likelihood_of_a_document_has_its_coefficient():
     """LECTURES row 41: equal to scipy.stats.multinomial.logpmf over the vocabulary."""
     tally = count(MEALS, KINDS)
     bag_model = bag_of(tally)
-    names, weights, _ = bag_model.linear()
+    names, weights, *_ = bag_model.linear()
     text = "egg ham egg nut unheard-of"
     times = np.array([text.split().count(word) for word in names])
     theirs = [stats.multinomial.logpmf(times, times.sum(), np.exp(weights[:, c])) for c in range(2)]
@@ -567,7 +567,7 @@ def test_scores_are_linear_in_the_words(corpus, new, family):
     texts, labels = corpus
     tally = count(texts, labels, family)
     model = bb.estimate(tally)
-    words, weights, intercepts = bag_of_model(model).linear()
+    words, weights, intercepts, *_ = bag_of_model(model).linear()
     position = {word: i for i, word in enumerate(words)}
     for text, row in zip(new, model.log_posterior({"text": new}), strict=True):
         counts = np.zeros(len(words))
@@ -648,7 +648,7 @@ def test_words_are_looked_at_some_at_a_time(family, monkeypatch):
     tally = count(MEALS, KINDS, family)
     together = {how: joint(tally, MEALS, how=how) for how in ("mle", "mean", "predictive")}
     monkeypatch.setattr(vocabulary, "CELLS", 4)
-    monkeypatch.setattr(bag, "CELLS", 4)
+    monkeypatch.setattr(text_parameters, "CELLS", 4)
     for how, expected in together.items():
         assert_close(joint(tally, MEALS, how=how), expected, rel=1e-12)
 
@@ -738,7 +738,7 @@ def test_every_word_is_explained(family):
     gap = log_posterior.max() - log_posterior.min()
     assert answer.log_odds == pytest.approx(gap, rel=1e-12, abs=1e-12)
     told = {evidence.value: evidence.times for evidence in answer.evidence}
-    assert told == {"jam": 1, "egg": 2} | ({bag.OTHERS: 1} if family.model == "bernoulli" else {})
+    assert told == {"jam": 1, "egg": 2} | ({text_parameters.OTHERS: 1} if family.model == "bernoulli" else {})
 
 
 @pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli"])
@@ -757,7 +757,7 @@ def test_texts_drawn_from_a_model_give_the_model_back(model):
 
 def shares(bag_model: TextParameters) -> np.ndarray:
     """P(word | class), or of its presence, (words, classes)."""
-    _, weights, _ = bag_model.linear()
+    _, weights, *_ = bag_model.linear()
     return 1 / (1 + np.exp(-weights)) if bag_model.family.model == "bernoulli" else np.exp(weights)
 
 

@@ -246,9 +246,7 @@ def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -
     return UnknownColumn(text, column=name, known=list(known))
 
 
-NO_HEADER = (
-    "\n  The first line was taken for the header; if it is a row, pass header=False, or columns=[...]."
-)
+NO_HEADER = "\n  The first line was taken for the header; if it is a row, pass header=False, or columns=[...]."
 
 
 A_HEADER = "\n  The file is read as one without a header; if its first line is one, pass header=True."

@@ -56,7 +56,7 @@ LARGEST = float(np.finfo(np.float64).max)
 def value_range(
     feature: Feature, keys: Keys, rows: Real | None = None, share: float = 0.0
 ) -> tuple[float, float] | None:
-    """The least and the greatest number that was counted, or the ends of their bins; None where numbers are not kept by their bits.
+    """The least and the greatest number that was counted, or the ends of their bins; None in other families.
 
     A ``share`` of the ``rows`` of each key is left out at either end.
     """

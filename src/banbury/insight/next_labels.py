@@ -50,7 +50,8 @@ def next_to_label(
 
     Of the rows with the smallest margins between the two most probable classes, ten times as many as are wanted, those are
     taken that stand for most of the others: rows like them that are unlike what is labelled, and unlike what was taken before.
-    The row with the smallest margin comes first. How alike two rows are is the cosine of what a linear classifier would be given: rare words, values, scaled numbers. A row
+    The row with the smallest margin comes first. How alike two rows are is the cosine of what a linear
+    classifier would be given: rare words, values, scaled numbers. A row
     that has a label in the model's target column is labelled, and is not asked for; ``labelled`` may hold more of them.
 
     ``share`` of the rows are drawn at random from the whole pool, by ``seed``, and marked ``random``: their accuracy is that of
@@ -256,7 +257,7 @@ def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batc
 class NextRow:
     """Row number ``row`` of the pool, from 0: the most probable class, the second, and by how much it is less probable.
 
-    ``why``: "unsure", of the rows of which the model is least sure; "like other unsure rows", for which it stands; or "at random".
+    ``why``: "unsure", if the model is least sure of it; "like other unsure rows", for which it stands; or "at random".
     ``file``: where it was read from, if each row has a file.
     """
 
@@ -282,7 +283,7 @@ class NextRow:
 
 @dataclass(frozen=True, repr=False)
 class NextToLabel(Listed):
-    """The rows to ask about: those the model is unsure of, the least sure first, then those at random; ``bb.next_to_label`` finds them.
+    """The rows to ask about: those the model is unsure of, the least sure first, then those at random.
 
     ``n_rows`` of the pool have no label, ``labelled`` have one.
     """

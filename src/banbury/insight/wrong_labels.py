@@ -1,10 +1,10 @@
 """Wrong labels: rows whose label all other rows speak against.
 
-Every row is left out and asked for its class; the answers are calibrated; and a row whose label is far less probable than another
-is suspicious. Classes overlap, so most rows that are answered wrongly have the right label. How many labels are wrong is therefore
-estimated where the classes do not overlap: among the rows of which the model is surest. T. Liu and D. Tao call them anchor points,
-*Classification with noisy labels by importance reweighting* (2016); C. Northcutt, L. Jiang and I. Chuang choose them by thresholds,
-*Confident learning: estimating uncertainty in dataset labels* (2021).
+Every row is left out and asked for its class; the answers are calibrated; and a row whose label is far less probable than
+another is suspicious. Classes overlap, so most rows that are answered wrongly have the right label. How many labels are wrong
+is therefore estimated where the classes do not overlap: among the rows of which the model is surest. T. Liu and D. Tao call
+them anchor points, *Classification with noisy labels by importance reweighting* (2016); C. Northcutt, L. Jiang and I. Chuang
+choose them by thresholds, *Confident learning: estimating uncertainty in dataset labels* (2021).
 """
 
 from __future__ import annotations
@@ -359,8 +359,8 @@ class Suspicious(Listed):
     """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
 
     ``noise`` estimates how many rows of each label (down) are really of each other class (across). ``joint`` counts the rows of
-    each label that are confidently of each class; ``thresholds`` are the mean posteriors that a row must reach. ``n_rows`` were compared; ``skipped`` have no label; ``alone`` are the only rows of their
-    class, which nothing can be compared with.
+    each label that are confidently of each class; ``thresholds`` are the mean posteriors that a row must reach. ``n_rows``
+    were compared; ``skipped`` have no label; ``alone`` are the only rows of their class, which nothing can be compared with.
     """
 
     _found: tuple[NDArray[Any], ...]  # what each row has, in columns
@@ -469,7 +469,9 @@ class Suspicious(Listed):
     def feet(self) -> list[str]:
         """Which labels are really others, a line for each pair of classes, and the notes."""
         pairs = [(round(n), given, other) for given, other, n in self.pairs if round(n)]
-        lines = [f"about {n:,} labelled {given!r} {'is' if n == 1 else 'are'} really {other!r}" for n, given, other in pairs]
+        lines = [
+            f"about {n:,} labelled {given!r} {'is' if n == 1 else 'are'} really {other!r}" for n, given, other in pairs
+        ]
         more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
         return [*lines[:SHOWN], *more, *self.notes]
 

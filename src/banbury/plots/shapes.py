@@ -22,7 +22,7 @@ from banbury.plots.scales import Apart, node_names, text_scale
 from banbury.sums import Counts
 from banbury.threads import n_threads
 from banbury.weighing.columns import cells_of, counted
-from banbury.weighing.model import WeighedParameters
+from banbury.weighing.model import WeighedParameters, Weighing
 
 Kind = Literal["numbers", "categories", "pairs", "words"]
 STRONGEST = 60.0  # decibans, odds of a million to one: what speaks more strongly is drawn as this
@@ -81,8 +81,10 @@ class Shape:
 
     @property
     def is_whole(self) -> bool:
-        """Whether stretches end halfway between whole numbers."""
-        return self.ends is not None and bool((np.mod(self.ends[1:-1], 1.0) == 0.5).all() and (np.mod(self.ends[[0, -1]], 1.0) == 0).all())
+        """Whether stretches begin and end with whole numbers, or halfway between two."""
+        if self.ends is None:
+            return False
+        return bool((np.mod(2.0 * self.ends, 1.0) == 0).all() and (np.mod(self.ends[[0, -1]], 1.0) == 0).all())
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -103,7 +105,9 @@ def shapes_of(model: Model, label: Any = None, against: Any = None) -> tuple[Sha
     """The evidence of every column and pair that can be drawn, that with the largest mean first."""
     c, d = _sides(model, label, against)
     apart = _evidence(model, c, d)
-    classes = [model.classes[c]] if d is None and len(model.classes) > 2 else [model.classes[c], model.classes[d or 1 - c]]
+    classes = (
+        [model.classes[c]] if d is None and len(model.classes) > 2 else [model.classes[c], model.classes[d or 1 - c]]
+    )
     found = _weighed_shapes if model.weighing is not None else _plain_shapes
     shapes = list(found(model, apart, _Errors(c, d), classes))
     return tuple(sorted(shapes, key=lambda shape: (-shape.importance, shape.feature)))
@@ -141,7 +145,8 @@ def _evidence(model: Model, c: int, d: int | None) -> Apart:
     def decibans(says: Real) -> Real:
         with np.errstate(invalid="ignore"):
             nats = says[:, c] - np.logaddexp.reduce(says[:, others] + log_share, axis=1)
-        return np.clip(np.nan_to_num(scale * nats, nan=0.0, posinf=np.inf, neginf=-np.inf), -STRONGEST, STRONGEST)
+        finite = np.nan_to_num(scale * nats, nan=0.0, posinf=STRONGEST, neginf=-STRONGEST)
+        return np.asarray(np.clip(finite, -STRONGEST, STRONGEST))
 
     return decibans
 
@@ -153,7 +158,7 @@ class _Errors:
         self._sides = c, d
 
     def of(self, rows: Real, strength: float, weight: float = 1.0) -> Real:
-        """Half of a 95 % interval in decibans: the deviation of the log odds of a Beta distribution, whose prior has this strength."""
+        """Half of a 95 % interval in decibans, of the log odds of a Beta distribution whose prior has this strength."""
         c, d = self._sides
         first = rows[:, c]
         second = rows.sum(axis=1) - first if d is None else rows[:, d]
@@ -175,14 +180,16 @@ def _trigamma(x: Real) -> Real:
 def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequence[Any]) -> Iterator[Shape]:
     """The columns and pairs of a weighed model: the very numbers that it adds up."""
     plain = model.weighed(None)
-    worth = model.weighing.worth() if model.weighing is not None else {}
+    worth = model.weighing.worth() if isinstance(model.weighing, Weighing) else {}
     for group in model.parameters:
         if not isinstance(group, WeighedParameters):
             weight = float(getattr(group, "weight", 1.0)) if not group.features[0].reads_text else 1.0
             scaled = _times(apart, weight)
             for feature in group.features:
                 source = model if feature.reads_text else plain
-                if shape := _plain_shape(source, feature, apart if feature.reads_text else scaled, within, classes, None):
+                if shape := _plain_shape(
+                    source, feature, apart if feature.reads_text else scaled, within, classes, None
+                ):
                     yield shape
             continue
         for feature, table, (first, second) in zip(group.features, group.tables, group.found_by.columns, strict=True):
@@ -194,7 +201,9 @@ def _weighed_shapes(model: Model, apart: Apart, within: _Errors, classes: Sequen
                 together = np.outer(n_down, n_across) / max(float(n_across.sum()), 1e-300)
                 seen = np.ix_(n_down > 0, n_across > 0)
                 each = zip((down, across), (n_down, n_across), strict=True)
-                texts = [[short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in each]
+                texts = [
+                    [short for (_, short), n in zip(called, rows_of, strict=True) if n > 0] for called, rows_of in each
+                ]
                 yield Shape(feature.name, "pairs", decibans.reshape(together.shape)[seen], together[seen], tuple(texts))
                 continue
             error = within.of(rows, cells.strengths[1], worth.get(feature.name, 1.0))
@@ -230,7 +239,9 @@ def _plain_shape(
         ends = _ends(model, feature, cells.cuts)
         middles = (ends[:-1] + ends[1:]) / 2.0
         decibans = apart(log_likelihood(model, feature, middles))
-        return _of_cells(model, feature, cells, decibans, rows[: len(middles)], within.of(rows, cells.strengths[1])[: len(middles)])
+        return _of_cells(
+            model, feature, cells, decibans, rows[: len(middles)], within.of(rows, cells.strengths[1])[: len(middles)]
+        )
     parts = parts_of(model, feature.name)
     if parts.is_numeric:
         points = grid(model, feature, feature.inputs[0], None, POINTS)
@@ -250,7 +261,9 @@ def _plain_shape(
     texts = names([shown.names[k] for k in order.tolist()])
     n_values = len(shown.names) + shown.hidden
     error = None if error is None else error[order]
-    return Shape(feature.name, "categories", decibans[order], shown.rows[order], (texts,), error=error, n_values=n_values)
+    return Shape(
+        feature.name, "categories", decibans[order], shown.rows[order], (texts,), error=error, n_values=n_values
+    )
 
 
 def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows: Real, error: Real) -> Shape:
@@ -266,7 +279,9 @@ def _of_cells(model: Model, feature: Feature, cells: Cells, decibans: Real, rows
     often: Int = there[np.argsort(-total[there], kind="stable")][:MOST_VALUES]
     order = often[np.argsort(-decibans[often], kind="stable")]
     texts = names(["missing" if cells.keys[k] is None else cells.keys[k] for k in order.tolist()])
-    return Shape(feature.name, "categories", decibans[order], total[order], (texts,), error=error[order], n_values=len(there))
+    return Shape(
+        feature.name, "categories", decibans[order], total[order], (texts,), error=error[order], n_values=len(there)
+    )
 
 
 def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
@@ -284,7 +299,7 @@ class ShapesDisplay(Display):
     """What a model has learned, column by column: the evidence of every value for ``label``, in decibans.
 
     Numbers are steps, with the band in which the evidence lies with 95 % if rows are drawn anew, above a strip that shows where
-    the rows are. Categories and words are bars, pairs are heat maps. The picture with the largest mean absolute evidence is first.
+    the rows are. Categories and words are bars, pairs are heat maps. The largest mean absolute evidence is first.
     The evidence is that against ``against``, or against all other classes together. ``bb.plots.shapes(model)`` draws them;
     ``shapes`` has the numbers, those of ``model.explain``: a row's evidence, column by column, is read off the pictures.
 
@@ -367,7 +382,9 @@ def strip_density(shape: Shape, places: Real) -> Real:
 def _bars(ax: Any, shape: Shape) -> None:
     places = np.arange(len(shape.decibans))
     colours = [FOR if value >= 0 else AGAINST for value in shape.decibans.tolist()]
-    ax.barh(places, shape.decibans, 0.7, color=colours, xerr=shape.error, error_kw={"ecolor": "#555555", "elinewidth": 0.9})
+    ax.barh(
+        places, shape.decibans, 0.7, color=colours, xerr=shape.error, error_kw={"ecolor": "#555555", "elinewidth": 0.9}
+    )
     ax.axvline(0.0, color=FAINT, linewidth=0.8)
     hidden = shape.n_values - len(places)
     ax.set_yticks(places, shape.names[0], fontsize=7)

@@ -49,7 +49,7 @@ FALSE = ("false", "False", "FALSE")
 
 
 def from_delimited(path: str, options: Options) -> Source:
-    """A delimited text file, which need not fit in memory. It has no header if ``columns`` names them or its first line is a row."""
+    """A delimited text file, which need not fit in memory. It has no header if ``columns`` are named or its first line is a row."""
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
@@ -88,7 +88,7 @@ class _DelimitedFile(BlockFile):
         elif options.quote is None and _is_single_quoted(self._text(sample), self.delimiter):
             self.layout = replace(self.layout, quote=b"'")
             self.start, header = self._header(head, options.skip_lines)
-        if options.header is options.columns is None:
+        if options.header is None and options.columns is None:
             self.first_row = self._first_row(head[self.start - len(header) :])
             self.has_header = not self.first_row
         self.named = options.columns is not None or (self.has_header and not options.numbered)
@@ -502,7 +502,7 @@ def _fit(texts: Any, data_type: Any) -> bool:
 
 
 def evidence_of_a_row(first: Sequence[str], rows: Sequence[Sequence[str]], missing: frozenset[str]) -> str:
-    """What shows that a file's first line is a row: numbers above numbers, or words that are found below; empty if nothing does."""
+    """What shows that a file's first line is a row: numbers above numbers, or words found below; else nothing."""
     columns = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
     fields = [(name, column) for name, column in zip(first, columns, strict=False) if column]
     numeric = [(name, all(map(is_number, column))) for name, column in fields]
@@ -529,7 +529,12 @@ def _are_positions(numbers: Sequence[str]) -> bool:
         return False
     whole = [int(number) for number in numbers]
     steps = set(np.diff(whole).tolist())
-    return whole == [0] or steps == {1} or (len(whole) > 2 and len(steps) == 1 and steps != {0}) or all(1800 <= number <= 2200 for number in whole)
+    return (
+        whole == [0]
+        or steps == {1}
+        or (len(whole) > 2 and len(steps) == 1 and steps != {0})
+        or all(1800 <= number <= 2200 for number in whole)
+    )
 
 
 def _is_single_quoted(text: str, delimiter: str) -> bool:

@@ -78,7 +78,9 @@ class Chart:
         left, right, bottom = self.x(start), self.x(end), HEIGHT - BOTTOM
         shade = _tag("rect", "strip", x=left, y=float(bottom + 1), width=right - left, height=5.0)
         self._parts.append(shade.replace("<rect ", f'<rect fill-opacity="{share:.2f}" ', 1))
-        self._parts.append(_tag("rect", "hover", title, x=left, y=float(TOP), width=right - left, height=float(bottom - TOP)))
+        self._parts.append(
+            _tag("rect", "hover", title, x=left, y=float(TOP), width=right - left, height=float(bottom - TOP))
+        )
 
     def level(self, y: float) -> None:
         """A dashed level across the chart."""
@@ -144,7 +146,8 @@ def _steps(drawn: Shape) -> str:
     steps = np.repeat(drawn.decibans, 2)
     if drawn.error is not None:
         error = np.repeat(drawn.error, 2)
-        chart.band(ends, *(np.clip(edge, y.low, y.high).tolist() for edge in (steps - error, steps + error)), "one")
+        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in (steps - error, steps + error))
+        chart.band(ends, below, above, "one")
     chart.level(0.0)
     chart.line(ends, steps.tolist(), "one")
     density = strip_density(drawn, places).tolist()
@@ -153,7 +156,9 @@ def _steps(drawn: Shape) -> str:
     for left, right, share, start, end, decibans in each:
         chart.strip(left, right, share, f"{start:,.6g} to {end:,.6g}: {_said(float(decibans))}")
     if drawn.missing is not None:
-        chart.mark(1.0, float(np.clip(drawn.missing, y.low, y.high)), SMALLEST + 1, "two", f"missing: {_said(drawn.missing)}")
+        chart.mark(
+            1.0, float(np.clip(drawn.missing, y.low, y.high)), SMALLEST + 1, "two", f"missing: {_said(drawn.missing)}"
+        )
     return str(chart)
 
 
@@ -174,10 +179,16 @@ def _bars(drawn: Shape) -> str:
         ends = sorted((at(0.0), at(decibans)))
         kind = "one" if decibans >= 0 else "two"
         title = f"{text}: {_said(decibans)}"
-        parts.append(_tag("rect", f"bar {kind}", title, x=ends[0], y=y + 2.0, width=max(ends[1] - ends[0], 0.8), height=size - 5.0))
+        parts.append(
+            _tag(
+                "rect", f"bar {kind}", title, x=ends[0], y=y + 2.0, width=max(ends[1] - ends[0], 0.8), height=size - 5.0
+            )
+        )
         if drawn.error is not None:
             error = float(drawn.error[k])
-            parts.append(_tag("line", "error", x1=at(decibans - error), x2=at(decibans + error), y1=y + 7.0, y2=y + 7.0))
+            parts.append(
+                _tag("line", "error", x1=at(decibans - error), x2=at(decibans + error), y1=y + 7.0, y2=y + 7.0)
+            )
         parts.append(f'<text x="{NAMES - 6}" y="{y + 11}" text-anchor="end">{safe(_short(text))}</text>')
     for tick in linear("", low, high, percent).ticks:
         if low <= tick <= high:
@@ -197,7 +208,9 @@ def _heat_map(drawn: Shape) -> str:
     parts = []
     for i, first in enumerate(down):
         y = 6 + high * i
-        parts.append(f'<text class="small" x="{left - 5}" y="{y + high / 2 + 3:.1f}" text-anchor="end">{safe(_short(first))}</text>')
+        parts.append(
+            f'<text class="small" x="{left - 5}" y="{y + high / 2 + 3:.1f}" text-anchor="end">{safe(_short(first))}</text>'
+        )
         for j, second in enumerate(across):
             decibans = float(drawn.decibans[i, j])
             cell = _tag("rect", f"cell {'one' if decibans >= 0 else 'two'}", f"{first} with {second}: {_said(decibans)}",

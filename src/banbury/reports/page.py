@@ -441,13 +441,17 @@ def _shapes(findings: Findings) -> str:
 
 
 def _shape_note(label: Any, other: str) -> str:
-    text = f"The evidence of every value for {safe(_cut(label))} against {safe(_cut(other))}, in decibans (10 are odds of ten to one). "
+    text = f"The evidence of every value for {safe(_cut(label))} against {safe(_cut(other))}, in decibans "
+    text += "(10 are odds of ten to one). "
     text += "Lines and bands are 95 % intervals. A strip under a column of numbers shows where the rows are, and a dot at its "
     return text + "right end the evidence of a missing one. The largest mean evidence is first."
 
 
 def _shape_figures(shapes: Sequence[Shape]) -> str:
-    figures = [_figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s)) for s in shapes]
+    figures = [
+        _figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
+        for s in shapes
+    ]
     if not figures:
         return ""
     more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'

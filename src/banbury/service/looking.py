@@ -183,7 +183,9 @@ class Looking:
         apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
         found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
-        noise = 0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5  # of the AUC of rows that do not differ
+        noise = (
+            0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
+        )  # of the AUC of rows that do not differ
         if found.auc <= noise:
             said = f"No drift detected: a model cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
             said += f"AUC {found.auc:.2f}; up to {noise:.2f} may be chance."
@@ -203,7 +205,10 @@ def _shapes(model: Any) -> list[dict[str, Any]]:
     """The evidence of every column, for each class."""
     groups = shapes_by_class(model, SHAPE_CLASSES)
     return [
-        {"class": label, "charts": [_figure(f"{s.feature}: {charts.importance(s)}", charts.shape(s)) for s in shapes[:SHAPES]]}
+        {
+            "class": label,
+            "charts": [_figure(f"{s.feature}: {charts.importance(s)}", charts.shape(s)) for s in shapes[:SHAPES]],
+        }
         for label, shapes in groups
     ]
 
@@ -230,7 +235,10 @@ def _informative(model: Any) -> list[dict[str, Any]]:
         each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
     else:
         each = []
-    return [{"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]} for name, words, ratios in each]
+    return [
+        {"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]}
+        for name, words, ratios in each
+    ]
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:

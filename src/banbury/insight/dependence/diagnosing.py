@@ -49,7 +49,8 @@ def diagnose(
     """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
 
     ``data``, ``target``, ``features``, ``schema``, ``weights`` and ``reading`` are those of ``bb.count``. A missing value may
-    tell the class too, as it does in a weighed model; with ``missing="skip"`` it tells nothing, as in a plain one. The table is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
+    tell the class too, as it does in a weighed model; with ``missing="skip"`` it tells nothing, as in a plain one. The table
+    is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
     ``n`` is how many pairs, and words of a text, are listed.
 
     Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
