@@ -74,7 +74,8 @@ def read(
     read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
     CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on, as they are if the
     first line looks like a row; ``header=True``: it has one, which ``columns`` takes the place of. ``quote`` is what quotes there
-    (\", but for tab-separated text without one in the header), or "none"; lines that begin with ``comment`` are passed over, as are the first ``skip_lines``. ``kinds`` fixes
+    (\", but for tab-separated text without one in the header), or "none"; lines that begin with ``comment`` are passed over, as
+    are the first ``skip_lines``. ``kinds`` fixes
     columns of text files instead of inferring them.
 
     Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,

@@ -49,7 +49,7 @@ FALSE = ("false", "False", "FALSE")
 
 
 def from_delimited(path: str, options: Options) -> Source:
-    """A delimited text file, which need not fit in memory. It has no header if ``columns`` are named or its first line is a row."""
+    """A delimited text file, which need not fit in memory. Without a header if columns are named or its first line is a row."""
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
