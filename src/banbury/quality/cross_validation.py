@@ -180,7 +180,7 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         has_schema = settings["schema"] is not None
         return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
     plain = Plain(how, alpha, prior, seed)
-    plain.check()
+    plain.choice  # raises where a setting is not one
     return plain if calibrate is None else Calibrated(plain, calibrate)
 
 

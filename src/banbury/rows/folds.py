@@ -53,6 +53,31 @@ class Round:
 
 
 @dataclass(frozen=True)
+class SingleRows(Round):
+    """Every row tested alone, by all the others; splits are made only where there is no formula for leaving one row out."""
+
+    @classmethod
+    def of(cls, labels: NDArray[np.int32]) -> SingleRows:
+        numbers = np.full(len(labels), -1, dtype=np.int32)
+        n_rows = int(np.count_nonzero(labels >= 0))
+        numbers[labels >= 0] = np.arange(n_rows)
+        return cls(numbers, n_rows, ())
+
+    @property
+    def tested_by(self) -> NDArray[np.int32]:
+        return self.groups
+
+    def split_up(self) -> Round:
+        """The same, split by split; raises where there are too many rows for it."""
+        if not 2 <= self.n_groups <= MOST_FOLDS:
+            text = f"folds='loo' has no formula for these settings, and there are {self.n_groups:,} rows; row by row it can "
+            raise errors.BadSetting(
+                f"{text}be done for two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
+            )
+        return _partition(self.groups)
+
+
+@dataclass(frozen=True)
 class Dealing:
     """How rows are dealt to folds by what they hold, wherever they stand: by a column, or by all that is counted."""
 

@@ -17,7 +17,7 @@ from banbury.families.bag import missing_texts
 from banbury.families.keys import dense_numbers
 from banbury.progress import watched
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
+from banbury.rows.folds import Dealing, Round, SingleRows, given_folds, learned_from, rank_folds, refuse_groups, rounds
 from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
 from banbury.sums import in_order, some
@@ -106,6 +106,9 @@ class LabelledRows:
 
         So many folds of rows with sets of labels are dealt by what rows hold, since no label divides all rows.
         """
+        if isinstance(folds, str) and folds == "loo":
+            refuse_groups(self.groups)
+            return [SingleRows.of(self.labels)]
         fold = self.fold
         if fold is None and self.sets is not None and isinstance(folds, (int, np.integer)):
             fold = rank_folds(self.hashes, self.labels, int(folds), seed)
