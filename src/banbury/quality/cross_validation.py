@@ -118,13 +118,9 @@ def is_estimator(thing: Any) -> bool:
     """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
     if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
         return False
-    name = f"{type(thing).__module__}.{type(thing).__name__}"
-    errors.require(
-        hasattr(thing, "validation"),
-        "estimator",
-        name,
-        "one of Banbury's that count rows once, such as bb.MultinomialNB()",
-    )
+    if not hasattr(thing, "validation"):
+        wanted = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
+        raise errors.bad_setting("estimator", f"{type(thing).__module__}.{type(thing).__name__}", wanted)
     return True
 
 

@@ -106,9 +106,9 @@ def counted_as(schema: Schema) -> tuple[Any, ...]:
 
 def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
     """Raises unless single rows can be left out."""
-    plain = all(isinstance(recipe, Plain) for recipe in recipes)
-    wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
-    errors.require(plain and isinstance(rows, MemoryRows), "folds", "loo", wanted)
+    if not isinstance(rows, MemoryRows) or not all(isinstance(recipe, Plain) for recipe in recipes):
+        wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
+        raise errors.bad_setting("folds", "loo", wanted)
 
 
 def _cross_validation(
