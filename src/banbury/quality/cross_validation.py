@@ -13,11 +13,10 @@ from banbury.model.naive_bayes import ClassPrior, check_seed, checked_choice
 from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
-from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several, stream_rows
+from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several
 from banbury.tally.label_sets import LabelSets, are_sets
 from banbury.tally.schema import Features, Missing, Schema
 
@@ -178,38 +177,3 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
     plain = Plain(how, alpha, prior, seed)
     checked_choice(how, alpha, seed)
     return plain if calibrate is None else Calibrated(plain, calibrate)
-
-
-def cross_validate_stream(
-    data: Any,
-    target: Any = None,
-    *,
-    folds: Any = 10,
-    groups: Any = None,
-    how: How = "mean",
-    alpha: float = 1.0,
-    class_prior: ClassPrior = None,
-    seed: int = 0,
-    **counting: Any,
-) -> SummedValidation:
-    """Exact cross-validation of a file that does not fit in memory: a batch at a time is held.
-
-    It is read three times: for the classes of the rows, which are dealt out to the folds as ``bb.cross_validate`` deals them;
-    to count the folds apart; and to score each by the model of all rows minus its own. The settings are those of
-    ``bb.cross_validate``, and so is every figure.
-
-    >>> import banbury as bb
-    >>> print(cross_validate_stream(bb.datasets.play_tennis(), target="play", folds=7))
-    7-fold cross-validation in three passes of plain naive Bayes: 14 rows, 2 classes
-      accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
-      log loss           0.7346
-      Brier score        0.2516
-      macro F1           0.4750
-      calibration error  0.2090
-      class  precision  recall      F1        rows  most often taken for
-      'no'      0.3333  0.2000  0.2500           5  'yes' (4)
-      'yes'     0.6364  0.7778  0.7000           9  'no' (2)
-    """
-    check_seed(seed)
-    rows = stream_rows(data, target, groups=groups, takes_sets=False, **counting)
-    return validate(rows, folds, [Plain(how, alpha, class_prior, int(seed))], seed=int(seed))[0]  # type: ignore[return-value]

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.errors import many
+from banbury.families.bags.words import GrowingWords, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
-from banbury.families.words import GrowingWords, check_parts_of_words, subtract
 from banbury.reading import Batch, Beside, Codes
 from banbury.reading.batches import LazyColumns, joined
 from banbury.reading.columns import empty_column
@@ -816,7 +816,7 @@ def count(
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. docs/engines.md has more.
+    cut. docs/how-to/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")

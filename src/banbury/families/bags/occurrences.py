@@ -1,0 +1,443 @@
+"""Occurrences: a block of columns, each of which says how often something occurs in the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
+from banbury.families.bags.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
+from banbury.families.bags.words import WordFamily
+from banbury.families.evidence import Comparison, NamedValues, TellingValues, Term
+from banbury.families.family import (
+    SMALLEST_ALPHA,
+    Choice,
+    ColumnReader,
+    Feature,
+    Parameters,
+    by_class,
+    check_positive,
+    check_settings,
+    line_by_line,
+)
+from banbury.sums import Words
+from banbury.threads import n_threads
+
+MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
+MOST_COUNTED = 2.0**62  # they stay below this in one that is counted
+LONGEST = 1e15  # occurrences in a row that is drawn
+Ids = NDArray[np.uint32]
+
+MODELS = ("multinomial", "complement", "bernoulli")
+MOST_WEIGHTS = 1 << 20  # numbers of columns × classes that rows without gaps are multiplied with
+MOST_ROUGH = 1 << 23  # of those that are held in single precision too
+MANY_CELLS = 4  # of each column, that pay for making these
+UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts need none, and the kernel asks for one
+
+
+@dataclass(frozen=True, repr=False)
+class Occurrences(WordFamily):
+    """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
+
+    ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
+    other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;
+    None takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is
+    the pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
+    the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
+    has keeps its pseudo-count.
+
+    >>> import banbury as bb
+    >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}
+    >>> tally = bb.count(counts, target="kind", features={("free", "noon"): bb.Occurrences()})
+    >>> bb.estimate(tally).posterior({"free": [1], "noon": [0]}).round(3).tolist()
+    [[0.111, 0.889]]
+    """
+
+    model: Literal["multinomial", "complement", "bernoulli"] = "multinomial"
+    threshold: float | None = None
+    alpha: float | Sequence[float] | None = None
+    norm: bool = False
+    missing: Literal["skip", "error"] = "skip"
+
+    name: ClassVar[str] = "occurrences"
+    counting: ClassVar[tuple[str, ...]] = ("threshold",)
+    block: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or self.model not in MODELS:
+            raise errors.unknown_choice("model", self.model, MODELS)
+        check_settings(self, "threshold", zero=True)
+        errors.require(self.norm in (True, False), "norm", self.norm, "True or False")
+        if self.missing not in ("skip", "error"):
+            raise errors.unknown_choice("missing", self.missing, ["skip", "error"])
+        errors.require(
+            not self.norm or self.model == "complement", "norm", self.norm, "False unless model='complement'"
+        )
+        if self.alpha is not None and np.ndim(self.alpha) == 0:
+            check_positive("alpha", self.alpha, zero=True)
+        elif self.alpha is not None:
+            given = np.asarray(self.alpha, dtype=np.float64)
+            if given.ndim != 1 or not np.all((given >= 0) & (given <= 1e100)):
+                raise errors.bad_setting("alpha", self.alpha, "a number from 0 up, or one for each column")
+            object.__setattr__(self, "alpha", tuple(given.tolist()))
+
+    # Counting
+
+    @property
+    def tokeniser(self) -> _core.Tokeniser:
+        return UNREAD
+
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        n_columns = len(feature.inputs)
+        return _core.Words(n_classes, n_columns).with_columns(n_columns)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
+        return "matrix", cells, len(feature.inputs), self.threshold, skip
+
+    def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
+        self.check(rows, feature, counting=True)
+
+    def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
+        return feature.columns[int(name.removeprefix("#"))], None
+
+    def frozen(self, words: Words) -> Words:
+        return words.frozen(keep=True)
+
+    def check(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
+        """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
+        cells = rows.occurrences(feature.inputs)
+        values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
+        if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
+            return
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        most = float(np.nextafter(MOST_COUNTED, 0.0)) if counting else MOST_OCCURRENCES
+        if (low >= 0 and high <= most) or low != low:
+            return
+        at = int(np.argmax((values < 0) | (values > most)))
+        if isinstance(cells, tuple):
+            starts, columns = (np.asarray(part) for part in cells[:2])
+            row, column = int(np.searchsorted(starts, at, side="right")) - 1, int(columns[at])
+        else:
+            row, column = divmod(at, values.shape[1])
+        number = float(values.reshape(-1)[at])
+        what = "negative" if number < 0 else "too many"
+        raise errors.bad_value(what, number, feature.inputs[column], rows.first_row + row, rows.source)
+
+    def occurring(self, rows: ColumnReader, feature: Feature) -> Any:
+        """How often each column occurs in each row, as a sparse matrix; what is missing does not."""
+        from scipy import sparse
+
+        cells = rows.occurrences(feature.inputs)
+        shape = rows.n_rows, len(feature.inputs)
+        plain = (cells[2], cells[1], cells[0]) if isinstance(cells, tuple) else np.asarray(cells)
+        matrix = sparse.csr_matrix(plain, shape=shape, dtype=np.float64)
+        matrix.data = np.nan_to_num(matrix.data, copy=False, posinf=np.inf)
+        if self.threshold is not None:
+            matrix.data = (matrix.data > self.threshold).astype(np.float64)
+        matrix.eliminate_zeros()
+        return matrix
+
+    # Estimating
+
+    def column_counts(self, choice: Choice, n_columns: int) -> float | Real:
+        own = choice.alpha if self.alpha is None else self.alpha
+        if not isinstance(own, tuple):
+            return float(own)  # type: ignore[arg-type]
+        wanted = f"one number, or one for each of {n_columns} columns"
+        errors.require(len(own) == n_columns, "alpha", f"{len(own)} numbers", wanted)
+        return np.array(own)
+
+    def words(self, sums: Words, n_columns: int) -> Vocabulary:
+        table: Any = sums.table
+        core: _core.Words = table.core if isinstance(table, Learned) else table
+        if core.n_ids < n_columns:
+            table = table.with_columns(n_columns)
+            core = table.core if isinstance(table, Learned) else table
+        return Vocabulary(table, core.columns()[:n_columns].astype(np.uint32), True)
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
+    ) -> OccurrencesParameters:
+        (feature,) = features
+        words = self.words(sums, len(feature.inputs))
+        alpha = self.column_counts(choice, words.n_words)
+        if isinstance(alpha, np.ndarray):  # by number, as the rows of words are
+            by_number = np.ones(int(words.ids.max(initial=0)) + 1)
+            by_number[words.ids] = alpha
+            alpha = by_number
+        scores = self._scores(words, choice, alpha, rng)
+        table = words.table.core if isinstance(words.table, Learned) else words.table
+        return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
+
+    def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
+        a = event_models.pseudo_count(choice.how, self.column_counts(choice, len(parameters.ids)))
+        pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
+        if self.model == "complement" or not pseudo.any():
+            return 0.0
+        logs = parameters.weights
+        if self.model == "bernoulli":
+            logs = logs - 2.0 * np.logaddexp(0.0, logs)
+        return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
+
+    def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
+        """The pseudo-count of models whose rows depend on a column's own counts alone."""
+        if self.norm or choice.how in ("gibbs", "map") or (self.model == "bernoulli" and isinstance(alpha, np.ndarray)):
+            return None
+        if self.model == "complement":
+            return event_models.complement_pseudo_count(choice.how, alpha)
+        a = event_models.pseudo_count(choice.how, alpha)
+        return a if np.all(np.asarray(a) > 0) else None
+
+    def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
+        for pairs in words if self.model == "bernoulli" and self.threshold is None else ():
+            self.check_shares(pairs, words.texts)
+        weighed = WeighedWords(words, False, False)
+        return event_models.estimated(self.model, weighed, choice.how, alpha, self.norm, False, rng)
+
+    def check_shares(self, pairs: WordClassPairs, texts: Real) -> None:
+        """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
+        if self.threshold is None and (pairs.occurrences > texts[pairs.classes] * (1.0 + 1e-9)).any():
+            raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        n_columns = len(features[0].inputs)
+        return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums, len(feature.inputs))
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        row, column = self.occurring(rows, feature).nonzero()
+        return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
+
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        matrix = self.occurring(rows, feature)
+        matrix.sum_duplicates()
+        return matrix.indptr, self.used_words(feature, sums).ids[matrix.indices], matrix.data
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return False  # refitting is quicker
+
+
+@dataclass(eq=False)
+class OccurrencesParameters(Parameters):
+    """What every column of a block says of each class. It is no value: rows of columns are changed in place.
+
+    ``ids`` are the columns' numbers in ``table``.
+
+    ``pseudo_count`` is what is added to their counts, where nothing else than their own counts and the sums of each class makes
+    their rows; None: that is not so.
+    """
+
+    features: tuple[Feature, ...]
+    choice: Choice
+    table: _core.Words
+    ids: Ids
+    scores: WordScores
+    pseudo_count: float | Real | None
+    growth: BernoulliGrowth | None = None  # of a model whose rows depend on the texts of their classes too
+    stale: bool = False  # whether rows are to be made when they are asked for
+
+    @property
+    def family(self) -> Occurrences:
+        family = self.features[0].family
+        assert isinstance(family, Occurrences)
+        return family
+
+    # Scoring
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        given = self.family.kernel_input(rows, self.features[0])
+        if self.scores.certain is not None:
+            return [self._unsmoothed(rows)]
+        if self.stale and isinstance(given[1], tuple):
+            asked = np.unique(given[1][1])
+            self._make_rows(self.ids[asked] if len(asked) < len(self.ids) // 4 else None)
+        if self._small and self._finite:
+            return [("linear", *given[1:], self.weights, self.scores.constant)]
+        scores = self.scores
+        rough = self._rough_of(given[1])
+        return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None, rough)]
+
+    def _rough_of(self, cells: Any) -> _core.Rough | None:
+        """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
+        if self.stale or not isinstance(cells, tuple) or len(self.ids) * len(self.scores.base) > MOST_ROUGH:
+            return None
+        return self._rough if len(cells[1]) >= MANY_CELLS * len(self.ids) or "_rough" in self.__dict__ else None
+
+    @cached_property
+    def _rough(self) -> _core.Rough | None:
+        return self.scores.weights.rough(self.table, self.scores.base, len(self.ids), n_threads(None))
+
+    @property
+    def _small(self) -> bool:
+        return len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
+
+    def _make_rows(self, ids: Ids | None) -> None:
+        """Makes the rows of these columns, or of all, under a Bernoulli model that has grown."""
+        assert isinstance(self.pseudo_count, float)
+        pairs, texts = pairs_of(self.table, self.ids if ids is None else ids), self.table.texts().value
+        cells = pairs.cells(pairs.occurrences, len(texts))
+        event_models.set_cells(self.scores.weights, pairs, event_models.presence(cells, texts, self.pseudo_count), None)
+        self.stale = ids is not None
+
+    @cached_property
+    def weights(self) -> Real:
+        """What one occurrence of each column adds, (columns, classes)."""
+        if self.stale:
+            self._make_rows(None)
+        _, rows, scale = self.scores.weights.rows(self.ids)
+        return np.asarray(scale[:, None] * (rows + self.scores.base))
+
+    @cached_property
+    def _finite(self) -> bool:
+        return bool(np.isfinite(self.weights).all())
+
+    def _unsmoothed(self, rows: ColumnReader) -> tuple[Any, ...]:
+        """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
+        assert self.scores.certain is not None
+        weights, sure = self.weights, self.weights == CERTAIN
+        present = (self.family.occurring(rows, self.features[0]) > 0).astype(np.float64)
+        impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
+        impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
+        scores = self.scores.constant + present @ np.where(sure | np.isneginf(weights), 0.0, weights)
+        return line_by_line(np.arange(len(scores)), np.where(impossible, -np.inf, scores))
+
+    # Growing
+
+    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
+        """Brings these columns up to date, after rows with them were counted or forgotten in the same table."""
+        table, a = sums.table, self.pseudo_count
+        if a is None or table.n_classes != len(self.scores.base):
+            return False
+        if self.family.model == "bernoulli" and self._small:
+            return False  # all rows are soon made
+        pairs = pairs_of(table, touched[self.features[0].name])
+        if self.family.model == "bernoulli":
+            self.family.check_shares(pairs, table.texts().value)
+            if self.growth is None:
+                self.growth = BernoulliGrowth(Vocabulary(table, self.ids, True))
+                self.scores.constant, _ = self.growth.like.absent(len(self.ids), self.growth.texts, float(a))
+            self.scores.constant = self.growth.follow(pairs, table.texts().value, float(a), self.scores.constant)
+            self.stale = True
+        else:
+            counted = table.occurrences().value
+            event_models.set_rows(self.scores, pairs, pairs.occurrences, a, self.family.model)
+            event_models.change_base(self.scores, counted, len(self.ids), a, self.family.model)
+        self.table = table
+        for kept in ("weights", "_finite", "_rough"):
+            self.__dict__.pop(kept, None)
+        return True
+
+    # Looking
+
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        """Of the columns that occur, each with its number; the sum is the likelihood.
+
+        Under a Bernoulli model the last term is what all that does not occur says together.
+        """
+        names = self.features[0].inputs
+        cells = rows.occurrences(names)
+        if isinstance(cells, tuple):
+            offsets, columns, values = (np.asarray(part) for part in cells)
+            at = slice(int(offsets[0]), int(offsets[1]))
+            columns, values = columns[at], values[at].astype(np.float64)
+        else:
+            row = np.nan_to_num(np.asarray(cells[0], dtype=np.float64), nan=0.0)
+            columns = np.flatnonzero(row)
+            values = row[columns]
+        counts = values if self.family.threshold is None else (values > self.family.threshold).astype(np.float64)
+        there = counts != 0
+        columns, values, counts = columns[there], values[there], counts[there]
+        rest, weights = self.scores.constant, self.weights[columns]
+        if self.scores.certain is not None:
+            sure = weights == CERTAIN
+            rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
+            weights = np.where(sure, 0.0, weights)
+        each = zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
+        whole = ((names[j], int(x) if x == int(x) else x, np.asarray(n * row)) for j, x, n, row in each)
+        terms = [Term(*term) for term in whole]
+        return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+        names = self.features[0].inputs
+        for at, share, had in self.values():
+            occurring = [(names[place], "occurs") for place in at.tolist()]
+            yield TellingValues(share, had, occurring.__getitem__, kind="stretch")
+
+    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
+        """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
+        family, names = self.family, self.features[0].inputs
+        texts = self.table.texts().value
+        texts = np.where(texts > 0, texts, 1.0)
+        step = max(1, CELLS // max(len(texts), 1))
+        for start in range(0, len(names), step):
+            at = np.arange(start, min(start + step, len(names)), dtype=np.uint32)
+            pairs = pairs_of(self.table, self.ids[at])
+            rows = self.weights[at]
+            if family.model == "bernoulli":
+                with np.errstate(over="ignore"):
+                    share = 1.0 / (1.0 + np.exp(-rows))
+            elif family.model == "complement":
+                counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST_ALPHA
+                share = counts / (self.table.occurrences().value + SMALLEST_ALPHA * len(names))
+            else:
+                share = np.exp(rows)
+            yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
+
+    def linear(self) -> tuple[list[str], Real, Real]:
+        """The linear form: columns, weights (columns, classes), intercepts; a row scores intercepts + counts @ weights."""
+        errors.require(self.scores.certain is None, "how", self.choice.how, "another for a linear form, such as 'mean'")
+        return list(self.features[0].inputs), self.weights, self.scores.constant
+
+    # Drawing
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Column by column: as many occurrences as the class has on average, drawn one by one; or a coin for each."""
+        family, n_columns = self.family, len(self.ids)
+        if family.model == "complement":
+            raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")
+        drawn = np.zeros((len(classes), n_columns))
+        texts = self.table.texts().value
+        lengths = self.table.occurrences().value / np.where(texts > 0, texts, 1.0)
+        for c, rows in enumerate(by_class(classes, len(texts))):
+            weights = self.weights[:, c]
+            if family.model == "bernoulli":
+                with np.errstate(over="ignore"):
+                    drawn[rows] = rng.random((len(rows), n_columns)) < 1.0 / (1.0 + np.exp(-weights))
+            elif len(rows):
+                share = np.exp(weights - max(float(weights.max()), -1e300))
+                share = share / share.sum() if share.any() else np.full(n_columns, 1.0 / n_columns)
+                drawn[rows] = rng.multinomial(rng.poisson(min(lengths[c], LONGEST), len(rows)), share)
+        return [np.ascontiguousarray(column) for column in drawn.T]
+
+
+OTHERS = "(all others absent)"
+
+
+def check_occurrences(groups: Iterable[Parameters], rows: ColumnReader) -> None:
+    """Raises for numbers that the kernel would score, and that are no occurrences."""
+    for group in groups:
+        if isinstance(group, OccurrencesParameters):
+            group.family.check(rows, group.features[0])
+
+
+def telling_columns(parameters: Parameters, sums: Words, n: int | None) -> NamedValues:
+    """The columns of a block whose occurring tells most of the class."""
+    assert isinstance(parameters, OccurrencesParameters)
+    names = parameters.features[0].inputs
+    vocabulary = parameters.family.words(sums, len(names))
+    bits = np.concatenate([mutual_information(pairs, vocabulary.texts) for pairs in vocabulary])
+    best = np.argsort(-bits, kind="stable")[:n].tolist()
+    share = np.concatenate([each for _, each, _ in parameters.values()])[best]
+    shown = [names[k] for k in best]
+    return NamedValues(shown, shown, bits[best], len(names) - len(best), share, "column", "telling")

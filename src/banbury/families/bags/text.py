@@ -1,0 +1,265 @@
+"""Text: a bag of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import WeighedWords, WordScores
+from banbury.families.bags.leave_one_text_out import CountedTexts
+from banbury.families.bags.occurrences import UNREAD
+from banbury.families.bags.text_parameters import TextParameters, missing_texts
+from banbury.families.bags.text_settings import TextSettings
+from banbury.families.bags.vocabulary import Learned, Vocabulary, every_word
+from banbury.families.family import Choice, ColumnReader, Family, Feature, HeldOutRows
+from banbury.sums import Words, weighed
+
+__all__ = ["Text", "TextParameters"]
+
+UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0)
+UNPRUNED |= {"max_share": 1.0, "max_words": None}
+NO_WORDS = np.zeros(0, dtype=np.uint32)
+PLAIN, DAMPED = {"damping": None, "length": False}, {"damping": "log", "length": True}
+TEXT_CANDIDATES: tuple[dict[str, Any], ...] = (  # two counts suffice for them
+    *({"model": model, **PLAIN} for model in ("multinomial", "presence", "bernoulli")),
+    *({"model": model, **DAMPED} for model in ("multinomial", "log_odds")),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Text(TextSettings):
+    """A column of texts, each a bag of words: how often every word occurs, whatever their order.
+
+    What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
+    CountVectorizer), "word1" (one or more), "mail" (which keeps host names, addresses and IP numbers whole), or a regular
+    expression, whose one group, if it has one, is the word; that runs through Python's ``re`` and is the slow path.
+    ``lowercase``; ``unit`` "words" or "characters"; ``ngrams`` (shortest, longest), 1 to 5 units that stand side by side, or n
+    for (1, n); ``stop_words``, taken out before n-grams are made. ``only``, a list of words, or a text file with a word on each
+    line: no other is counted, as if texts did not have it, so that memory is bounded. ``damping="log"`` counts log(1 + n) for a
+    word that a text has n times; ``length`` then divides the counts of each text by their Euclidean length.
+
+    How it is estimated, without counting again. ``model``: "multinomial", "presence" (each word once per text), "bernoulli"
+    (absent words are evidence too), "complement" (how little a word belongs to all other classes; Rennie et al. 2003) or
+    "log_odds" (log P(word | class) − log P(word | all other classes), times (K − 1) / K of K classes that have texts).
+    Presence and Bernoulli have no use for damping. The Dirichlet or Beta prior is ``alpha``, over the words of the vocabulary.
+
+    The vocabulary is every word that some text has, or ``vocabulary``: a list, or a text file with a word on each line, all of
+    which count whether seen or not. Of these the ``drop_most_frequent`` words of most occurrences are dropped, and those of
+    fewer than ``min_count`` occurrences, of documents below ``min_share`` or above ``max_share`` of the texts; of the rest
+    the ``max_words`` best are kept by ``choose_by`` "count" or "mutual_information" of presence and class; equals by name.
+    Words outside the vocabulary are skipped.
+
+    ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have: one that every
+    text has then weighs nothing. Lengths are taken before that, so that one pass over the texts suffices (Rennie et al. take
+    them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
+    classes and are no probabilities, so that class_prior="uniform" belongs with it.
+
+    "mle" and "map" may leave zeros, except in complement and log-odds, where 1e-10 is the least pseudo-count. "predictive" is
+    Pólya's urn for multinomial and presence, and the mean for others and where counts are damped or weighted by idf.
+
+    >>> import banbury as bb
+    >>> texts = ["cheap pills, cheap watches", "lunch at noon?", "pills and watches", "noon is fine for lunch"]
+    >>> tally = bb.count({"text": texts}, target=["spam", "ham", "spam", "ham"], features={"text": bb.Text(stop_words=["and"])})
+    >>> bb.estimate(tally).predict({"text": ["cheap lunch", "watches and pills"]}).tolist()
+    ['spam', 'spam']
+    """
+
+    # Estimating
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
+    ) -> TextParameters:
+        (feature,) = features
+        # Sums of reals are added up by name wherever order could tell.
+        reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
+        ordered = reals or choice.how in ("map", "gibbs")
+        live = self._live_count(choice)
+        asked = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
+        if live is not None and asked is not None:  # rows depend on their own words alone
+            words = Vocabulary(sums.table, asked, True, sums.table.n_words)
+        else:
+            words = self.words(sums.table, by_name=ordered)
+        left_out = isinstance(sums.table, Learned)  # by one who says it once
+        if sums.table.n_words and not words.n_words and not left_out:
+            warn_of_no_words(feature.name, sums.table.n_words)
+        for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
+            if whole:
+                event_models.check_size(words, feature.name, why)
+        scores = self._scores(words, choice, rng)
+        kept = None if words.complete else words.ids
+        table = words.table.core if isinstance(words.table, Learned) else words.table
+        waiting = float(sums.table.n_words) if live is not None and choice.waits else None
+        return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
+
+    def _live_count(self, choice: Choice) -> float | None:
+        """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""
+        whole = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
+        if whole or self.vocabulary is not None or self.pruning.any:
+            return None
+        if self.weighs:
+            return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
+        a = event_models.pseudo_count(choice.how, self.prior(choice))
+        return a if a >= 0 else None
+
+    def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
+        counted, urn = WeighedWords(words, self.once, bool(self.idf)), choice.how == "predictive" and self.counts_tokens
+        return event_models.estimated(self.model, counted, choice.how, self.prior(choice), self.norm, urn, rng)
+
+    def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
+        """Of complement and log-odds, which are no likelihood, and of words weighted by idf: nothing."""
+        a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
+        if not a or self.weighs or self.idf:
+            return 0.0
+        words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
+        return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Words) -> list[tuple[int, int]]:
+        n_words = self.words(sums.table).n_words
+        return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
+
+    # What it tells about the class
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums.table, by_name=True)
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        texts = self.texts(rows, feature.name)
+        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
+        row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
+        return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
+
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        texts = self.texts(rows, feature.name)
+        if isinstance(texts, tuple) and isinstance(texts[1], tuple):  # their words were looked up before
+            offsets, (ids, times), _ = texts
+            return offsets, ids, times
+        table: Any = sums.table if self.vocabulary is None else self.used_words(feature, sums).table
+        core: Any = table.core if isinstance(table, Learned) else table
+        return core.bags(self.tokeniser, texts, threads)  # type: ignore[no-any-return]
+
+    # What is tuned, and given to others
+
+    # Leave-one-out
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        a = event_models.pseudo_count(choice.how, self.prior(choice))
+        of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
+        if choice.how == "gibbs" or self.norm or (weighted and of_all):
+            return False
+        if self.model == "bernoulli":
+            return a > 0 and not weighted
+        if self.weighs:
+            return True
+        return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
+        column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
+        if self.model == "bernoulli":
+            return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
+        if self.weighs:
+            a = event_models.complement_pseudo_count(choice.how, alpha)
+            return column.complement(a) if self.model == "complement" else column.log_odds(a)
+        return column.multinomial(event_models.pseudo_count(choice.how, alpha))
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the ranks of words"] * self.pruning.ranks
+
+
+TEXT_SETTINGS = tuple(field.name for field in fields(Text))
+
+
+def label_words(family: Family, choice: Choice) -> tuple[bool, float] | None:
+    """Where what a word says of a label depends on how often both occur, and the label, alone: whether it counts once in a
+    text, and the pseudo-count; None elsewhere."""
+    if not isinstance(family, Text) or choice.how not in ("mean", "map") or family.choose_by != "count":
+        return None
+    own = family.model in ("multinomial", "presence") and family.counts_tokens and family.vocabulary is None
+    a = event_models.pseudo_count(choice.how, family.prior(choice))
+    return (family.once, float(a)) if own and a > 0 else None
+
+
+def warn_of_no_words(column: str, n_words: int) -> None:
+    text = f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "
+    errors.warn(errors.BanburyWarning(f"{text}min_share, max_share and drop_most_frequent of bb.Text."))
+
+
+# Words that are looked up once ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LookedUpTexts:
+    """A column of text, its words looked up once; a word's number is its column in a matrix of occurrences."""
+
+    feature: Feature  # whose words are named by their numbers
+    offsets: Int
+    ids: NDArray[np.int32]
+    times: NDArray[np.int32]
+    missing: NDArray[np.bool_]
+    values: Real  # what each word of each text counts
+    n_words: int
+
+    @classmethod
+    def of(cls, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
+        """``weights``: one for each row; they say which words are too rare, where a family asks that."""
+        family: Any = feature.family
+        if family.max_words is not None and family.choose_by == "mutual_information":
+            raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
+        texts = family.texts(rows, feature.name)
+        there, parts = weighed(np.zeros(rows.n_rows, dtype=np.int32), weights)
+        table = _core.Words(1, 0)
+        table.count(family.tokeniser, texts, there, parts, threads)
+        kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
+        table = table if kept is None else kept.table
+        offsets, ids, times = table.bags(family.tokeniser, texts, threads)
+        n_words, vocabulary = table.n_ids, None
+        all_count = family.length or family.vocabulary is not None  # lengths are of all words; some are in no text
+        if kept is not None and len(kept.ids) and all_count:
+            vocabulary = tuple(f"#{i}" for i in kept.ids.tolist())
+        elif kept is not None:
+            n_words = len(kept.ids)
+            offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
+        numbered = feature._replace(family=replace(family, vocabulary=vocabulary, **UNPRUNED))
+        missing, values = missing_texts(texts, rows.n_rows), _counted(family, offsets, times)
+        return cls(numbered, offsets, ids, times, missing, values, n_words)
+
+    @property
+    def lengths(self) -> Real:
+        owners = np.repeat(np.arange(len(self.missing)), np.diff(self.offsets))
+        return np.bincount(owners, self.values, len(self.missing)).astype(np.float64, copy=False)
+
+    def count(self, rows: Int, classes: NDArray[np.int32], weights: Any, n_classes: int, threads: int) -> Words:
+        """The words of these rows, some of them more than once, each in one class."""
+        size = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(size)])
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], size)
+        cells = offsets, self.ids[at], self.values[at]
+        numbers = np.where(self.missing[rows], np.int32(-1), classes)
+        table = _core.Words(n_classes, max(self.n_words, 1)).with_columns(self.n_words)
+        matrix: Any = ("matrix", cells, self.n_words, None, True)
+        table.count(UNREAD, matrix, numbers, weights, threads)
+        return Words(table)
+
+
+def _only(kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: Any, times: Any) -> tuple[Int, Any, Any]:
+    """Bags without the words that are not kept, which are numbered anew in order."""
+    number = np.full(n_ids, -1, dtype=np.int32)
+    number[np.sort(kept)] = np.arange(len(kept))
+    there = number[ids] >= 0
+    ends = np.concatenate([[0], np.cumsum(there)])
+    return ends[offsets], number[ids][there], times[there]
+
+
+def _counted(family: Any, offsets: Int, times: NDArray[np.int32]) -> Real:
+    """What a word counts that a text has so many times, as the tokeniser would have it."""
+    values = np.log1p(times) if family.damping == "log" else times.astype(np.float64)
+    if family.length and len(values):
+        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        lengths = np.sqrt(np.bincount(owners, values**2, len(offsets) - 1))
+        values = values / lengths[owners]
+    return np.asarray(values)

@@ -1,0 +1,500 @@
+"""A bag of words with what was estimated for it: it scores, explains, changes with its counts, and draws texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import CERTAIN, WordScores
+from banbury.families.bags.lexicon import Lexicon
+from banbury.families.bags.text_settings import TextSettings, strings
+from banbury.families.bags.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
+from banbury.families.dirichlet import per_feature
+from banbury.families.evidence import Comparison, TellingValues, Term
+from banbury.families.family import Choice, ColumnReader, Feature, How, Parameters, by_class, line_by_line
+from banbury.sums import Words
+
+Ids = NDArray[np.uint32]
+
+OTHERS = "(all other words absent)"
+COMMON = 0.25  # of the texts that were counted have a common word
+SOME_WORDS = 1 << 16  # that are looked at together
+MOST_ROWS = 1 << 26  # numbers of words × classes that texts are drawn from together
+
+
+class KnownWord(NamedTuple):
+    """A word of a text that is in the vocabulary: which of the text's tokens it is, and whether many texts have it."""
+
+    name: str
+    tokens: list[int]
+    common: bool
+
+
+@dataclass(eq=False)
+class TextParameters(Parameters):
+    """What every word of a column of text says of each class. It is no value: rows of words are made and changed in place.
+
+    ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
+    else than their own counts and the sums of each class makes their rows; None: that is not so. ``waiting``: rows are made when
+    a text asks for them, and all of them once so many more bytes of text have asked; None: all are made.
+    """
+
+    features: tuple[Feature, ...]
+    choice: Choice
+    table: _core.Words
+    kept: Ids | None
+    n_words: int
+    scores: WordScores
+    pseudo_count: float | None
+    waiting: float | None = None
+
+    @property
+    def family(self) -> TextSettings:
+        return cast("TextSettings", self.features[0].family)
+
+    # Scoring
+
+    def part(self, texts: Any) -> tuple[Any, ...]:
+        """The kernel's arguments for texts as ``Text.texts`` gives them."""
+        family, scores = self.family, self.scores
+        self._make_rows_of(texts)
+        base = scores.base if scores.polya is None else None
+        rows = self.table, scores.weights, base, scores.constant
+        return ("words", texts, family.tokeniser, *rows, self.counting, scores.polya)
+
+    @property
+    def counting(self) -> bool | str:
+        """Whether words count once however often they occur; or as the kernel calls another way."""
+        return self.family.once
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        texts = self.family.texts(rows, self.features[0].name)
+        return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]
+
+    def _unsmoothed(self, texts: Any) -> tuple[Any, ...]:
+        """The same where every text of some class has some word: a text without it is impossible there, which no sum can say.
+
+        It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
+        """
+        encoded = isinstance(texts, tuple) and len(texts) == 3 and not isinstance(texts[0], list)
+        if encoded:  # under such a model a word counts once, so how often it occurs is of no consequence
+            offsets, ids = texts[0], texts[1][0] if isinstance(texts[1], tuple) else texts[1]
+        else:
+            offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        n_texts, n_classes = len(offsets) - 1, len(self.scores.base)
+        table, start = np.zeros((n_texts, n_classes)), 0
+        while start < n_texts:
+            enough = int(offsets[start]) + CELLS // n_classes
+            stop = max(start + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
+            owners = np.repeat(np.arange(stop - start), np.diff(offsets[start : stop + 1]))
+            table[start:stop] = self._exact(stop - start, owners, ids[offsets[start] : offsets[stop]])
+            start = stop
+        return line_by_line(np.where(missing_texts(texts, n_texts), -1, np.arange(n_texts)), table)
+
+    def _exact(self, n_texts: int, owners: Int, ids: NDArray[np.int32]) -> Real:
+        """Log-likelihoods of texts, (texts, classes), from the text each token belongs to and the tokens' ids."""
+        assert self.scores.certain is not None
+        distinct = np.unique(owners[ids >= 0] << 32 | ids[ids >= 0])
+        offsets = np.searchsorted(distinct >> 32, np.arange(n_texts + 1))
+        _, rows, _ = self.scores.weights.rows((distinct & 0xFFFFFFFF).astype(np.uint32))
+        impossible = per_feature(np.isneginf(rows).astype(np.float64), offsets) > 0
+        sure = rows == CERTAIN
+        impossible |= per_feature(sure.astype(np.float64), offsets) < self.scores.certain
+        result = self.scores.constant + per_feature(np.where(sure | np.isneginf(rows), 0.0, rows), offsets)
+        return np.where(impossible, -np.inf, result)
+
+    # Waiting
+
+    def _make_rows(self, ids: NDArray[Any]) -> None:
+        """Makes the rows of these words, −1 aside, if they wait for it."""
+        if self.waiting is not None:
+            self._set(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
+
+    def _make_rows_of(self, texts: Any) -> None:
+        """The same of the words of these texts; of all words once enough texts have come."""
+        if self.waiting is None:
+            return
+        self.waiting -= _length(texts)
+        if self.waiting < 0:
+            self._make_all_rows()
+        else:
+            self._make_rows(self.table.encode(self.family.tokeniser, texts, 1)[1])
+
+    def _make_all_rows(self) -> None:
+        if self.waiting is not None:
+            for pairs in every_word(self.table, by_name=False):
+                self._set(pairs)
+            self.waiting = None
+
+    def _set(self, pairs: WordClassPairs) -> None:
+        assert self.pseudo_count is not None
+        pairs, family = pairs.only(pairs.sizes > 0), self.family
+        counts = pairs.documents if family.once else pairs.occurrences
+        event_models.set_rows(self.scores, pairs, counts, self.pseudo_count, family.model)
+
+    # Growing
+
+    @property
+    def live(self) -> bool:
+        """Whether ``follow`` costs the words of a text only."""
+        return self.pseudo_count is not None
+
+    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
+        """Brings the rows of these words up to date, after texts with them were counted or forgotten in the same table."""
+        family, table, a = self.family, sums.table, self.pseudo_count
+        counted = (table.documents() if family.once else table.occurrences()).value
+        some_empty = a == 0 and not (self.scores.full and counted.all())
+        if a is None or some_empty or len(counted) != len(self.scores.base):
+            return False
+        if family.model == "log_odds" and self.scores.margin != event_models.log_odds_margin(table.texts().value):
+            return False
+        ids = touched[self.features[0].name]
+        if a > 0 and self.scores.polya is None and family.model != "log_odds":
+            ids = event_models.follow_whole_counts(self.scores.weights, table, ids, family.once, a, family.model)
+        if len(ids):
+            pairs = pairs_of(table, ids)
+            self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
+            self._set(pairs)
+        event_models.change_base(self.scores, counted, table.n_words, a, family.model)
+        self.table, self.n_words = table, table.n_words
+        return True
+
+    # Looking
+
+    def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
+        """The words of a text that are in the vocabulary, in order: with their counts x, rows and scales."""
+        family, (texts, tokens) = self.family, self.family.one(text)
+        _, ids = self.table.encode(family.tokeniser, texts, 1)
+        self._make_rows(ids)
+        known: dict[int, tuple[str, list[int]]] = {}
+        for i, (token, number) in enumerate(zip(tokens, ids.tolist(), strict=True)):
+            if number >= 0:
+                known.setdefault(number, (token, []))[1].append(i)
+        times = np.array([len(numbers) for _, numbers in known.values()], dtype=np.int64)
+        x = family.damped(times, self._every(texts) if family.length else times)
+        every = np.array(list(known), dtype=np.uint32)
+        there, rows, scale = self.scores.weights.rows(every)
+        found = zip(known.values(), self._common(every), there.tolist(), strict=True)
+        words = [KnownWord(*word, common) for word, common, inside in found if inside]
+        return words, x[there], rows[there], scale[there]
+
+    def _common(self, ids: Ids) -> list[bool]:
+        pairs = pairs_of(self.table, ids)
+        least = COMMON * float(self.table.texts().value.sum())
+        return [bool(n >= least) for n in pairs.per_word(pairs.documents).tolist()]
+
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        if not (texts := self.texts(rows)):
+            return super().terms(rows, log_likelihoods)
+        return [term for text in texts.values() for term in self.evidence(text)]
+
+    def texts(self, rows: ColumnReader) -> dict[str, str]:
+        """Decoded, and a number written out."""
+        (name,) = self.features[0].inputs
+        text = next(iter(strings(rows.texts(name))), None)
+        return {name: text} if isinstance(text, str) else {}
+
+    def _unknown(self, text: str) -> list[str]:
+        texts, tokens = self.family.one(text)
+        _, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        self._make_rows(ids)
+        there, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
+        outside = (ids < 0) | ~there
+        return list(dict.fromkeys(token for token, out in zip(tokens, outside.tolist(), strict=True) if out))
+
+    def _every(self, texts: Any) -> NDArray[np.int32]:
+        """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
+        alone = _core.Words(1, 0)
+        alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
+        return alone.bags(self.family.tokeniser, texts, 1)[2]
+
+    def evidence(self, text: str) -> list[Term]:
+        """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.
+
+        Under a Bernoulli model the last entry is what all the absent words say together. Under Pólya's urn each token takes an
+        equal part in what the text's length says.
+        """
+        words, x, rows, scale = self._words_of(text)
+        scores = self.scores
+        rest = scores.constant
+        if scores.polya is not None:
+            each = _urn(rows, x.astype(np.int64), scores.polya)
+        elif scores.certain is not None:
+            sure = rows == CERTAIN
+            each = np.where(sure, 0.0, rows)
+            rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
+        else:
+            each = (x * scale)[:, None] * (rows + scores.base)
+        name, places = self.features[0].name, self.family.places(text)
+        found = zip(words, each, (tuple(places[i] for i in word.tokens) for word in words), strict=True)
+        terms = [Term(name, w.name, says, True, len(w.tokens), stands, w.common) for w, says, stands in found]
+        return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
+
+    def log_coefficient(self, rows: ColumnReader) -> Real:
+        """In how many orders the known words of each text can stand, as a logarithm: the multinomial coefficient."""
+        family = self.family
+        if family.weighs or not (family.model == "bernoulli" or family.counts_tokens):
+            raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
+        texts = strings(rows.texts(self.features[0].name))
+        return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
+
+    def _log_orders(self, text: str) -> float:
+        if self.family.model == "bernoulli":
+            return 0.0
+        times = [1 if self.family.once else len(word.tokens) for word in self._words_of(text)[0]]
+        return math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        return (TellingValues(share, had, partial(self._word, ids), kind="word") for ids, share, had in self.values())
+
+    def _word(self, ids: Ids, i: int) -> tuple[str, str]:
+        return self.features[0].name, self.table.words(ids[i : i + 1])[0]
+
+    def linear(self) -> tuple[list[str], Real, Real]:
+        """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.
+
+        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. −inf stands where
+        a class is impossible, so add up only the words that a text has.
+        """
+        scores = self.scores
+        if scores.polya is not None or scores.certain is not None:
+            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+        words = self._vocabulary
+        event_models.check_size(words, self.features[0].name, "the linear form")
+        self._make_all_rows()
+        there, rows, scale = scores.weights.rows(words.ids)
+        weights = scale[:, None] * np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
+        return words.table.words(words.ids), weights, scores.constant
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        if self.kept is None:
+            return every_word(self.table, by_name=True)
+        names = self.table.words(self.kept)
+        order = sorted(range(len(names)), key=names.__getitem__)
+        return Vocabulary(self.table, self.kept[order], False)
+
+    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
+        """Some words at a time: their ids, P(word | class), and the share of a class's texts that have them, (words, classes).
+
+        Under Bernoulli the probability is that of a text's having the word. Complement and log-odds give no probabilities:
+        those of the multinomial model stand in. Words that weigh nothing are left out.
+        """
+        family, words, scores = self.family, self._vocabulary, self.scores
+        self._make_all_rows()
+        if family.weighs:
+            how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
+            weighed = event_models.WeighedWords(words, False, bool(family.idf))
+            scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
+        texts = np.where(words.texts > 0, words.texts, 1.0)
+        for pairs in words:
+            there, rows, scale = scores.weights.rows(pairs.ids)
+            kept = pairs.only(there & (scale > 0))
+            share = self._share(rows[there & (scale > 0)], scores)
+            yield kept.ids, share, kept.cells(kept.documents, words.n_classes) / texts
+
+    def _share(self, rows: Real, scores: WordScores) -> Real:
+        """The probabilities that rows stand for."""
+        if self.family.model == "bernoulli":
+            with np.errstate(over="ignore"):
+                return 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
+        return rows / scores.polya if scores.polya is not None else np.exp(rows + scores.base)
+
+    # Drawing
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Texts: words drawn one by one, as many as a Poisson variate with the class's mean says, with spaces between them.
+
+        Presence draws different words, Bernoulli throws a coin for every word.
+        """
+        if self.family.weighs:
+            raise errors.bad_setting("model", self.family.model, "one to draw texts from, such as 'multinomial'")
+        words, texts = self._vocabulary, np.full(len(classes), "", dtype=object)
+        names = np.array(words.table.words(words.ids), dtype=object)
+        space = "" if self.family.unit == "characters" else " "
+        lengths, places = self._lengths(words), by_class(classes, words.n_classes)
+        wanted = [c for c, rows in enumerate(places) if len(rows)] if len(names) else []
+        step = max(1, MOST_ROWS // max(len(names), 1))
+        for block in (wanted[start : start + step] for start in range(0, len(wanted), step)):
+            for c, rows in zip(block, self._rows_of(words, block).T, strict=True):
+                drawn = self._drawn(c, rows, lengths[c], len(places[c]), rng)
+                for row, numbers in zip(places[c].tolist(), drawn, strict=True):
+                    texts[row] = space.join(names[numbers])
+        return [texts]
+
+    def _lengths(self, words: Vocabulary) -> Real:
+        """The mean number of a text's tokens in each class; of all where one has no text. Of damped tokens: of its words."""
+        family = self.family
+        once = family.once or family.damping or family.length
+        total = np.zeros(words.n_classes)
+        for start in range(0, words.n_words, step := max(1, CELLS // max(words.n_classes, 1))):
+            _, classes, occurrences, documents = words.table.pairs(words.ids[start : start + step])
+            total += np.bincount(classes, documents if once else occurrences, words.n_classes)
+        texts = words.table.texts().value
+        pooled = total.sum() / max(float(texts.sum()), 1e-300)
+        return np.where(texts > 0, total / np.where(texts > 0, texts, 1.0), pooled)
+
+    def _drawn(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
+        if self.family.model == "bernoulli":
+            share = self._share(rows, self.scores)
+            return (np.flatnonzero(rng.random(len(share)) < share) for _ in range(n))
+        share = rows if self.scores.polya is not None else np.exp(rows - max(float(rows.max()), -1e300))
+        share = share / share.sum() if share.any() else np.full(len(rows), 1.0 / len(rows))
+        lengths = rng.poisson(length, n)
+        if self.family.once:
+            possible = int((share > 0).sum())
+            return (rng.choice(len(share), min(int(k), possible), replace=False, p=share) for k in lengths)
+        drawn = rng.choice(len(share), int(lengths.sum()), p=share)
+        texts = np.split(drawn, np.cumsum(lengths)[:-1])
+        if self.scores.polya is not None:
+            return (_copied(text, float(self.scores.polya[c]), rng) for text in texts)
+        return texts
+
+    def _rows_of(self, words: Vocabulary, classes: list[int]) -> Real:
+        """The rows of all words in some of the classes; words that are not set have none."""
+        self._make_all_rows()
+        result, step = np.empty((words.n_words, len(classes))), max(1, CELLS // words.n_classes)
+        for start in range(0, words.n_words, step):
+            there, rows, _ = self.scores.weights.rows(words.ids[start : start + step])
+            nothing = -np.inf if self.scores.polya is None else 0.0
+            result[start : start + step] = np.where(there[:, None], rows[:, classes], nothing)
+        return result
+
+
+def texts_and_unknown_words(groups: Iterable[Parameters], rows: ColumnReader) -> tuple[dict[str, str], list[str]]:
+    """The texts of the first row, by feature, as they are read; and words of them of which nothing is known, each once."""
+    texts, unknown = dict[str, str](), list[str]()
+    for group in groups:
+        if isinstance(group, TextParameters):
+            own = group.texts(rows)
+            texts |= own
+            unknown += [word for text in own.values() for word in group._unknown(text)]
+    return texts, unknown
+
+
+def log_orders(parameters: Parameters, rows: ColumnReader) -> Any:
+    """What P(value | class) has beside the score, the same in every class: the multinomial coefficients of texts."""
+    return parameters.log_coefficient(rows) if isinstance(parameters, TextParameters) else 0.0
+
+
+def lost_words(parameters: Parameters, sums: Any) -> int:
+    """How many words were counted, if the parameters are left with none of them."""
+    return sums.table.n_words if isinstance(parameters, TextParameters) and not parameters.n_words else 0
+
+
+def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
+    """Which texts there are not, of texts as the kernels take them."""
+    if isinstance(texts, list):
+        return np.array([type(text) is not str and not isinstance(text, str) for text in texts], dtype=np.bool_)
+    if len(texts) == 3:
+        return np.zeros(n_texts, dtype=np.bool_) if texts[2] is None else np.asarray(texts[2])
+    _, _, valid, valid_offset = texts
+    if valid is None:
+        return np.zeros(n_texts, dtype=np.bool_)
+    bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + n_texts]
+    return np.asarray(bits == 0)
+
+
+def _length(texts: Any) -> float:
+    """How many bytes texts have that the kernels take, about; without end where their words were looked up before."""
+    if isinstance(texts, list):
+        return sum(len(text) for text in texts if isinstance(text, str))
+    if len(texts) == 4:
+        return len(texts[1])
+    return 8 * len(texts[0]) if isinstance(texts[0], list) else np.inf
+
+
+def _urn(rows: Real, times: Int, polya: Real) -> Real:
+    """Log-probability of words under Pólya's urn, (words, classes): a token makes its word likelier from then on."""
+    total = int(times.sum())
+    length = np.log(polya + np.arange(total)[:, None]).sum(axis=0)
+    each = [np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(rows, times.tolist(), strict=True)]
+    return np.array(each).reshape(rows.shape) - np.outer(times / max(total, 1), length)
+
+
+def _copied(fresh: Int, strength: float, rng: np.random.Generator) -> Int:
+    """A draw from Pólya's urn: token t is a copy of one of the t before it with probability t / (strength + t)."""
+    text = fresh.copy()
+    at = np.floor(rng.random(len(text)) * (strength + np.arange(len(text))) - strength).astype(np.int64)
+    for t in np.flatnonzero(at >= 0).tolist():
+        text[t] = text[min(int(at[t]), t - 1)]
+    return text
+
+
+# Weighed words ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class WeighedTextParameters(TextParameters):
+    """The scores of words; of ``often`` a word counts by the root of how often it occurs, else once.
+
+    ``documents`` are the texts of each class that have each word of the lexicon, ``n_texts`` all of them.
+    """
+
+    lexicon: Lexicon | None = None
+    often: bool = True
+    documents: Real | None = None
+    n_texts: Real | None = None
+
+    @property
+    def counting(self) -> bool | str:
+        return "unit" if self.often else "unit once"
+
+    def _words_of(self, text: str) -> tuple[list[KnownWord], Real, Real, Real]:
+        words, _, rows, scale = super()._words_of(text)
+        times = np.array([len(tokens) for _, tokens, _ in words], dtype=np.float64)
+        x = np.sqrt(times) if self.often else np.ones(len(times))
+        length = float(np.sqrt(np.sum((x * scale) ** 2)))
+        return words, x / length if length else x, rows, scale
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        raise NotImplementedError  # a model draws from its plain parameters
+
+    def log_coefficient(self, rows: ColumnReader) -> Real:
+        raise errors.bad_setting("the text", "weighed", "plain, to have a probability: model.weighed(None)")
+
+    def linear(self) -> tuple[list[str], Real, Real]:
+        raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+        """Words by what one of them says in a text of the usual length."""
+        assert self.lexicon is not None and self.documents is not None and self.n_texts is not None
+        ids, texts = self.lexicon.used.ids, np.maximum(self.n_texts, 1e-300)
+        every = [ids[start : start + SOME_WORDS] for start in range(0, len(ids), SOME_WORDS)]
+        found = [self.scores.weights.rows(some)[1:] for some in every]
+        having = self.documents.sum(axis=1)
+        scale = np.concatenate([scale for _, scale in found]) if found else np.zeros(0)
+        usual = max(float(having @ scale**2 / texts.sum()), 1e-300) ** 0.5
+        for k, (some, (rows, own)) in enumerate(zip(every, found, strict=True)):
+            at = slice(k * SOME_WORDS, k * SOME_WORDS + len(some))
+            share = (having[at] / texts.sum())[:, None] * np.exp(np.minimum((own / usual)[:, None] * rows, 700.0))
+            yield TellingValues(share, self.documents[at] / texts, partial(self._word, some), kind="word")
+
+
+def weighed_texts(
+    lexicon: Lexicon,
+    scale: NDArray[np.float32],
+    table: NDArray[np.floating[Any]],
+    often: bool,
+    documents: Real,
+    n_texts: Real,
+) -> WeighedTextParameters:
+    """From the scores of a lexicon's words, (words, classes), and how much each word counts for its rarity."""
+    n_words, n_classes = table.shape
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    starts = np.arange(0, (n_words + 1) * n_classes, n_classes, dtype=np.int64)
+    classes = np.tile(np.arange(n_classes, dtype=np.int32), n_words)
+    rows = table.astype(np.float64).ravel()
+    weights.set(lexicon.used.ids, np.zeros(n_words), scale.astype(np.float64), starts, classes, rows)
+    scores = WordScores(weights, np.zeros(n_classes), np.zeros(n_classes))
+    plain = lexicon.used.table, lexicon.used.ids, n_words, scores, None, None
+    return WeighedTextParameters((lexicon.feature,), Choice(), *plain, lexicon, often, documents, n_texts)

@@ -1,0 +1,286 @@
+"""What the words of a text are, and which of them count: the settings of ``bb.Text``, checked, and what follows from them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families.bags.event_models import WEIGHING
+from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, given_words
+from banbury.families.bags.words import WordFamily
+from banbury.families.family import Choice, ColumnReader, Feature, check_positive, check_settings
+
+Given = tuple[list[str], Int, NDArray[np.bool_] | None]
+
+PATTERNS = ("word", "word1", "mail")
+LONGEST_NGRAM = 5
+
+
+@dataclass(frozen=True, repr=False)
+class TextSettings(WordFamily):
+    """The part of ``bb.Text`` that its parameters ask: how a text is read, and which of its words count how much."""
+
+    tokens: str = "word"
+    lowercase: bool = True
+    unit: Literal["words", "characters"] = "words"
+    ngrams: int | tuple[int, int] = (1, 1)
+    stop_words: Sequence[str] | None = None
+    only: Sequence[str] | str | os.PathLike[str] | None = None
+    damping: Literal["log"] | None = None
+    length: bool = False
+    model: Literal["multinomial", "presence", "bernoulli", "complement", "log_odds"] = "multinomial"
+    alpha: float | None = None
+    min_count: float = 0.0
+    min_share: float = 0.0
+    max_share: float = 1.0
+    drop_most_frequent: int = 0
+    max_words: int | None = None
+    choose_by: Literal["count", "mutual_information"] = "count"
+    vocabulary: Sequence[str] | str | os.PathLike[str] | None = None
+    idf: bool = False
+    norm: bool = False
+
+    name: ClassVar[str] = "text"
+    counting: ClassVar[tuple[str, ...]] = tuple("tokens lowercase unit ngrams stop_words only damping length".split())
+
+    def __post_init__(self) -> None:
+        for setting in ("lowercase", "length", "idf", "norm"):
+            value = getattr(self, setting)
+            errors.require(isinstance(value, (bool, np.bool_)), setting, value, "True or False")
+        _check_choice("unit", self.unit, ("words", "characters"))
+        _check_choice("damping", self.damping, (None, "log"))
+        _check_choice("model", self.model, ("multinomial", "presence", "bernoulli", "complement", "log_odds"))
+        _check_choice("choose_by", self.choose_by, ("count", "mutual_information"))
+        _pattern(self.tokens)
+        object.__setattr__(self, "ngrams", _ngrams(self.ngrams))
+        object.__setattr__(self, "stop_words", _stop_words(self.stop_words, self.lowercase))
+        object.__setattr__(self, "vocabulary", _vocabulary("vocabulary", self.vocabulary))
+        object.__setattr__(self, "only", _vocabulary("only", self.only, self.lowercase))
+        self._check_numbers()
+        self._check_together()
+
+    def _check_numbers(self) -> None:
+        check_settings(self, "alpha", zero=True)
+        check_positive("min_count", self.min_count, zero=True)
+        for setting in ("min_share", "max_share"):
+            share = getattr(self, setting)
+            number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+            errors.require(number and 0 <= share <= 1, setting, share, "a share of the texts from 0 to 1")
+        errors.check_whole("drop_most_frequent", self.drop_most_frequent, 0)
+        most = self.max_words
+        fits = most is None or (_is_whole(most) and most >= 1)
+        errors.require(fits, "max_words", most, "None or a whole number from 1 up")
+
+    def _check_together(self) -> None:
+        words, wordless = self.unit == "words", "left out when unit='characters', which has no words"
+        weighed = self.idf and self.model == "bernoulli"
+        for setting, fits, wanted in (
+            ("min_share", self.min_share <= self.max_share, f"max_share, {self.max_share:g}, at most"),
+            ("tokens", words or self.tokens == "word", wordless),
+            ("stop_words", words or self.stop_words is None, wordless),
+            ("choose_by", self.choose_by == "count" or self.max_words is not None, "given together with max_words"),
+            ("idf", not weighed, "False when model='bernoulli', which has no counts to weigh"),
+            ("norm", not self.norm or self.model == "complement", "False unless model='complement'"),
+        ):
+            errors.require(fits, setting, getattr(self, setting), wanted)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings alone: a tokeniser is made again where it is needed."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    # Counting
+
+    @cached_property
+    def tokeniser(self) -> _core.Tokeniser:
+        """Turns a text into words, as the settings say; shared by threads."""
+        shortest, longest = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
+        pattern, characters = "given" if self.split is not None else self.tokens, self.unit == "characters"
+        counts = self.damping == "log", bool(self.length)
+        only = list(self.only) if isinstance(self.only, tuple) else []
+        stop_words = list(self.stop_words or ())
+        return _core.Tokeniser(pattern, bool(self.lowercase), characters, shortest, longest, stop_words, *counts, only)
+
+    @cached_property
+    def split(self) -> re.Pattern[str] | None:
+        """The regular expression that finds words, where one is given."""
+        return _pattern(self.tokens)
+
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        return _core.Words(n_classes, 0)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        return self.texts(rows, feature.name)
+
+    def texts(self, rows: ColumnReader, name: str) -> Any:
+        given = rows.texts(name)
+        looked_up = isinstance(given, tuple) and len(given) == 3
+        return given if self.split is None or looked_up else self.found(strings(given))
+
+    def found(self, texts: Iterable[Any]) -> Given:
+        """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
+        assert self.split is not None
+        words: list[str] = []
+        ends, missing = [0], []
+        for text in texts:
+            absent = not isinstance(text, str)
+            if not absent:
+                words += filter(None, self.split.findall(text.lower() if self.lowercase else text))
+            ends.append(len(words))
+            missing.append(absent)
+        return words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None
+
+    def one(self, text: str) -> tuple[Any, list[str]]:
+        """One text as the kernels take it, and its tokens in order."""
+        if self.split is None:
+            return [text], self.tokeniser.tokens(text)
+        given = self.found([text])
+        return given, self.tokeniser.tokens(given[0])
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where each of these tokens stands: text[start:end]; an n-gram reaches from its first word to its last."""
+        if self.split is None:
+            starts, ends = self.tokeniser.places(text)
+            return list(zip(starts.tolist(), ends.tolist(), strict=True))
+        lowered, group = text.lower() if self.lowercase else text, self.split.groups
+        matches = [match for match in self.split.finditer(lowered) if match.group(group)]
+        written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
+        first, last = self.tokeniser.places([match.group(group) for match in matches])
+        spans, each = [match.span(group) for match in matches], zip(first.tolist(), last.tolist(), strict=True)
+        return [(written[spans[a][0]], written[spans[b - 1][1] - 1] + 1) for a, b in each]
+
+    # Which words count
+
+    @property
+    def once(self) -> bool:
+        """Whether a text has a word or not, however often."""
+        return self.model in ("presence", "bernoulli")
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the model weighs words and gives them no probability."""
+        return self.model in WEIGHING
+
+    @property
+    def pruning(self) -> Pruning:
+        drop, most = int(self.drop_most_frequent), None if self.max_words is None else int(self.max_words)
+        return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
+
+    def words(self, table: Any, by_name: bool = False) -> Vocabulary:
+        """The words an estimate uses; ``by_name``: in an order that does not depend on where they were met."""
+        pruning = self.pruning
+        every = self.given(table) if self.vocabulary is not None else every_word(table, by_name or pruning.ranks)
+        return pruning.of(every)
+
+    def given(self, table: Any) -> Vocabulary:
+        assert isinstance(self.vocabulary, tuple)
+        return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
+
+    def prior(self, choice: Choice) -> float:
+        return float(choice.alpha if self.alpha is None else self.alpha)
+
+    def damped(self, times: Int, every: NDArray[Any]) -> Real:
+        """What words count that a text has so many times; ``every``: how often it has each of all its words."""
+        if self.once:
+            return np.ones(len(times))
+        damp = np.log1p if self.damping == "log" else np.float64
+        length = float(np.sqrt(np.square(damp(every)).sum())) if self.length and len(every) else 1.0
+        return np.asarray(damp(times) / length)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether scores are those of so many tokens, each of which counts one."""
+        return not self.idf and (self.model == "presence" or not (self.damping or self.length))
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+
+
+def _check_choice(setting: str, given: Any, known: tuple[str | None, ...]) -> None:
+    if not (given is None or isinstance(given, str)) or given not in known:
+        raise errors.unknown_choice(setting, given, known)
+
+
+def _pattern(tokens: Any) -> re.Pattern[str] | None:
+    """The regular expression, or None for a pattern by name; raises if it is neither."""
+    if not isinstance(tokens, str) or (tokens not in PATTERNS and re.fullmatch(r"\w*", tokens)):
+        raise errors.unknown_choice("tokens", tokens, [*PATTERNS, "a regular expression"])
+    if tokens in PATTERNS:
+        return None
+    try:
+        pattern = re.compile(tokens)
+    except re.error as problem:
+        raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
+    wanted = f"a regular expression with one group at most, the word (this has {pattern.groups})"
+    errors.require(pattern.groups <= 1, "tokens", tokens, wanted)
+    return pattern
+
+
+def _ngrams(given: Any) -> tuple[int, int]:
+    span = (1, given) if _is_whole(given) else tuple(given) if isinstance(given, (tuple, list)) else ()
+    fits = len(span) == 2 and all(map(_is_whole, span)) and 1 <= span[0] <= span[1] <= LONGEST_NGRAM
+    wanted = f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
+    errors.require(fits, "ngrams", given, wanted)
+    return int(span[0]), int(span[1])
+
+
+def _strings_of(setting: str, given: Any) -> list[str]:
+    english = " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
+    wanted = "a list of words" + english * (setting == "stop_words")
+    errors.require(not isinstance(given, (str, bytes)) and isinstance(given, Iterable), setting, given, wanted)
+    words = list(given)
+    errors.require(all(isinstance(word, str) for word in words), setting, given, wanted)
+    return [str(word) for word in words]
+
+
+def _stop_words(given: Any, lowercase: bool) -> tuple[str, ...] | None:
+    words = [] if given is None else _strings_of("stop_words", given)
+    return tuple(sorted({word.lower() if lowercase else word for word in words})) or None
+
+
+def _vocabulary(setting: str, given: Any, lowercase: bool = False) -> tuple[str, ...] | None:
+    """The words in order, each once; those of a file are its lines."""
+    if given is None:
+        return None
+    words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of(setting, given)
+    kept = sorted({word.lower() if lowercase else word for word in words} - {""})
+    errors.require(kept, setting, given, "a list of at least one word, or a text file with a word on each line")
+    return tuple(kept)
+
+
+def _lines(path: str | os.PathLike[str]) -> list[str]:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise errors.bad_file(path, "it is no file of words.")
+    try:
+        content = Path(path).read_bytes()
+    except (OSError, ValueError) as problem:
+        raise errors.bad_file(path, getattr(problem, "strerror", None) or str(problem)) from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return [line.strip() for line in text.splitlines()]
+
+
+def strings(column: Any) -> Iterable[Any]:
+    """The texts of a column one by one; None where missing."""
+    if isinstance(column, list):
+        return column
+    offsets, data, valid, valid_offset = column
+    ends, content = np.asarray(offsets).tolist(), np.asarray(data).tobytes()
+    texts: list[str | None] = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(ends)]
+    if valid is not None:
+        bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + len(texts)]
+        texts = [text if bit else None for text, bit in zip(texts, bits.tolist(), strict=True)]
+    return texts
