@@ -402,14 +402,12 @@ def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool)
 
 def _same_model(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
     """What recipes share that make the same model of the rows: "mle" has no α, and of two classes log-odds say what p does."""
-    families: list[Any] = [feature.family for feature in with_text(rows.schema, recipe.text).features]
-    if len(rows.classes) == 2 and not rows.has_sets and recipe.how == "mean":
-        families = [
-            replace(family, model="multinomial") if getattr(family, "model", None) == "log_odds" else family
-            for family in families
-        ]
+    text = dict(recipe.text or {})
+    if len(rows.classes) == 2 and not rows.has_sets and recipe.how == "mean" and text.get("model") == "log_odds":
+        text["model"] = "multinomial"
+    families = tuple(feature.family for feature in with_text(rows.schema, text).features)
     alpha = None if recipe.how == "mle" else recipe.alpha
-    return tuple(families), recipe.how, alpha, getattr(recipe, "telling", None)
+    return families, recipe.how, alpha, getattr(recipe, "telling", None)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:
