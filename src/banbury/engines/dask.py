@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -18,13 +19,12 @@ from distributed import Client, as_completed, default_client
 
 from banbury import __version__, errors
 from banbury.engines.counting import in_groups
-from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
+from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
 from banbury.engines.interrupts import heeded
-from banbury.engines.parcels import check_format
+from banbury.engines.parcels import Parcel, add_up, check_format
 from banbury.engines.parts import parts_of
 
 WITHIN = "10s"  # a scheduler that is named answers
-AT_ONCE = 8  # partitions that are computed together where there is no cluster
 DTYPES = {"boolean": "boolean", "integer": "Int64", "float": "float64", "string": "string[pyarrow]", "list": "object"}
 
 
@@ -100,7 +100,7 @@ def _check_workers(client: Any) -> None:
             from banbury.engines import parcels
         except ImportError:
             return None
-        return parcels.of_this_library()
+        return parcels.this_library()
 
     if client is not None:
         found = client.run(has_banbury)
@@ -132,7 +132,7 @@ class Dask:
         self.columns = tuple(map(str, getattr(collection, "columns", ())))
         self.n_partitions: int | None = len(parts)
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Ever more partitions at a time, so that many empty ones are soon read through."""
         start, size = 0, 1
         while start < len(self.parts):
@@ -140,31 +140,18 @@ class Dask:
             yield from self._computed(graph, keys)
             start, size = start + size, 2 * size
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        partitions = range(len(self.parts))
-        graph, keys = self._tasks(work, self._numbered(partitions))
-        if self.client is None:
-            for at in range(0, len(keys), AT_ONCE):
-                done = self._computed(graph, keys[at : at + AT_ONCE])
-                yield from zip(partitions[at : at + AT_ONCE], done, strict=True)
-            return
-        with self._futures(graph, keys) as futures:
-            for future in as_completed(futures, loop=self.client.loop):
-                yield future.key[1], self._result(future)
-
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
         parts = self._numbered(range(len(self.parts)))
         if self.are_files and self.names is not None and self.client is not None:
             parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaves = self._tasks(work, parts)
-        nodes, adding, name = leaves, f"banbury-adding-{uuid4().hex}", f"banbury-sums-{uuid4().hex}"
-        graph[adding] = DataNode(adding, add)
+        nodes, name = leaves, f"banbury-sums-{uuid4().hex}"
         while len(nodes) > 1:
             groups = [nodes[at : at + FAN_IN] for at in range(0, len(nodes), FAN_IN)]
             nodes = [(name, len(graph) + number) for number in range(len(groups))]
             for node, group in zip(nodes, groups, strict=True):
-                graph[node] = Task(node, _added, TaskRef(adding), List(*map(TaskRef, group)))
+                graph[node] = Task(node, add_up, List(*map(TaskRef, group)))
         if self.client is None:
             yield len(self.parts), self._computed(graph, nodes)[0]
             return
@@ -196,17 +183,17 @@ class Dask:
     def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
         """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
         shared, name = f"banbury-work-{uuid4().hex}", f"banbury-run-{uuid4().hex}"
-        graph = {**self._graph, shared: DataNode(shared, work)}
+        graph = {**self._graph, shared: DataNode(shared, _SharedWork(shared, work))}
         keys = [(name, partition) for partition in parts]
         for key in keys:
             graph[key] = Task(key, _run, TaskRef(shared), key[1], parts[key[1]])
         return graph, keys
 
-    def _computed(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel]:
+    def _computed(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel | None]:
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
         with self._futures(graph, keys) as futures:
-            made: list[Parcel] = self.client.gather(futures, errors="skip")  # in one message
+            made: list[Parcel | None] = self.client.gather(futures, errors="skip")  # in one message
             return made if len(made) == len(keys) else [self._result(future) for future in futures]
 
     @contextmanager
@@ -222,7 +209,7 @@ class Dask:
             for future in futures:
                 future.release()
 
-    def _result(self, future: Any) -> Parcel:
+    def _result(self, future: Any) -> Parcel | None:
         try:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
@@ -231,9 +218,19 @@ class Dask:
             raise _explained(problem) from problem
 
 
-def _run(work: Any, partition: int, rows: Any) -> Any:
-    """What the work makes of a partition; not packed where it can be packed when it is sent."""
-    return getattr(work, "value", work)(partition, rows)
+@dataclass(frozen=True)
+class _SharedWork:
+    """Work under a name of its own, which is all that Dask hashes of it: a tally may be large."""
+
+    name: str
+    work: PartWork
+
+    def __dask_tokenize__(self) -> str:
+        return self.name
+
+
+def _run(shared: _SharedWork, partition: int, rows: Any) -> Parcel | None:
+    return shared.work(partition, rows)
 
 
 def _beside(rows: Any, work: Answer) -> Any:
@@ -256,10 +253,6 @@ def _records(rows: Any, work: Answer) -> list[Any]:
     each = zip(*answers.values(), strict=True) if items else ()
     records = (item if isinstance(item, Mapping) else {"text": item} for item in items)
     return [{**record, **dict(zip(answers, values, strict=True))} for record, values in zip(records, each, strict=True)]
-
-
-def _added(add: Any, parcels: Sequence[Any]) -> Any:
-    return getattr(add, "value", add)(parcels)
 
 
 def _explained(problem: Exception) -> Exception:

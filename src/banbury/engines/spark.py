@@ -24,8 +24,8 @@ from pyspark.sql import types as t
 
 from banbury import errors
 from banbury.engines.counting import at_partition, in_groups
-from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
-from banbury.engines.parcels import CELL, CHUNK, arrow_columns, in_cells, lacking_package, parcels_in
+from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
+from banbury.engines.parcels import Parcel, add_up, in_cells, lacking_package, parcels_in
 from banbury.engines.parts import parts_of
 from banbury.families.moments import SAMPLE
 
@@ -37,6 +37,14 @@ TYPES = {
     "string": t.StringType(),
     "list": t.ArrayType(t.StringType()),
 }
+ARROW_TYPES = {
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+    "list": pa.list_(pa.string()),
+}
+CHUNK = 1 << 28  # bytes of a cell; binary cells of Arrow end at 2**31
 TOGETHER = 1 << 25  # bytes of rows that a worker counts at a time
 PARTITIONS = 16  # of a table that is here
 PORTS = {"sc": "15002", "spark": "7077"}  # where an address names none
@@ -141,7 +149,7 @@ class Spark:
         self.are_files = names is not None
         self._stages: Stages = tuple
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Of a frame Spark takes rows from ever more partitions, in their order, and no worker is asked.
 
         Of files and parts it takes cells; ever more of them.
@@ -165,24 +173,20 @@ class Spark:
                 return
             wanted *= FAN_IN
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        """Spark Connect gives what is done in the order of partitions, classic Spark when all is done."""
-        yield from self._brought(self._mapped(work))
-
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
         sums, n_sums = self._mapped(work), self.n_partitions
         if self.names is not None:
             groups = list(in_groups(self.names, _n_workers(self.session)).values())
             n_sums, files = len(groups), partial(_files_of, groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
-            sums = spread.mapInArrow(partial(_cells_of, work, files, CELL), CELLS)
+            sums = spread.mapInArrow(partial(_cells_of, work, files, None), CELLS)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
         for width in (FAN_IN**2, FAN_IN):
             if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
                 continue
             near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
-            sums = near.mapInArrow(partial(_added, add), CELLS)
+            sums = near.mapInArrow(_added, CELLS)
         for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
             yield self.n_partitions or n_done, parcel
 
@@ -195,7 +199,7 @@ class Spark:
 
     # Jobs
 
-    def _mapped(self, work: PartWork, cell: int = CELL) -> Any:
+    def _mapped(self, work: PartWork, cell: int | None = None) -> Any:
         return self.plain.mapInArrow(partial(_cells_of, work, self.rows, cell), CELLS)
 
     def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
@@ -325,23 +329,23 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 # On workers: what is made of them. A parcel, or the error in its place, travels as a table of cells.
 
 
-def _cells_of(work: PartWork, rows: Any, cell: int, batches: Batches) -> Batches:
+def _cells_of(work: PartWork, rows: Any, cell: int | None, batches: Batches) -> Batches:
     for partition, part in rows(batches):
         try:
-            made: Parcel | errors.BanburyError = work(partition, part)
+            made: Parcel | errors.BanburyError | None = work(partition, part)
         except errors.BanburyError as problem:
             made = problem
-        if made:
+        if made is not None:
             yield from in_cells(partition, made, cell)
 
 
-def _added(add: Add, batches: Batches) -> Batches:
+def _added(batches: Batches) -> Batches:
     """The sum of the parcels of this task, or the first error among them, called by the first of their partitions."""
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     first = next(rows, None)
     if first is not None:
         try:
-            made: Parcel | errors.BanburyError = add(parcel for _, parcel in parcels_in(chain([first], rows)))
+            made: Any = add_up(parcel for _, parcel in parcels_in(chain([first], rows)))
         except errors.BanburyError as problem:
             made = problem
         yield from in_cells(first[0], made)
@@ -351,8 +355,18 @@ def _answered(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
-            answers = arrow_columns(work, batch.rename_columns(names))
+            answers = _arrow_columns(work, batch.rename_columns(names))
         yield pa.RecordBatch.from_arrays([*batch.columns, *answers.values()], [*names, *answers])
+
+
+def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
+    """The columns of an answer to rows, as Arrow has them."""
+    columns = {}
+    for name, values in work(rows).items():
+        if (kind := work.columns[name]) == "string":
+            values = [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(values, ARROW_TYPES[kind])
+    return columns
 
 
 # What goes wrong
