@@ -20,10 +20,11 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded, in_one_step
 from banbury.families.family import Family
+from banbury.families.keys import dense_numbers
 from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
-from banbury.reading import Batch, Codes, Sparse, n_threads, read
+from banbury.reading import Batch, Codes, Sparse, encode, n_threads, read
 from banbury.reading.batches import Matrix, positions
 from banbury.reading.tables import has_twins
 from banbury.sums import some
@@ -293,26 +294,17 @@ class DropIn(Guarded):
             check_classification_targets(labels)
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
             raise ValueError("Input y contains NaT.")
-        if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and len(labels) > FEW:
+        place: Any = slice(None)
+        if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW:
             threads = n_threads(None)
-            labels = np.ascontiguousarray(labels)
-            low, high = (int(end[0]) for end in _core.span([labels], threads))
-            if high - low < len(labels) // 4:
-                codes = _core.shifted(labels, low, high - low + 1, threads)
-                there = some(_core.count_classes(codes, high - low + 1, None, threads))
-                used = np.flatnonzero(there)
-                if len(used) < len(there):
-                    codes = (np.cumsum(there, dtype=np.int32) - np.int32(1))[codes]
-                return codes, (used + low).astype(labels.dtype)
-        if labels.dtype.kind == "U" and len(labels) > FEW:
-            records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), labels.itemsize)
-            codes, first, _ = _core.encode_records(records, n_threads(None))
-            classes, place = np.unique(labels[first], return_inverse=True)
-            return place.astype(np.int32)[codes], np.array(classes.tolist())
+            place, names = dense_numbers(encode(labels, threads), threads)
+            used = some(_core.count_classes(place, len(names), None, threads))
+            labels = np.array(names, dtype=labels.dtype)[used]
+            place = place if used.all() else (np.cumsum(used) - 1)[place]
         classes, numbers = np.unique(labels, return_inverse=True)
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
-        return numbers.reshape(-1).astype(np.int32), classes
+        return numbers.reshape(-1).astype(np.int32)[place], classes
 
     def _named_classes(self, classes: Any, known: LabelArray | None) -> LabelArray:
         if known is None:
