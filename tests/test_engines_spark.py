@@ -243,7 +243,7 @@ def test_partitions_that_are_counted_twice(
     def tell(partition: int) -> None:
         (tmp_path / f"{partition} of {time.monotonic_ns()}").touch()
 
-    add = on_spark._added
+    add = on_spark._add_parcels
 
     def kill_once(batches: Any) -> Any:
         mark = tmp_path / "killed"
@@ -257,7 +257,7 @@ def test_partitions_that_are_counted_twice(
         yield from add(batches)
 
     counted_by(monkeypatch, tell)
-    monkeypatch.setattr(on_spark, "_added", kill_once)
+    monkeypatch.setattr(on_spark, "_add_parcels", kill_once)
     assert bb.count(data, "label") == bb.count(frame, "label")
     counted = [path.name.partition(" of ")[0] for path in tmp_path.iterdir() if path.name != "killed"]
     assert (tmp_path / "killed").exists() and len(counted) > len(set(counted)) == data.rdd.getNumPartitions()

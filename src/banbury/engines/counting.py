@@ -41,7 +41,7 @@ def here(rows: Any) -> Iterator[Any]:
 
     A stream of Arrow's is read as it comes."""
     if isinstance(rows, str) and "://" in rows:
-        with copied(rows) as path:
+        with copy_here(rows) as path:
             yield path
     elif isinstance(rows, tuple) or (hasattr(rows, "__next__") and not hasattr(rows, "__arrow_c_stream__")):
         yield list(rows)
@@ -50,7 +50,7 @@ def here(rows: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def copied(address: str) -> Iterator[str]:
+def copy_here(address: str) -> Iterator[str]:
     """A file that is not on this machine, in a temporary one whose name ends alike."""
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
@@ -68,8 +68,9 @@ def filesystem_of(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        text = f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
-        raise errors.MissingLibrary(text) from None
+        raise errors.MissingLibrary(
+            f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
+        ) from None
     try:
         return url_to_fs(address)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as problem:
@@ -255,7 +256,7 @@ class CountPart:
         with errors.overheard() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
-                    growing, more, shown = self._counted(table, growing)
+                    growing, more, shown = self._count_batches(table, growing)
                 n_rows, wider = n_rows + more, wider | shown
         if wider:
             return Parcel(tuple(files), CountedRows(0, None, wider))
@@ -268,7 +269,7 @@ class CountPart:
             growing = growing + part
         return growing
 
-    def _counted(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
+    def _count_batches(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
         """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
         n_rows = 0
         if has_no_rows(rows):

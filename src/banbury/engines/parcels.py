@@ -54,9 +54,12 @@ def this_library() -> dict[str, Any]:
 def check_format(library: Mapping[str, Any]) -> None:
     """Raises where a worker has a Banbury of another format."""
     if library["format"] != FORMAT:
-        text = f"a worker counts with Banbury {library['library']}, whose tallies have format {library['format']}, and this is "
-        text += f"Banbury {__version__}, of format {FORMAT}. Install the same version everywhere: "
-        raise errors.EngineError(f"{text}pip install banbury=={__version__}", **library)
+        raise errors.EngineError(
+            f"a worker counts with Banbury {library['library']}, whose tallies have format {library['format']}, and this is "
+            f"Banbury {__version__}, of format {FORMAT}. Install the same version everywhere: pip install "
+            f"banbury=={__version__}",
+            **library,
+        )
 
 
 def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineError | None:
@@ -64,8 +67,10 @@ def lacking_package(engine: str, text: str, where: str = "") -> errors.EngineErr
     for package in ("banbury", "pyarrow", "numpy", "scipy"):
         if f"No module named '{package}" in text:
             wanted = f"banbury=={__version__}" if package == "banbury" else package
-            message = f"a worker of {engine} has no package {package!r}. Install it on every worker{where}"
-            return errors.EngineError(f"{message}: pip install {wanted}", package=package)
+            return errors.EngineError(
+                f"a worker of {engine} has no package {package!r}. Install it on every worker{where}: pip install {wanted}",
+                package=package,
+            )
     return None
 
 

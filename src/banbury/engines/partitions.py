@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.engines.answers import PartitionAnswers
 from banbury.engines.counting import CountedRows, CountPart, CountSettings, Sampled, Settled, TakeFirst, Wider, settle
 from banbury.engines.engine import Engine, PartWork, Steps
-from banbury.engines.interrupts import heeded
+from banbury.engines.interrupts import hear_interrupts
 from banbury.engines.parcels import add_up
 from banbury.engines.sampling import SampleRows
 from banbury.engines.validation import Evaluate
@@ -77,9 +77,13 @@ class Partitions:
         if model.schema.labels is not None:
             return self._evaluate_sets(model, target, sample, reading)
         target = model.target if target is None else target
-        wanted = "the name of the column that has the true classes, of a Model, where rows are in partitions"
-        errors.require(target is not None and isinstance(model, Model), "target", target, wanted)
-        result = self.summed(Evaluate(replace(model, threads=1), target, reading), "scoring on")
+        errors.require(
+            target is not None and isinstance(model, Model),
+            "target",
+            target,
+            "the name of the column that has the true classes, of a Model, where rows are in partitions",
+        )
+        result = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
         if result is None or not result.n_rows:
             raise _empty()
         if result.outcomes is None:
@@ -122,7 +126,7 @@ class Partitions:
         self._first = kinds, sample
         return sample
 
-    def summed(self, work: PartWork, doing: str) -> Any:
+    def sum_of(self, work: PartWork, doing: str) -> Any:
         """The sum of what work makes of all partitions, each once; None where it makes nothing of any."""
         total = add_up(done.value for done in self.watched(self.engine.added(work), doing))
         return None if total is None else total.value
@@ -137,7 +141,7 @@ class Partitions:
                 yield Done(n_done - n_before, n_done / n_partitions if n_partitions else None, value)
                 n_before = n_done
 
-        with heeded(), closing(steps):
+        with hear_interrupts(), closing(steps):
             yield from watched(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
 
 
@@ -157,7 +161,7 @@ class PartitionedTable:
     def settled(self, wider: Wider | None = None) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
         wider = Wider() if wider is None else wider
-        with heeded():
+        with hear_interrupts():
             first_rows = self.partitions.first_rows(self.settings.reading, wider)
             return settle(first_rows, wider, self.settings, self.partitions.engine.are_files)
 
@@ -174,7 +178,7 @@ class PartitionedTable:
         wider = Wider()
         for _ in range(MOST_RESTARTS):
             settled = self.settled(wider)
-            counts: CountedRows | None = self.partitions.summed(work(settled), "counting on")
+            counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")
             if counts is None or not (counts.wider or counts.n_rows):
                 raise _empty()
             if not counts.wider:
@@ -187,8 +191,10 @@ class PartitionedTable:
             text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
             errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
         [column, *_] = wider.columns
-        text = f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema."
-        raise errors.BadValue(text, column=column)
+        raise errors.BadValue(
+            f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema.",
+            column=column,
+        )
 
     def sampled(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
         """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two.
@@ -205,7 +211,7 @@ class PartitionedTable:
         n_rows = float(tally.n_rows)
         for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
             work = SampleRows(settled, settings.groups, n, below, tuple(also))
-            sample: RowSample | None = self.partitions.summed(work, "sampling on")
+            sample: RowSample | None = self.partitions.sum_of(work, "sampling on")
             if sample is not None and sample.is_complete(below):
                 break
         if sample is None:
@@ -238,8 +244,11 @@ def _column(setting: str, value: Any) -> Any:
     names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
     if value is None or names or isinstance(value, (str, int, LabelTarget)):
         return value
-    wanted = "the name of a column where rows are in partitions: put it beside the others in the frame"
-    raise errors.bad_setting(setting, type(value).__name__, wanted)
+    raise errors.bad_setting(
+        setting,
+        type(value).__name__,
+        "the name of a column where rows are in partitions: put it beside the others in the frame",
+    )
 
 
 def _check_alike(sample: Sequence[Sampled]) -> None:

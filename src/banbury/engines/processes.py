@@ -67,8 +67,10 @@ class Processes:
             finally:
                 if self.given is None:
                     executor.shutdown(wait=False, cancel_futures=True)
-        text = "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
-        raise errors.EngineError(f"{text}that starts processes begins its work under: if __name__ == '__main__':")
+        raise errors.EngineError(
+            "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
+            "that starts processes begins its work under: if __name__ == '__main__':"
+        )
 
     def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
         """Some partitions at a time; what is done comes at once."""
@@ -90,8 +92,11 @@ class Processes:
                 future.cancel()
 
     def answered(self, work: Answer) -> Any:
-        wanted = "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one"
-        raise errors.bad_setting("engine", self.name, wanted)
+        raise errors.bad_setting(
+            "engine",
+            self.name,
+            "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one",
+        )
 
 
 def pool() -> ProcessPoolExecutor:

@@ -97,7 +97,7 @@ class PartitionedRows:
         n_together = max(1, MOST_MODELS // len(folded.used))
         for start in range(0, len(recipes), n_together):
             some = recipes[start : start + n_together]
-            result = self.table.partitions.summed(ScoreFolds.of(settled, self.dealing, folded, some), "scoring on")
+            result = self.table.partitions.sum_of(ScoreFolds.of(settled, self.dealing, folded, some), "scoring on")
             pending.add(result.pending)
             for sink, outcomes in zip(sinks[start:], result.outcomes, strict=False):
                 sink.add(outcomes)

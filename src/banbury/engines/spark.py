@@ -80,8 +80,10 @@ def session_of(engine: Any) -> Any:
         return _running(engine)
     if engine in ("spark", "spark://"):
         if (session := SparkSession.getActiveSession()) is None:
-            text = "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
-            raise errors.EngineError(f"{text}engine={errors.listed(map(repr, AT_ADDRESSES), 3)}.")
+            raise errors.EngineError(
+                "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
+                f"engine={errors.listed(map(repr, AT_ADDRESSES), 3)}."
+            )
         return _running(session)
     _check_reachable(engine)
     builder = SparkSession.builder.appName("banbury")
@@ -91,9 +93,11 @@ def session_of(engine: Any) -> Any:
     except errors.EngineError:
         raise
     except Exception as problem:
-        text = f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
-        text += f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}."
-        raise errors.EngineError(text, address=engine) from problem
+        raise errors.EngineError(
+            f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
+            f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            address=engine,
+        ) from problem
 
 
 def _check_reachable(address: str) -> None:
@@ -108,8 +112,11 @@ def _check_reachable(address: str) -> None:
         except (OSError, ValueError, OverflowError) as found:
             problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is no port")
     if problem is not None:
-        text = f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one "
-        raise errors.EngineError(f"{text}of {errors.listed(map(repr, AT_ADDRESSES), 3)}.", address=address)
+        raise errors.EngineError(
+            f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one of "
+            f"{errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            address=address,
+        )
 
 
 def _running(session: Any) -> Any:
@@ -119,13 +126,15 @@ def _running(session: Any) -> Any:
             SparkSession.active()
             return session
     except PySparkException as problem:
-        raise _stopped() from problem
-    raise _stopped()
+        raise _no_session() from problem
+    raise _no_session()
 
 
-def _stopped() -> errors.EngineError:
-    text = "the session of Spark is stopped. Start another one, as in SparkSession.builder.getOrCreate(), and read the frame "
-    return errors.EngineError(f"{text}anew with it.")
+def _no_session() -> errors.EngineError:
+    return errors.EngineError(
+        "the session of Spark is stopped. Start another one, as in SparkSession.builder.getOrCreate(), and read the frame "
+        "anew with it."
+    )
 
 
 class Spark:
@@ -155,15 +164,15 @@ class Spark:
         Of files and parts it takes cells; ever more of them.
         """
         if self.columns:
-            with self._watched():
+            with self._watch_job():
                 rows = self.plain.take(SAMPLE)
                 table = self.session.createDataFrame(rows, self.plain.schema).toArrow() if rows else None
             if table is not None:
                 yield take(0, table.rename_columns(self.columns))
             return
-        taken, done, wanted = self._mapped(take, CHUNK), set[int](), 1
+        taken, done, wanted = self._map_work(take, CHUNK), set[int](), 1
         while True:
-            with self._watched():
+            with self._watch_job():
                 cells = taken.take(wanted)
             for partition, parcel in parcels_in(map(tuple, cells)):
                 if partition not in done:
@@ -175,7 +184,7 @@ class Spark:
 
     def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
-        sums, n_sums = self._mapped(work), self.n_partitions
+        sums, n_sums = self._map_work(work), self.n_partitions
         if self.names is not None:
             groups = list(in_groups(self.names, _n_workers(self.session)).values())
             n_sums, files = len(groups), partial(_files_of, groups)
@@ -186,28 +195,29 @@ class Spark:
             if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
                 continue
             near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
-            sums = near.mapInArrow(_added, CELLS)
+            sums = near.mapInArrow(_add_parcels, CELLS)
         for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
             yield self.n_partitions or n_done, parcel
 
     def answered(self, work: Answer) -> Any:
-        wanted = "left out here: give a dataframe of Spark, which answers as one"
-        errors.require(self.columns, "engine", "Spark", wanted)
+        errors.require(
+            self.columns, "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
+        )
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
-        return self.plain.mapInArrow(partial(_answered, work, self.columns), schema)
+        return self.plain.mapInArrow(partial(_answer_batches, work, self.columns), schema)
 
     # Jobs
 
-    def _mapped(self, work: PartWork, cell: int | None = None) -> Any:
+    def _map_work(self, work: PartWork, cell: int | None = None) -> Any:
         return self.plain.mapInArrow(partial(_cells_of, work, self.rows, cell), CELLS)
 
     def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
-        with self._watched():
+        with self._watch_job():
             yield from parcels_in(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _watch_job(self) -> Iterator[None]:
         """A job of Spark. Where it is cut off, it is cancelled; what goes wrong is said in words."""
         tag = f"banbury-{uuid4().hex}"
         _running(self.session).addTag(tag)
@@ -224,7 +234,7 @@ class Spark:
                     self.session.interruptAll()
             if not isinstance(problem, Exception):
                 raise
-            raise _explained(problem) from problem
+            raise _explain_failure(problem) from problem
         finally:
             self._stages = tuple
             with suppress(Exception):
@@ -304,13 +314,13 @@ def _together(batches: Batches) -> Batches:
         held.append(batch)
         size += batch.nbytes
         if size >= TOGETHER:
-            yield _joined(held)
+            yield _join_batches(held)
             held, size = [], 0
     if held:
-        yield _joined(held)
+        yield _join_batches(held)
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
@@ -339,7 +349,7 @@ def _cells_of(work: PartWork, rows: Any, cell: int | None, batches: Batches) -> 
             yield from in_cells(partition, made, cell)
 
 
-def _added(batches: Batches) -> Batches:
+def _add_parcels(batches: Batches) -> Batches:
     """The sum of the parcels of this task, or the first error among them, called by the first of their partitions."""
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     first = next(rows, None)
@@ -351,7 +361,7 @@ def _added(batches: Batches) -> Batches:
         yield from in_cells(first[0], made)
 
 
-def _answered(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
+def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
@@ -376,14 +386,16 @@ def _first_line(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {(str(problem).splitlines() or ['no reason given'])[0]}"
 
 
-def _explained(problem: Exception) -> Exception:
+def _explain_failure(problem: Exception) -> Exception:
     """What went wrong on Spark, in words; errors of a user's own frame stay as they are."""
     text = str(problem)
     if "stopped SparkContext" in text or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in text or "[NO_ACTIVE_SESSION]" in text:
-        return _stopped()
+        return _no_session()
     if lacking := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
         return lacking
     if "spark.driver.maxResultSize" in text:
-        said = f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more "
-        return errors.EngineError(f"{said}of spark.driver.maxResultSize, or count fewer words: features=bb.Text(...).")
+        return errors.EngineError(
+            f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more of "
+            "spark.driver.maxResultSize, or count fewer words: features=bb.Text(...)."
+        )
     return problem

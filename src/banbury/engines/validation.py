@@ -53,8 +53,9 @@ class Folded:
         """The tally of ``CountFolds``, whose classes say what class and what fold they are."""
         places = [json.loads(str(name)) for name in counted.classes]
         used = tuple(sorted({fold for fold, _ in places}))
-        wanted = "two folds at least; rows that are alike share one"
-        errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
+        errors.require(
+            len(used) >= 2, "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+        )
         classes: Any = in_order({name for _, name in places})
         numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
         order = np.argsort(numbers)
@@ -95,8 +96,7 @@ class ScoreFolds(EachPart):
     @classmethod
     def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
         counted, every = folded.groups.counted, tuple(recipes)
-        digest = f"{counted.digest()} {every}"
-        return cls(settled, dealing, counted, folded.groups.classes, folded.used, every, digest)
+        return cls(settled, dealing, counted, folded.groups.classes, folded.used, every, f"{counted.digest()} {every}")
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
         """For each setting the models of all rows minus each fold."""

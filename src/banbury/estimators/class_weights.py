@@ -28,8 +28,12 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
         return
     if isinstance(class_weight, str):
         raise errors.unknown_choice("class_weight", class_weight, [BALANCED])
-    wanted = "None, 'balanced', or a mapping from class to weight, such as {'spam': 1, 'ham': 10}"
-    errors.require(isinstance(class_weight, Mapping), "class_weight", class_weight, wanted)
+    errors.require(
+        isinstance(class_weight, Mapping),
+        "class_weight",
+        class_weight,
+        "None, 'balanced', or a mapping from class to weight, such as {'spam': 1, 'ham': 10}",
+    )
     for name, weight in class_weight.items():
         check_positive(f"class_weight[{name!r}]", weight)
     known = list(class_weight if classes is None else classes)

@@ -83,7 +83,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         learner = self._learn_first(batch, labels, sample_weight)
         check_class_weight(self.class_weight, learner.classes)
         weights = sample_weights(sample_weight, batch.n_rows)
-        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
+        weighing = self._learn_weights(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
         return self._begin(learner.under(self._settings(1.0, weighing=weighing)), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
@@ -92,7 +92,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         tally = counted(table)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
-        return Learner.of(tally, self._settings(1.0, weighing=self._weighed(tally, table)))
+        return Learner.of(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -119,7 +119,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         batch, labels = self._checked(X, y)
         self._check_columns(batch)
         weights = sample_weights(sample_weight, batch.n_rows)
-        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
+        weighing = self._learn_weights(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
 
@@ -148,7 +148,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         given = {"weights": weights, "groups": groups, "threads": n_threads(self.threads)}
         return Table.of(Held((batch,)), labels, schema=tally.schema, **given)
 
-    def _weighed(self, tally: Tally, table: Any) -> Any:
+    def _learn_weights(self, tally: Tally, table: Any) -> Any:
         """The weights, learned from a table that a tally counted; None where there are too few rows, or nothing to weigh."""
         if not self._weighs(tally):
             return None
