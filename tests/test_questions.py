@@ -13,7 +13,7 @@ PROTOCOLS = {
     "NumericParameters": "ask",
     "KeyedParameters": "ask",
 }
-MOST = 44  # a question that one family answers, or one room asks, belongs there
+MOST = 45  # a question that one family answers, or one room asks, belongs there
 MUST = {"parts", "sample", "count", "restored", "counter", "estimate"}  # without them there is no family
 OF_SOME = {"spread", "tails", "values"}  # the same of families of numbers, or of named values
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from banbury import errors
 from banbury.families.bags.occurrences import Occurrences
-from banbury.families.bags.text import Text
+from banbury.families.bags.text import Text, tokens
 from banbury.families.bernoulli import Bernoulli
 from banbury.families.categorical import Categorical
 from banbury.families.column_tree import ColumnTree
@@ -35,6 +35,7 @@ __all__ += [
     "QuantileTree",
     "Text",
     "family",
+    "tokens",
 ]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.families.family import Choice, Feature, RowsToCount, Stored, check_settings
+from banbury.families.family import Choice, Curve, Feature, RowsToCount, Stored, check_settings
 from banbury.families.moments import LARGE, MOMENTS, names_of
 from banbury.families.positive import (
     EACH,
@@ -220,6 +220,14 @@ class GammaParameters(PositiveParameters):
             return np.asarray(common + k * (log_u - (u - 1.0)))
         wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
         return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
+
+    def curve(self, f: int) -> Curve | None:
+        """But for −log x, which all classes share."""
+        k, mean = self.shape[f], self.mean[f]
+        nothing = np.zeros_like(k)
+        one = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) + k
+        unit = self.features[f].unit
+        return None if self.strength is not None else Curve(0.0, unit, nothing, mean, one, -k, nothing, k)
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

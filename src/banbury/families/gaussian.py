@@ -27,6 +27,7 @@ from banbury.families.family import (
     Choice,
     ColumnReader,
     Counter,
+    Curve,
     Family,
     Feature,
     HeldOutRows,
@@ -387,6 +388,13 @@ class GaussianParameters(NumericParameters):
         columns = rows.numbers([feature.name for feature in self.features])
         common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
         return [("normal", *common) if self.power is None else ("student", *common, self.power)]
+
+    def curve(self, f: int) -> Curve | None:
+        if self.power is not None:
+            return None
+        nothing = np.zeros(self.mean.shape[1])
+        scale = float(self.origin[f]), float(self.unit[f])
+        return Curve(*scale, self.mean[f], nothing + 1.0, self.constant[f], nothing, -self.precision[f], nothing)
 
     def log_probability_of_each(self, x: Real) -> Real:
         """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""

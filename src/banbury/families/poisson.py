@@ -16,6 +16,7 @@ from banbury.families.family import (
     UNUSED,
     Choice,
     ColumnReader,
+    Curve,
     Family,
     Feature,
     NumberColumn,
@@ -92,6 +93,17 @@ class PoissonParameters(RateParameters):
             start += len(values)
         starts = np.array(low, dtype=np.int64)
         return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
+
+    def curve(self, f: int) -> Curve | None:
+        """But for the factorial, which all classes share."""
+        rate = self.rate[f]
+        nothing = np.zeros_like(rate)
+        log_rate = np.log(rate)
+        return (
+            None
+            if self.scale is not None
+            else Curve(0.0, 1.0, nothing, nothing + 1.0, -rate, log_rate, nothing, nothing)
+        )
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         return [rng.poisson(self.drawn_rates(f, classes, rng)) for f in range(len(self.features))]

@@ -20,6 +20,7 @@ from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
+from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
 from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.model.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
@@ -547,8 +548,21 @@ class Model:
         if form is None:
             wanted = "a column of text, or a block of occurrences, for the linear form of a model"
             raise errors.bad_setting("feature", group.features[0].name, wanted)
-        words, weights, intercepts = form
-        return LinearForm(words, weights, self.log_prior + intercepts)
+        if form.scale is not None:
+            raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
+        return LinearForm(form.words, form.weights, self.log_prior + form.intercepts)
+
+    def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
+        """The model as Arrow tables, from which every posterior can be computed: see ``docs/tutorials/export.md``.
+
+        ``min_rows``: values, stretches of numbers and words that fewer rows have are left out, and so are pairs of columns,
+        of whose cells nobody knows how many rows have them.
+
+        >>> import banbury as bb
+        >>> bb.estimate(bb.count(bb.datasets.play_tennis(), target="play")).evidence_table()
+        EvidenceTable of classes, rows: prior 2, columns 4, values 36
+        """
+        return evidence_table([self], self.log_prior, self.classes, calibration_rows(self.calibration), self, min_rows)
 
     def _group(self, feature: str | None) -> Parameters:
         """The parameters of one feature."""
