@@ -438,6 +438,7 @@ class LearningCurve(Tabular, CurveScores):
     n_classes: int
     majority: float
     beside: CurveScores | None = None
+    notes: tuple[str, ...] = ()  # on what was judged
 
     @property
     def random_guess(self) -> float:
@@ -460,6 +461,7 @@ class LearningCurve(Tabular, CurveScores):
             "majority": self.majority,
             **self._to_dict(),
             "beside": None if self.beside is None else self.beside._to_dict(),
+            "notes": list(self.notes),
         }
 
     def _frame_columns(self) -> dict[str, list[Any]]:
@@ -488,7 +490,7 @@ class LearningCurve(Tabular, CurveScores):
         if self.beside is not None:
             lines.insert(0, f"{self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         guess = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
-        return "\n".join([head, *(f"  {line}" for line in [*lines, guess])])
+        return "\n".join([head, *(f"  {line}" for line in [*lines, guess, *self.notes])])
 
     __repr__ = __str__
 
