@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -148,13 +148,14 @@ class Dask:
         """Ever more partitions at a time, so that many empty ones are soon read through."""
         start, size = 0, 1
         while start < len(self.parts):
-            graph, keys = self._tasks(take, self._by_number(range(start, min(start + size, len(self.parts)))))
+            some = range(start, min(start + size, len(self.parts)))
+            graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in some})
             yield from self._compute(graph, keys)
             start, size = start + size, 2 * size
 
     def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
-        parts = self._by_number(range(len(self.parts)))
+        parts: dict[int, Any] = dict(enumerate(self.parts))
         if self.are_files and self.names is not None and self.client is not None:
             parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaves = self._tasks(work, parts)
@@ -192,9 +193,6 @@ class Dask:
         return self.collection.map_partitions(_beside, shared, meta=empty)
 
     # Tasks
-
-    def _by_number(self, partitions: Iterable[int]) -> dict[int, Any]:
-        return {partition: self.parts[partition] for partition in partitions}
 
     def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
         """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""

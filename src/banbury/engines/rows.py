@@ -13,8 +13,8 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.engines.counting import Settled
 from banbury.engines.partitions import PartitionedTable
-from banbury.engines.validation import CountFolds, Folded, ScoreFolds
-from banbury.rows.folds import Dealing, Round, Split
+from banbury.engines.validation import CountFolds, Folded, ScoreFolds, each_fold
+from banbury.rows.folds import Dealing, Round
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
@@ -65,10 +65,7 @@ class PartitionedRows:
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
         """One round, of the folds that have rows."""
-        n_folds = len(self._counted[1].used)
-        nothing = np.zeros(0, dtype=np.int64)
-        splits = tuple(Split(nothing, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
-        return [Round(np.zeros(0, dtype=np.int32), n_folds, splits)]
+        return [each_fold(len(self._counted[1].used))]
 
     def count_round(self, splits: Round) -> Groups:
         """The folds, counted apart."""

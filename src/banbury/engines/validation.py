@@ -63,6 +63,13 @@ class Folded:
         return cls(Groups(replace(kept, skipped=skipped), classes, len(used)), used)
 
 
+def each_fold(n_folds: int) -> Round:
+    """Each fold scored by a model of all others; the rows, which are not here, are not numbered."""
+    nothing = np.zeros(0, dtype=np.int64)
+    splits = tuple(Split(nothing, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
+    return Round(np.zeros(0, dtype=np.int32), n_folds, splits)
+
+
 class _Models:
     """The models of folds that a worker has made, so that it makes them once for all partitions."""
 
@@ -104,11 +111,9 @@ class ScoreFolds(EachPart):
             groups, told = Groups(self.counted, self.classes, len(self.used)), PendingWarnings()
             weights = None if self.settled.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
-            nothing, others = np.zeros(0, dtype=np.int64), ~np.eye(len(self.used), dtype=np.bool_)
-            splits = tuple(Split(nothing, learned) for learned in others)
-            each = Round(np.zeros(0, dtype=np.int32), len(self.used), splits)
-            every = [FoldModels(rows, each, groups, recipe, told) for recipe in self.recipes]
-            made = [[models[number] for number in range(len(splits))] for models in every]
+            folds = each_fold(len(self.used))
+            every = [FoldModels(rows, folds, groups, recipe, told) for recipe in self.recipes]
+            made = [[models[number] for number in range(len(self.used))] for models in every]
             _Models.made = self.digest, made, told
         return _Models.made[1], _Models.made[2]
 

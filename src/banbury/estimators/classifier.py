@@ -120,13 +120,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return Learner.of(tally, settings)
         from banbury.quality import tune
 
-        settings_tried: dict[str, Any] = {"alpha": self._alpha_tried, "how": self.how, "class_prior": self.class_prior}
-        settings_tried |= {
-            "seed": self.seed,
-            "features": self.features,
-            "calibrate": self.calibrate,
-            "weights": weights,
-        }
+        names = ("how", "class_prior", "seed", "features", "calibrate")
+        settings_tried: dict[str, Any] = {name: getattr(self, name) for name in names}
+        settings_tried |= {"alpha": self._alpha_tried, "weights": weights}
         tuning = tune(frame, target, folds=FOLDS, **settings_tried, **self._counting)
         tell_unlabelled(tuning.tally.skipped)
         return self._learner_of(tuning)

@@ -78,18 +78,13 @@ def _key(key: Any) -> Any:
 def arrays(thing: Model | Tally) -> Arrays:
     tally = thing.tally if isinstance(thing, Model) else thing
     found: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
-    found |= arrays_of_calibration(thing)
+    if (calibration := calibration_of(thing)) is not None:
+        found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
     if (weighed := _weighing_of(thing)) is not None:
         from banbury.files import weighing
 
         found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
-
-
-def arrays_of_calibration(thing: Any) -> Arrays:
-    calibration = calibration_of(thing)
-    state = {} if calibration is None else calibration.state()
-    return {f"{CALIBRATION}{name}": np.ascontiguousarray(array) for name, array in state.items()}
 
 
 def calibration_of(thing: Any) -> Calibration | None:

@@ -39,14 +39,17 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
-        "texts": [_texts(own.column, learned) for own, learned in zip(weighing.texts, weights.texts, strict=True)],
+        "texts": [
+            {
+                "column": own.column,
+                "setting": list(learned.setting),
+                "strength": learned.strength,
+                "losses": [list(each) for each in learned.losses],
+            }
+            for own, learned in zip(weighing.texts, weights.texts, strict=True)
+        ],
         "scored": list(weighing.scored),
     }
-
-
-def _texts(column: str, learned: LearnedTexts) -> dict[str, Any]:
-    losses = [list(each) for each in learned.losses]
-    return {"column": column, "setting": list(learned.setting), "strength": learned.strength, "losses": losses}
 
 
 def about_cells(cells: Cells) -> dict[str, Any]:

@@ -170,9 +170,9 @@ def in_stretches(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
     return np.sinh(low + (kept + 0.5) * width), no, yes
 
 
-def honest_loss(log_odds: Real, flags: Flags, weights: Real | None) -> float:
+def honest_loss(log_odds: NDArray[Any], flags: Flags, weights: Real | None) -> float:
     """The mean log loss, over rows and labels, of log-odds that a slope and a shift of all labels make honest."""
-    return _line(log_odds, flags, weights)[2]
+    return _line(log_odds.astype(np.float64), flags, weights)[2]
 
 
 def _line(

@@ -490,12 +490,6 @@ def n_parameters(model: Model) -> int:
     return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
 
-def _whole(data: Any) -> Batch:
-    batches = [batch for batch in read(data) if batch.n_rows]
-    errors.require(len(batches) == 1, "data", f"{len(batches)} batches of rows", "one table in memory")
-    return batches[0]
-
-
 # Independence --------------------------------------------------------------------------------------------------------
 
 
@@ -544,7 +538,9 @@ def independence(
     errors.require(len(set(columns)) == len(columns), "given", given, "other columns than the two, each once")
     if bins is not None:
         errors.check_whole("bins", bins, 2)
-    batch, cut = _in_bins(_whole(data), columns, bins)
+    parts = [batch for batch in read(data) if batch.n_rows]
+    errors.require(len(parts) == 1, "data", f"{len(parts)} batches of rows", "one table in memory")
+    batch, cut = _in_bins(parts[0], columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
     [(_, _, sums)] = counted(batch, {columns: "joint", **rest}).groups
     keys, cells = sums.feature(0)

@@ -342,6 +342,11 @@ class Endpoint(NamedTuple):
     answer: Callable[[Service, Request], Any]
     summary: str
 
+    @property
+    def address(self) -> str:
+        """The path as people read it."""
+        return self.path.replace("{id:path}", "{id}")
+
 
 ENDPOINTS = (
     Endpoint("POST", "/predict", "read", predict, "The class of each row, or its labels, with probabilities."),
@@ -386,7 +391,6 @@ def _not_found(request: Request, wrong: Exception) -> Json:
 
 def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
-    path, method = endpoint.path.replace("{id:path}", "{id}"), endpoint.method
     plain = not inspect.iscoroutinefunction(endpoint.answer)
     ask: Any = partial(asyncio.to_thread, endpoint.answer) if plain else endpoint.answer  # type: ignore[call-arg]
 
@@ -397,7 +401,7 @@ def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitabl
             response = await _respond(service, endpoint, ask, request)
         finally:
             service.metrics.under_way -= 1
-        service.metrics.done(path, method, response.status_code, time.perf_counter() - start)
+        service.metrics.done(endpoint.address, endpoint.method, response.status_code, time.perf_counter() - start)
         return response
 
     return answered

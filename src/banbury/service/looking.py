@@ -74,8 +74,9 @@ class Looking:
         """
 
         def judged() -> tuple[list[Kept], CrossValidation | None]:
-            rows = self.rows()
-            return rows, self._judge(rows)
+            rows, tally = self.rows(), self.state.learner.tally()
+            few = len(rows) < FEWEST or len(tally.classes) < 2
+            return rows, None if few or tally.schema.labels is not None else self._validate(rows)
 
         found: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(self.state, recent, judged)
         return found
@@ -89,13 +90,11 @@ class Looking:
         left = [each for each, kept in now if kept is not None and kept.label == key(each["given"])]
         return {"rows": left[:n]}
 
-    def _judge(self, rows: list[Kept]) -> CrossValidation | None:
-        tally = self.state.learner.tally()
-        if tally.schema.labels is not None or len(rows) < FEWEST or len(tally.classes) < 2:
-            return None
-        recipe, held = self._recipe(), self._load_rows(rows)
-        folds = default_folds(held.n_labelled, [recipe])
-        return None if folds < 2 else validate(held, folds, [recipe])[0]  # type: ignore[return-value]
+    def _validate(self, rows: list[Kept]) -> Any:
+        """The rows judged by models that have not seen them; None where there are too few for that."""
+        recipe, loaded = self._recipe(), self._load_rows(rows)
+        folds = default_folds(loaded.n_labelled, [recipe])
+        return validate(loaded, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
         """How the model that is served was learned."""
@@ -141,10 +140,9 @@ class Looking:
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
-        if len(rows) < FEWEST:
+        found = None if len(rows) < FEWEST else self._validate(rows)
+        if found is None:
             return None
-        recipe, held = self._recipe(), self._load_rows(rows)
-        found: Any = validate(held, default_folds(held.n_labelled, [recipe]), [recipe])[0]
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"

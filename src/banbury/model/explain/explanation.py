@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
 from banbury.arrays import Real
 from banbury.families.evidence import Term
 from banbury.model.explain import page
@@ -279,28 +278,3 @@ def _sum(differences: Real) -> float:
 def is_left_out(label: Any) -> str:
     """The remark on an explanation of such a row."""
     return f"this row was counted as {label!r}; here it is left out, and does not speak for itself"
-
-
-def no_own_class(target: str | None) -> errors.BadSetting:
-    there = "" if target is None else f", or a row that has it in the column {target!r}"
-    return errors.BadSetting(
-        f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}.",
-        setting="label",
-        value=None,
-    )
-
-
-def not_counted(label: Any, problem: errors.NegativeCount) -> errors.NegativeCount:
-    return errors.NegativeCount(
-        f"the row was not counted as one of class {label!r}, so it cannot be left out: {problem.args[0].partition('. ')[0]}. "
-        "Explain it without held_out=True.",
-        label=label,
-    )
-
-
-def only_row(label: Any) -> errors.BadSetting:
-    return errors.BadSetting(
-        f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. Explain it "
-        "without held_out=True.",
-        label=label,
-    )

@@ -474,7 +474,11 @@ class BeliefNetwork(Displayed):
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
-                raise not_in_tree(name, self.left_out[name])
+                raise errors.UnknownColumn(
+                    f"column {name!r} is no node of this network: it was left out ({self.left_out[name]}). Name its family in "
+                    "features= to have it counted all the same.",
+                    column=name,
+                )
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
@@ -588,11 +592,9 @@ class BeliefNetwork(Displayed):
         return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in each]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        return read(rows, kinds=self._kinds(), **{"remembered": self.reading, **reading})
-
-    def _kinds(self) -> dict[str, Any]:
-        numbers = {v.name: "number" for v in self.variables if v.cuts is not None}
-        return numbers | {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
+        kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
+        kinds |= {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
+        return read(rows, kinds=kinds, **{"remembered": self.reading, **reading})
 
     def _align(self, batch: Batch, every: bool = False) -> Batch:
         """The batch with this network's names where it has positions only; raises where it has none of the columns."""
@@ -687,11 +689,3 @@ def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> V
             value=feature.name,
         )
     return as_node(batch, feature, bins, weights)
-
-
-def not_in_tree(column: str, why: str) -> errors.UnknownColumn:
-    return errors.UnknownColumn(
-        f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it "
-        "counted all the same.",
-        column=column,
-    )
