@@ -111,8 +111,10 @@ def key(value: Any) -> str:
         text.encode()
     except (TypeError, ValueError):
         shown = errors.shortened(ascii(value))
-        why = f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode."
-        raise errors.BadValue(f"{why} Replace the value, or leave it out.") from None
+        raise errors.BadValue(
+            f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode. Replace the value, "
+            "or leave it out."
+        ) from None
     return text
 
 
