@@ -32,6 +32,10 @@ pub mod zeros;
 #[cfg(feature = "python")]
 mod python;
 
+#[cfg(test)]
+#[path = "../tests/mod.rs"]
+mod tests;
+
 #[cfg(feature = "python")]
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;

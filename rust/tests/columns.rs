@@ -1,15 +1,15 @@
 //! Columns of numbers, their classes, and what is counted in them.
 
-use _core::classes::{Rows, Weights};
-use _core::columns::{Block, Columns};
-use _core::error::{Error, Fault, Number};
-use _core::scale::Scale;
+use crate::classes::{Rows, Weights};
+use crate::columns::{Block, Columns};
+use crate::error::{Error, Fault, Number};
+use crate::scale::Scale;
 use ndarray::{Array2, array};
 
 mod classes {
     use super::*;
-    use _core::classes::{by_class, count_classes, counted, deal};
-    use _core::integers::{DIGITS, PARTS};
+    use crate::classes::{by_class, count_classes, counted, deal};
+    use crate::integers::{DIGITS, PARTS};
 
     #[test]
     fn rows_and_weights_per_class() {
@@ -73,7 +73,7 @@ mod classes {
 
 mod columns {
     use super::*;
-    use _core::columns::{Value, Whole};
+    use crate::columns::{Value, Whole};
 
     #[test]
     fn features_count_over_blocks() {
@@ -140,7 +140,7 @@ mod scale {
 
 mod bins {
     use super::*;
-    use _core::bins::{MISSING, bins, not_counts};
+    use crate::bins::{MISSING, bins, not_counts};
 
     #[test]
     fn floor_missing_and_refusals() {
@@ -183,7 +183,7 @@ mod bins {
 
 mod codes {
     use super::*;
-    use _core::codes::{Ranges, count_codes, shifted, span};
+    use crate::codes::{Ranges, count_codes, shifted, span};
 
     #[test]
     fn counts_values_in_range() {
@@ -228,7 +228,7 @@ mod codes {
 
 mod flags {
     use super::*;
-    use _core::flags::{Thresholds, count_flags};
+    use crate::flags::{Thresholds, count_flags};
 
     fn count<'a>(
         block: Block<'a>,
@@ -276,8 +276,8 @@ mod flags {
 
 mod moments {
     use super::*;
-    use _core::integers::{Int, Integers};
-    use _core::moments::{Measured, count_moments, near_grid};
+    use crate::integers::{Int, Integers};
+    use crate::moments::{Measured, count_moments, near_grid};
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {
         let classes = vec![0; x.nrows()];
@@ -369,8 +369,8 @@ mod moments {
 
 mod products {
     use super::*;
-    use _core::moments::Measured;
-    use _core::products::count_products;
+    use crate::moments::Measured;
+    use crate::products::count_products;
     use ndarray::s;
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
@@ -392,7 +392,7 @@ mod products {
         let ones = count(&x, Weights::Ones, 1);
         assert_eq!(ones.sums, count(&x, Weights::Ones, 4).sums);
         let weights = |weight| vec![[weight, 0]; x.nrows()];
-        let parts = count(&x, Weights::Parts(&weights(_core::integers::PARTS)), 2);
+        let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
         assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
         let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
         assert_eq!(seven.sums, ones.sums.times(7_000_000_000_000_000_000).unwrap().0);

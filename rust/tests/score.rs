@@ -1,11 +1,11 @@
 //! Scores of a few rows, worked out by hand.
 
-use _core::columns::{Block, Columns};
-use _core::error::{Error, Fault};
-use _core::flags::Thresholds;
-use _core::scale::Scale;
-use _core::score::kernel::{Kernel, Shape};
-use _core::score::{Part, Task, Want, flags, histogram, normal, table};
+use crate::columns::{Block, Columns};
+use crate::error::{Error, Fault};
+use crate::flags::Thresholds;
+use crate::scale::Scale;
+use crate::score::kernel::{Kernel, Shape};
+use crate::score::{Part, Task, Want, flags, histogram, normal, table};
 use ndarray::{Array2, array};
 use std::f64::consts::LN_2;
 
