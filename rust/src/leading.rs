@@ -5,12 +5,11 @@
 //! their order.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
 use crate::threads;
-use ndarray::s;
 use std::ops::{AddAssign, Range};
 
 /// The most keys a column may be left with.
@@ -19,7 +18,7 @@ pub const MOST: usize = 1 << 14;
 const TOGETHER: usize = 32;
 const BLOCK: usize = 1 << 10;
 /// Rows whose values are copied at a time, while all columns of them are in the first cache.
-pub(crate) const READ: usize = 128;
+pub(crate) const READ: usize = MOST_LISTED;
 
 /// Whole numbers in the order of the numbers; both zeros have the same.
 #[inline(always)]
@@ -88,12 +87,10 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
             let at = i * READ..i * READ + some.len();
             for (feature, block, column) in columns.each_of(features.clone()) {
                 let own = feature - features.start;
-                let mut values = [0.0; READ];
-                each!(block, view => {
-                    let view = view.slice(s![from + at.start..from + at.end, column]);
-                    pair(&mut values[..some.len()], view, |out, x| *out = x.real());
-                });
-                if read_keys(&values, some, each[own].shift, &mut tile[own][at.clone()]) {
+                let mut room = [0.0; READ];
+                let chosen = Chosen::Neighbours(from + at.start..from + at.end);
+                let values = chosen.side_by_side(block, column, &mut room);
+                if read_keys(values, some, each[own].shift, &mut tile[own][at.clone()]) {
                     let infinite = |i: &usize| some[*i] >= 0 && values[*i].is_infinite();
                     let wrong = (0..some.len()).find(infinite).unwrap_or(0);
                     return Err(columns.refused(Fault::Infinite, from + at.start + wrong, feature));
@@ -270,11 +267,9 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
             let from = i * BLOCK + some * READ;
             let rows = from..from + out.len() / features;
             for (feature, block, column) in columns.each_of(0..features) {
-                let mut values = [0.0; READ];
-                let values = &mut values[..rows.len()];
-                each!(block, view => {
-                    pair(values, view.slice(s![rows.clone(), column]), |out, x| *out = x.real());
-                });
+                let mut room = [0.0; READ];
+                let chosen = Chosen::Neighbours(rows.clone());
+                let values = chosen.side_by_side(block, column, &mut room);
                 let mut cells = [0; READ];
                 let missing = cuts[feature].len() as u32 + 1;
                 let infinite = finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);

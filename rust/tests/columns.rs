@@ -73,7 +73,8 @@ mod classes {
 
 mod columns {
     use super::*;
-    use crate::columns::{Value, Whole};
+    use crate::columns::{Value, Wholes, above};
+    use crate::flags::Level;
 
     #[test]
     fn features_count_over_blocks() {
@@ -98,20 +99,27 @@ mod columns {
     #[test]
     fn limits_compare_without_rounding() {
         let whole = 1_i64 << 53;
-        assert!(i64::limit(whole as f64).is_some_and(|limit| (whole + 1).exceeds(limit)));
+        assert!((whole + 1).raised() > whole as f64 && whole.raised() <= whole as f64);
+        assert!(i64::MAX.raised() > i64::MAX as f64 - 1024.0 && u64::MAX.raised() >= 2_f64.powi(64));
+        assert_eq!((-whole - 1).raised(), -whole as f64);
         assert!(u8::limit(-0.5).is_some_and(|limit| 0_u8.exceeds(limit)));
         assert!(u8::limit(0.0).is_some_and(|limit| !0_u8.exceeds(limit) && 1_u8.exceeds(limit)));
         assert_eq!(u8::limit(255.0), None);
-        assert_eq!(i64::limit(f64::INFINITY), None);
-        assert_eq!(i8::limit(f64::NEG_INFINITY), Some(-128));
+        assert_eq!(u8::limit(f64::INFINITY), None);
+        assert_eq!(u8::limit(f64::NEG_INFINITY), Some(0));
     }
 
     #[test]
-    fn above_does_not_wrap_into_the_range() {
-        assert_eq!(7_u64.above(5), 2);
-        assert_eq!(i64::MIN.above(i64::MIN), 0);
-        assert!(u64::MAX.above(-3) > u64::MAX / 2);
-        assert!((-1_i8).above(0) > u64::MAX / 2);
+    fn what_no_i64_can_hold_is_in_no_range() {
+        assert_eq!(above(7_i64, 5), 2);
+        assert_eq!(above(i64::MIN, i64::MIN), 0);
+        assert!(above(-1, 0) > u64::MAX / 2);
+        let values = array![[7_u64, u64::MAX], [1 << 63, i64::MAX as u64]];
+        let (block, mut room) = (Block::U64(values.view()), vec![]);
+        let low = [i64::MIN, i64::MAX - 3];
+        let Wholes::I64(found) = block.wholes(0..2, 0..2, &low, &mut room) else { panic!() };
+        assert_eq!(found, array![[7, -1], [i64::MAX, i64::MAX]]);
+        assert!(above(found[[0, 1]], low[1]) > 4);
     }
 }
 

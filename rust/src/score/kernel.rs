@@ -6,7 +6,7 @@
 //! on its neighbours.
 
 use super::{ROWS, Sums};
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
@@ -215,17 +215,14 @@ impl<'a> Kernel<'a> {
     /// z of each row, NaN where it is missing.
     fn scaled(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
         for (_, block, _) in self.columns.pieces(0..1) {
-            each!(block, view => {
-                let mut room = None;
-                let column = sums.rows.of(view, 0, &mut room);
-                for (at, (z, x)) in z.iter_mut().zip(column).enumerate() {
-                    let x = x.real();
-                    if x.is_infinite() {
-                        return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
-                    }
-                    *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
+            let mut room = [0.0; ROWS];
+            let values = sums.rows.reals(block, 0, &mut room);
+            for (at, (z, &x)) in z.iter_mut().zip(values).enumerate() {
+                if x.is_infinite() {
+                    return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
                 }
-            });
+                *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
+            }
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub mod table;
 mod urn;
 pub mod words;
 
-use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
+use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
 use crate::scale::{FARTHEST, Scale};
@@ -95,7 +95,7 @@ pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>
 /// z of a row, within reach; NaN where a value is missing.
 fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
     for (feature, block, column) in columns.each_of(0..columns.features()) {
-        let x = each!(block, view => view[[row, column]].real());
+        let x = block.value(row, column).real();
         if x.is_infinite() {
             return Err(columns.refused(Fault::Infinite, row, feature));
         }
