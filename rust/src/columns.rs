@@ -2,7 +2,10 @@
 
 use crate::error::{Error, Fault, Number};
 use crate::simd::wide;
-use ndarray::{ArrayView, ArrayView1, ArrayView2, ArrayViewMut1, Dimension, Ix1, Ix2, ShapeBuilder, Zip, s};
+use ndarray::{
+    ArrayView, ArrayView1, ArrayView2, ArrayViewMut1, Dimension, Ix1, Ix2, Shape, ShapeBuilder,
+    Zip, s,
+};
 use std::ops::Range;
 
 /// A number type a column may hold.
@@ -46,8 +49,8 @@ macro_rules! wholes {
             #[inline(always)]
             fn raised(self) -> f64 {
                 let near = self as f64;
-                let is_below = size_of::<$t>() == 8 && (near as i128) < self as i128;
-                if is_below { near.next_up() } else { near }
+                let is_exact = size_of::<$t>() < 8 || near.abs() < EXACT;
+                if is_exact || near as i128 >= self as i128 { near } else { near.next_up() }
             }
             fn number(self) -> Number {
                 Number::Whole(self as i128)
@@ -59,6 +62,9 @@ macro_rules! wholes {
         }
     )*};
 }
+/// Whole numbers below this are doubles, 2^53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 reals!(f64 f32);
 wholes!(i64 i32 i16 i8 u64 u32 u16 u8);
 
@@ -151,8 +157,13 @@ fn copied<'b, T: Copy, U>(
             None => room.extend(lane.iter().map(|&x| convert(x))),
         }
     }
+    shaped((n, k).set_f(!by_row), room)
+}
+
+/// A matrix of as many numbers as its shape has.
+fn shaped<U>(shape: Shape<Ix2>, numbers: &[U]) -> ArrayView2<'_, U> {
     let nothing = |_| ArrayView2::from(&[] as &[[U; 0]]);
-    ArrayView2::from_shape((n, k).set_f(!by_row), &room[..]).unwrap_or_else(nothing)
+    ArrayView2::from_shape(shape, numbers).unwrap_or_else(nothing)
 }
 
 impl Block<'_> {
@@ -212,19 +223,20 @@ impl Block<'_> {
         match self {
             Block::I64(view) => Wholes::I64(view.slice(s![rows, columns])),
             Block::I32(view) => Wholes::I32(view.slice(s![rows, columns])),
-            _ => {
-                room.clear();
+            Block::U64(view) => {
                 let shape = (rows.len(), columns.len());
+                room.clear();
                 for (column, &low) in columns.zip(low) {
-                    let beyond = outside(low);
-                    each!(self, view => {
-                        let values = view.slice(s![rows.clone(), column]);
-                        room.extend(values.iter().map(|x| x.whole(beyond)));
-                    });
+                    let values = view.slice(s![rows.clone(), column]);
+                    room.extend(values.iter().map(|x| x.whole(outside(low))));
                 }
-                let nothing = |_| ArrayView2::from(&[] as &[[i64; 0]]);
-                let copy = ArrayView2::from_shape(shape.f(), &room[..]);
-                Wholes::I64(copy.unwrap_or_else(nothing))
+                Wholes::I64(shaped(shape.f(), room))
+            }
+            _ => {
+                let whole = each!(self, view => {
+                    copied(view.slice(s![rows, columns]), room, |x| x.whole(0))
+                });
+                Wholes::I64(whole)
             }
         }
     }
@@ -264,6 +276,9 @@ pub fn along<T: Copy, I: Iterator>(
 /// So many rows a list may have.
 pub const MOST_LISTED: usize = 128;
 
+/// Where a column's values in some rows are copied to.
+pub type Room<T> = Option<[T; MOST_LISTED]>;
+
 /// Some rows: neighbours, or a short list.
 #[derive(Clone, Debug)]
 pub enum Chosen<'a> {
@@ -294,23 +309,24 @@ impl Chosen<'_> {
 
     /// Copies a column's values in these rows.
     #[inline(always)]
-    fn copy<'v, T: Copy, U>(
+    fn copy<'v, T: Copy, U: Copy + Default>(
         &self,
         column: ArrayView1<T>,
-        room: &'v mut [U; MOST_LISTED],
+        room: &'v mut Room<U>,
         convert: impl Fn(T) -> U,
-    ) -> ArrayView1<'v, U> {
+    ) -> &'v [U] {
+        let room = &mut room.insert([U::default(); MOST_LISTED])[..self.len()];
         match self {
             Chosen::Neighbours(rows) => {
                 let column = column.slice(s![rows.clone()]);
-                pair(&mut room[..rows.len()], column, |out, x| *out = convert(x));
+                pair(room, column, |out, x| *out = convert(x));
             }
             Chosen::Listed(rows) => {
                 let listed = room.iter_mut().zip(*rows);
                 listed.for_each(|(out, &row)| *out = convert(column[row as usize]));
             }
         }
-        ArrayView1::from(&room[..self.len()])
+        room
     }
 
     /// A column's values in these rows as doubles: where they lie, or copied to `room`.
@@ -318,11 +334,11 @@ impl Chosen<'_> {
         &self,
         block: &'v Block,
         column: usize,
-        room: &'v mut [f64; MOST_LISTED],
+        room: &'v mut Room<f64>,
     ) -> ArrayView1<'v, f64> {
         match (block, self) {
             (Block::F64(view), Chosen::Neighbours(rows)) => view.slice(s![rows.clone(), column]),
-            _ => each!(block, view => self.copy(view.column(column), room, Value::real)),
+            _ => ArrayView1::from(self.side_by_side(block, column, room)),
         }
     }
 
@@ -331,15 +347,14 @@ impl Chosen<'_> {
         &self,
         block: &'v Block,
         column: usize,
-        room: &'v mut [f64; MOST_LISTED],
+        room: &'v mut Room<f64>,
     ) -> &'v [f64] {
         if let (Block::F64(view), Chosen::Neighbours(rows)) = (block, self)
             && let Some(values) = view.slice_move(s![rows.clone(), column]).to_slice()
         {
             return values;
         }
-        each!(block, view => self.copy(view.column(column), room, Value::real));
-        &room[..self.len()]
+        each!(block, view => self.copy(view.column(column), room, Value::real))
     }
 
     /// The same as numbers that exceed a threshold exactly where the values do.
@@ -347,17 +362,17 @@ impl Chosen<'_> {
         &self,
         block: &'v Block,
         column: usize,
-        room: &'v mut [f64; MOST_LISTED],
+        room: &'v mut Room<f64>,
     ) -> Levels<'v, Ix1> {
         match (block, self) {
             (Block::U8(view), Chosen::Neighbours(rows)) => {
                 Levels::U8(view.slice(s![rows.clone(), column]))
             }
             (Block::I64(view), _) => {
-                Levels::F64(self.copy(view.column(column), room, Value::raised))
+                Levels::F64(self.copy(view.column(column), room, Value::raised).into())
             }
             (Block::U64(view), _) => {
-                Levels::F64(self.copy(view.column(column), room, Value::raised))
+                Levels::F64(self.copy(view.column(column), room, Value::raised).into())
             }
             _ => Levels::F64(self.reals(block, column, room)),
         }
@@ -369,7 +384,7 @@ impl Chosen<'_> {
         block: &'v Block,
         column: usize,
         low: i64,
-        room: &'v mut [i64; MOST_LISTED],
+        room: &'v mut Room<i64>,
     ) -> Wholes<'v, Ix1> {
         match (block, self) {
             (Block::I64(view), Chosen::Neighbours(rows)) => {
@@ -383,7 +398,7 @@ impl Chosen<'_> {
                 let whole = each!(block, view => {
                     self.copy(view.column(column), room, |x| x.whole(beyond))
                 });
-                Wholes::I64(whole)
+                Wholes::I64(whole.into())
             }
         }
     }

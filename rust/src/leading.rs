@@ -87,7 +87,7 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
             let at = i * READ..i * READ + some.len();
             for (feature, block, column) in columns.each_of(features.clone()) {
                 let own = feature - features.start;
-                let mut room = [0.0; READ];
+                let mut room = None;
                 let chosen = Chosen::Neighbours(from + at.start..from + at.end);
                 let values = chosen.side_by_side(block, column, &mut room);
                 if read_keys(values, some, each[own].shift, &mut tile[own][at.clone()]) {
@@ -267,7 +267,7 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
             let from = i * BLOCK + some * READ;
             let rows = from..from + out.len() / features;
             for (feature, block, column) in columns.each_of(0..features) {
-                let mut room = [0.0; READ];
+                let mut room = None;
                 let chosen = Chosen::Neighbours(rows.clone());
                 let values = chosen.side_by_side(block, column, &mut room);
                 let mut cells = [0; READ];

@@ -100,7 +100,9 @@ mod columns {
     fn limits_compare_without_rounding() {
         let whole = 1_i64 << 53;
         assert!((whole + 1).raised() > whole as f64 && whole.raised() <= whole as f64);
-        assert!(i64::MAX.raised() > i64::MAX as f64 - 1024.0 && u64::MAX.raised() >= 2_f64.powi(64));
+        assert!(
+            i64::MAX.raised() > i64::MAX as f64 - 1024.0 && u64::MAX.raised() >= 2_f64.powi(64)
+        );
         assert_eq!((-whole - 1).raised(), -whole as f64);
         assert!(u8::limit(-0.5).is_some_and(|limit| 0_u8.exceeds(limit)));
         assert!(u8::limit(0.0).is_some_and(|limit| !0_u8.exceeds(limit) && 1_u8.exceeds(limit)));

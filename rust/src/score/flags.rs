@@ -1,7 +1,7 @@
 //! Yes-or-no features.
 
 use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, MOST_LISTED, either, pair};
+use crate::columns::{Chosen, Columns, either, pair};
 use crate::error::{Error, Fault, demand};
 use crate::flags::{Level, Rule, Thresholds};
 use crate::simd::wide;
@@ -100,7 +100,7 @@ impl<'a> Flags<'a> {
         let mut missing = false;
         let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));
         for ((feature, block, column), yes) in columns {
-            let mut room = [0.0; MOST_LISTED];
+            let mut room = None;
             let levels = rows.levels(block, column, &mut room);
             either!(Levels::{F64, U8}, levels, column => {
                 let rule = self.thresholds.rule(feature);
@@ -120,7 +120,7 @@ impl<'a> Flags<'a> {
     fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
         let columns = self.columns.each_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {
-            let mut room = [0.0; MOST_LISTED];
+            let mut room = None;
             let levels = rows.levels(block, column, &mut room);
             either!(Levels::{F64, U8}, levels, column => {
                 pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));

@@ -1,7 +1,7 @@
 //! A feature whose log density is constant within bins.
 
 use super::Sums;
-use crate::columns::{Columns, MOST_LISTED};
+use crate::columns::Columns;
 use crate::error::{Error, Fault, demand};
 use std::f64::consts::LN_2;
 
@@ -43,7 +43,7 @@ impl<'a> Histogram<'a> {
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         let last = (self.table.len() / self.n_classes - 1) as f64;
         for (_, block, _) in self.columns.pieces(0..1) {
-            let mut room = [0.0; MOST_LISTED];
+            let mut room = None;
             for (at, &x) in sums.rows.reals(block, 0, &mut room).iter().enumerate() {
                 if x.is_infinite() {
                     return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));

@@ -215,7 +215,7 @@ impl<'a> Kernel<'a> {
     /// z of each row, NaN where it is missing.
     fn scaled(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
         for (_, block, _) in self.columns.pieces(0..1) {
-            let mut room = [0.0; ROWS];
+            let mut room = None;
             let values = sums.rows.reals(block, 0, &mut room);
             for (at, (z, &x)) in z.iter_mut().zip(values).enumerate() {
                 if x.is_infinite() {

@@ -1,7 +1,7 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, MOST_LISTED, above, either, pair};
+use crate::columns::{Chosen, Columns, above, either, pair};
 use crate::error::{Error, Fault, demand};
 use crate::leading::Finder;
 use ndarray::ArrayView1;
@@ -118,7 +118,7 @@ impl<'a> Table<'a> {
             match &self.rows {
                 Rows::Looked { low, lookups, runs, outside } => {
                     let (low, lookup, outside) = (low[feature], lookups[feature], outside[feature]);
-                    let mut room = [0; MOST_LISTED];
+                    let mut room = None;
                     let wholes = rows.wholes(block, column, low, &mut room);
                     either!(Wholes::{I64, I32}, wholes, column => match runs[feature] {
                         Some(first) => follow(column, low, lookup.len(), first, outside, tile),
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
                     });
                 }
                 Rows::Cut { starts, finders } => {
-                    let mut room = [0.0; MOST_LISTED];
+                    let mut room = None;
                     let values = rows.side_by_side(block, column, &mut room);
                     let found = finders[feature].find(values, starts[feature], NOTHING, tile);
                     if let Some(at) = found {

@@ -85,6 +85,7 @@ struct Never {
 }
 
 impl<'a> Words<'a> {
+    /// Rough weights must be those of the words and base.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -94,6 +95,7 @@ impl<'a> Words<'a> {
         base: Option<&'a [f64]>,
         constant: &'a [f64],
         counting: Counting<'a>,
+        rough: Option<&'a Rough>,
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(weights.n_classes() == n_classes, "weights must have one number per class")?;
@@ -115,13 +117,7 @@ impl<'a> Words<'a> {
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
-        let rough = None;
         Ok(Words { texts, tokeniser, words, weights, base, constant, counting, columns, rough })
-    }
-
-    /// The same with rough weights, which must be those of the words and base.
-    pub fn with_rough(self, rough: &'a Rough) -> Self {
-        Words { rough: Some(rough), ..self }
     }
 
     /// A matrix that can be scored roughly, by what, and the constant.
