@@ -937,7 +937,7 @@ def test_what_is_learned_is_no_attribute_before(name: str) -> None:
 
 
 def test_a_wide_bernoulli_model_grows_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.families.occurrences.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("banbury.families.bags.occurrences.MOST_WEIGHTS", 1)
     rng = np.random.default_rng(5)
     X, y = sp.csr_matrix(rng.random((60, 40)) < 0.2, dtype=np.float64), rng.integers(0, 3, 60)
     y[:3] = range(3)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadSetting, BanburyError, NegativeCount, UnknownClass, UnknownColumn
-from banbury.families.bag import OTHERS
+from banbury.families.bags.text_parameters import OTHERS
 from banbury.families.evidence import stretch
 from banbury.families.kernel_density import DEVIATION
 from banbury.model.explain import LikelihoodRatio

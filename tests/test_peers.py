@@ -26,7 +26,7 @@ import banbury as bb
 import by_shape
 from banbury import NaiveBayesClassifier
 from banbury.families import Text
-from banbury.families.words import GrowingWords
+from banbury.families.bags.words import GrowingWords
 
 
 def peer(has_defect: Callable[[], bool]) -> None:

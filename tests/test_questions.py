@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "banbury" / "distributions" / "family.py"
+SOURCE = Path(__file__).parents[1] / "src" / "banbury" / "families" / "family.py"
 PROTOCOLS = {
     "Counter": "count",
     "Family": "estimate",

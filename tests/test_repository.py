@@ -183,7 +183,10 @@ def test_families_are_named_only_where_one_is_chosen() -> None:
     "line, said",
     [
         ("from banbury.families import Poisson", "names Poisson"),
-        ("if TYPE_CHECKING:\n    from banbury.families.bag import TextParameters as T", "names TextParameters"),
+        (
+            "if TYPE_CHECKING:\n    from banbury.families.bags.text_parameters import TextParameters as T",
+            "names TextParameters",
+        ),
         ("import banbury as bb\nisinstance(x, bb.Histogram)", "names Histogram"),
         ("from banbury.families import gaussian\ngaussian.Gaussian()", "names Gaussian"),
         ("isinstance(x, FAMILIES['text'])", "guesses what a family is or has"),

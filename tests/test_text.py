@@ -22,8 +22,8 @@ import banbury as bb
 import by_shape
 import naive
 from banbury.errors import BadFile, BadSetting, BanburyWarning, SchemaMismatch
-from banbury.families import bag, event_models, vocabulary
-from banbury.families.bag import TextParameters
+from banbury.families.bags import event_models, text_parameters, vocabulary
+from banbury.families.bags.text_parameters import TextParameters
 from banbury.families.family import HOWS
 from banbury.sums import whole
 from test_words import same_bits
@@ -471,7 +471,7 @@ def test_a_word_in_every_text_of_a_class_is_demanded_under_maximum_likelihood():
         [0.0, 0.0],
     ]
     words = bag_of(tally, how="mle").evidence("egg ham")
-    assert [word.value for word in words] == ["egg", "ham", bag.OTHERS]
+    assert [word.value for word in words] == ["egg", "ham", text_parameters.OTHERS]
     assert words[0].log_likelihood.tolist() == [0.0, pytest.approx(half - half)]
 
 
@@ -648,7 +648,7 @@ def test_words_are_looked_at_some_at_a_time(family, monkeypatch):
     tally = count(MEALS, KINDS, family)
     together = {how: joint(tally, MEALS, how=how) for how in ("mle", "mean", "predictive")}
     monkeypatch.setattr(vocabulary, "CELLS", 4)
-    monkeypatch.setattr(bag, "CELLS", 4)
+    monkeypatch.setattr(text_parameters, "CELLS", 4)
     for how, expected in together.items():
         assert_close(joint(tally, MEALS, how=how), expected, rel=1e-12)
 
@@ -738,7 +738,7 @@ def test_every_word_is_explained(family):
     gap = log_posterior.max() - log_posterior.min()
     assert answer.log_odds == pytest.approx(gap, rel=1e-12, abs=1e-12)
     told = {evidence.value: evidence.times for evidence in answer.evidence}
-    assert told == {"jam": 1, "egg": 2} | ({bag.OTHERS: 1} if family.model == "bernoulli" else {})
+    assert told == {"jam": 1, "egg": 2} | ({text_parameters.OTHERS: 1} if family.model == "bernoulli" else {})
 
 
 @pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli"])

@@ -13,7 +13,7 @@ import pytest
 
 import banbury as bb
 from banbury import errors, files
-from banbury.families.bags import Lexicon
+from banbury.families.bags.lexicon import Lexicon
 from banbury.files.weighing import how_learned
 from banbury.reading import read
 from banbury.weighing.texts import SETTINGS, WordEvidence, one_each

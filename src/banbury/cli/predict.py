@@ -18,7 +18,7 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
-from banbury.families.text_settings import strings
+from banbury.families.bags.text_settings import strings
 from banbury.model.explain.explanation import strict
 from banbury.model.explain.page import percent
 from banbury.model.naive_bayes import Model, cost_matrix

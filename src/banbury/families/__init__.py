@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from banbury import errors
+from banbury.families.bags.occurrences import Occurrences
+from banbury.families.bags.text import Text
 from banbury.families.bernoulli import Bernoulli
 from banbury.families.categorical import Categorical
 from banbury.families.column_tree import ColumnTree
@@ -15,10 +17,8 @@ from banbury.families.gaussian import Gaussian, NormalInverseGamma
 from banbury.families.histogram import Histogram
 from banbury.families.joint import Joint
 from banbury.families.kernel_density import KernelDensity
-from banbury.families.occurrences import Occurrences
 from banbury.families.poisson import Poisson
 from banbury.families.quantile_tree import QuantileTree
-from banbury.families.text import Text
 
 NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
 EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)

@@ -11,9 +11,9 @@ import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
+from banbury.families.bags.words import without_rare_words
 from banbury.families.family import Feature, Kind
 from banbury.families.keys import names_of
-from banbury.families.words import without_rare_words
 from banbury.files.checking import Arrays, check, integers_of, reading_of, under
 from banbury.model.naive_bayes import Model, checked_choice, estimated
 from banbury.sums import MOST_ROWS, WORD_STATES, Words, some

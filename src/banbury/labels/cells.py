@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.families.bags import Bags
+from banbury.families.bags.lexicon import Bags
 from banbury.families.cells import HALF_ROW, SMALLEST, Cells, codes_of, prior_of
 from banbury.families.family import ColumnReader
 from banbury.tally.label_sets import EVERY

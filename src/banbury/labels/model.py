@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.families.bags.text import label_words
 from banbury.families.family import Choice, Feature, How
-from banbury.families.text import label_words
 from banbury.labels.calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing

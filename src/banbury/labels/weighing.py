@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.bags import Bags, Lexicon
+from banbury.families.bags.lexicon import Bags, Lexicon
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.cells import CellEvidence, CellWords

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.bag import weighed_texts
-from banbury.families.bags import Bags, Lexicon
+from banbury.families.bags.lexicon import Bags, Lexicon
+from banbury.families.bags.text import label_words
+from banbury.families.bags.text_parameters import weighed_texts
+from banbury.families.bags.vocabulary import AllBut, Vocabulary, of_one_class
 from banbury.families.family import Choice, Feature, Parameters
-from banbury.families.text import label_words
-from banbury.families.vocabulary import AllBut, Vocabulary, of_one_class
 from banbury.sums import Words
 
 SOME_WORDS = 1 << 16  # whose pairs are looked at together

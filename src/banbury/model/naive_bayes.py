@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.errors import many
-from banbury.families.bag import log_orders, lost_words, texts_and_unknown_words
+from banbury.families.bags.occurrences import check_occurrences
+from banbury.families.bags.text_parameters import log_orders, lost_words, texts_and_unknown_words
 from banbury.families.dirichlet import log
 from banbury.families.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
 from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
-from banbury.families.occurrences import check_occurrences
 from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.model.explain.explanation import is_left_out, no_own_class, not_counted, only_row
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import FARTHEST, Real
 from banbury.families import NUMBERS
+from banbury.families.bags.occurrences import telling_columns
 from banbury.families.bernoulli import named_flags
 from banbury.families.evidence import NamedValues, no_line
 from banbury.families.family import Feature, Parameters
-from banbury.families.occurrences import telling_columns
 from banbury.model.naive_bayes import Model
 from banbury.rows.labelled import load_rows
 from banbury.sums import Counts

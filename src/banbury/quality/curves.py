@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.families.bags.words import word_family
 from banbury.families.family import Feature, How
 from banbury.families.joint import joined_columns
 from banbury.families.keys import looked_up
-from banbury.families.words import word_family
 from banbury.model.naive_bayes import ClassPrior, check_seed
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.recipes import Plain, Recipe

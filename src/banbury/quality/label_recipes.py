@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.families.bags.text import label_words
 from banbury.families.family import How
-from banbury.families.text import label_words
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import Flags, honest_loss
 from banbury.labels.model import labels_of, of_features

@@ -12,8 +12,8 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.families.bags.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.families.family import HOWS, Family, How, check_positive
-from banbury.families.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
 from banbury.quality.calibration import METHODS, Calibration, Method

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.families.vocabulary import AllBut, Learned
+from banbury.families.bags.vocabulary import AllBut, Learned
 from banbury.sums import UNCOUNTED, Words
 from banbury.tally.label_sets import LabelTarget
 from banbury.tally.tally import Label, Tally

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.bag import missing_texts
+from banbury.families.bags.text_parameters import missing_texts
 from banbury.families.keys import dense_numbers
 from banbury.progress import watched
 from banbury.reading import Batch, Codes

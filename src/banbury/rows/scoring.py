@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.families.text import warn_of_no_words
+from banbury.families.bags.text import warn_of_no_words
 from banbury.model.naive_bayes import ClassPrior, Model, score_each
 from banbury.reading import Batch
 from banbury.reading.batches import remember_answers

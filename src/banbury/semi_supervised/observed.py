@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.families.bags.text import LookedUpTexts
 from banbury.families.family import Feature
 from banbury.families.keys import places_of
-from banbury.families.text import LookedUpTexts
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Codes
 from banbury.rows.labelled import Encoded

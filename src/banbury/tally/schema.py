@@ -15,13 +15,13 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Real
 from banbury.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, QuantileTree, Text, family
+from banbury.families.bags.occurrences import Occurrences
+from banbury.families.bags.words import runs_python
 from banbury.families.column_tree import ColumnTree, joining_family
 from banbury.families.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads, alike
 from banbury.families.gaussian import NormalInverseGamma
 from banbury.families.keys import kind_of
 from banbury.families.moments import SAMPLE, first_rows
-from banbury.families.occurrences import Occurrences
-from banbury.families.words import runs_python
 from banbury.reading import Batch, Sparse, read
 from banbury.reading.batches import NumberBatch, all_whole, as_name
 from banbury.reading.columns import EXACT, Numbers

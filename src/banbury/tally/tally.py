@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.errors import many
+from banbury.families.bags.words import GrowingWords, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
-from banbury.families.words import GrowingWords, check_parts_of_words, subtract
 from banbury.reading import Batch, Beside, Codes
 from banbury.reading.batches import LazyColumns, joined
 from banbury.reading.columns import empty_column

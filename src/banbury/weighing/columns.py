@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.families.bags import Lexicon
+from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import Cells
 from banbury.families.family import UNUSED, Choice, Feature, HeldOutRows
 from banbury.reading import Batch

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.families.bags import Bags
+from banbury.families.bags.lexicon import Bags
 from banbury.progress import watched
 from banbury.weighing.rows import WeighedRows
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.bags import Lexicon
+from banbury.families.bags.lexicon import Lexicon
 from banbury.families.cells import MANY_NODES, Cells, cells_by_column
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters

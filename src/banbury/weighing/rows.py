@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.families.bags import Bags
+from banbury.families.bags.lexicon import Bags
 from banbury.families.cells import Cells, codes_of
 from banbury.reading import Batch
 from banbury.rows.sampling import group_names, hash_names

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Real
-from banbury.families.bags import Bags, stretches
+from banbury.families.bags.lexicon import Bags, stretches
 from banbury.families.cells import HALF_ROW
 from banbury.weighing.corrections import (
     COMMON,

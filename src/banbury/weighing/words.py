@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.families.bag import weighed_texts
-from banbury.families.bags import Bags, Lexicon
+from banbury.families.bags.lexicon import Bags, Lexicon
+from banbury.families.bags.text_parameters import weighed_texts
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.families.family import ColumnReader, Feature, Parameters, line_by_line, named
 from banbury.threads import n_threads

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_non_negative
 from banbury.arrays import Real
 from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
 from banbury.families import Bernoulli, Occurrences
+from banbury.families.bags.event_models import log_shares, pseudo_count
+from banbury.families.bags.occurrences import OccurrencesParameters
+from banbury.families.bags.vocabulary import pairs_of
 from banbury.families.bernoulli import BernoulliParameters
 from banbury.families.dirichlet import log
-from banbury.families.event_models import log_shares, pseudo_count
 from banbury.families.family import Choice, Family
-from banbury.families.occurrences import OccurrencesParameters
-from banbury.families.vocabulary import pairs_of
 from banbury.model.naive_bayes import Model
 from banbury.reading import Batch, Sparse
 from banbury.reading.batches import Matrix

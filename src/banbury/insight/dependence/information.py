@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from banbury import errors
+from banbury.families.bags.words import most_telling, word_family
 from banbury.families.family import Feature
 from banbury.families.information import entropy, shares
-from banbury.families.words import most_telling, word_family
 from banbury.insight.dependence.results import Information
 from banbury.tally.tally import Tally
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.families.bags.vocabulary import Vocabulary
+from banbury.families.bags.words import most_telling, word_family
 from banbury.families.column_tree import CountedPairs, pairs_of
 from banbury.families.family import Feature
 from banbury.families.information import (
@@ -23,8 +25,6 @@ from banbury.families.information import (
     measured,
 )
 from banbury.families.keys import places_of
-from banbury.families.vocabulary import Vocabulary
-from banbury.families.words import most_telling, word_family
 from banbury.insight.dependence.results import Pair
 from banbury.insight.dependence.testing import MOST_VALUES, groups_given_class
 from banbury.progress import watched

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Int, Real
+from banbury.families.bags.words import most_telling, word_family
 from banbury.families.covariance import block_test
 from banbury.families.family import Family, Feature
 from banbury.families.information import ColumnTest, equal_groups, expected, p_values, table_test, untested
-from banbury.families.words import most_telling, word_family
 from banbury.sums import Keys, Products, Words
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families import event_models
-from banbury.families.bag import missing_texts
+from banbury.families.bags import event_models
+from banbury.families.bags.text_parameters import missing_texts
+from banbury.families.bags.text_settings import TextSettings
+from banbury.families.bags.vocabulary import pairs_of
 from banbury.families.dirichlet import log
 from banbury.families.family import Feature, HeldOutRows
-from banbury.families.text_settings import TextSettings
-from banbury.families.vocabulary import pairs_of
 from banbury.sums import Words
 
 Bools = NDArray[np.bool_]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
 from banbury.families.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
 from banbury.families.information import BIT
-from banbury.families.vocabulary import Pruning, Vocabulary, every_word, mutual_information, of_one_class
 from banbury.sums import UNCOUNTED, Words
 from banbury.threads import n_threads
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.event_models import WEIGHING
+from banbury.families.bags.event_models import WEIGHING
+from banbury.families.bags.vocabulary import Pruning, Vocabulary, every_word, given_words
+from banbury.families.bags.words import WordFamily
 from banbury.families.family import Choice, ColumnReader, Feature, check_positive, check_settings
-from banbury.families.vocabulary import Pruning, Vocabulary, every_word, given_words
-from banbury.families.words import WordFamily
 
 Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 

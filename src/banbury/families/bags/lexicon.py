@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
+from banbury.families.bags.vocabulary import Vocabulary
+from banbury.families.bags.words import word_family
 from banbury.families.family import ColumnReader, Feature
-from banbury.families.vocabulary import Vocabulary
-from banbury.families.words import word_family
 
 NOWHERE = 2**32 - 1  # the rank of a word that is left out
 SOME_TEXTS, SOME_WORDS = 1 << 14, 1 << 20

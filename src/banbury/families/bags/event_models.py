@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.families.bags.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, whole_counts
 from banbury.families.dirichlet import log
 from banbury.families.family import How, at_least
-from banbury.families.vocabulary import CELLS, Ids, Vocabulary, WordClassPairs, whole_counts
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families import event_models
-from banbury.families.bag import TextParameters, missing_texts
-from banbury.families.event_models import WeighedWords, WordScores
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import WeighedWords, WordScores
+from banbury.families.bags.leave_one_text_out import CountedTexts
+from banbury.families.bags.occurrences import UNREAD
+from banbury.families.bags.text_parameters import TextParameters, missing_texts
+from banbury.families.bags.text_settings import TextSettings
+from banbury.families.bags.vocabulary import Learned, Vocabulary, every_word
 from banbury.families.family import Choice, ColumnReader, Family, Feature, HeldOutRows
-from banbury.families.leave_one_text_out import CountedTexts
-from banbury.families.occurrences import UNREAD
-from banbury.families.text_settings import TextSettings
-from banbury.families.vocabulary import Learned, Vocabulary, every_word
 from banbury.sums import Words, weighed
 
 __all__ = ["Text", "TextParameters"]

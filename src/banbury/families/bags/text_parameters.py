@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families import event_models
-from banbury.families.bags import Lexicon
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import CERTAIN, WordScores
+from banbury.families.bags.lexicon import Lexicon
+from banbury.families.bags.text_settings import TextSettings, strings
+from banbury.families.bags.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.families.dirichlet import per_feature
-from banbury.families.event_models import CERTAIN, WordScores
 from banbury.families.evidence import Comparison, TellingValues, Term
 from banbury.families.family import Choice, ColumnReader, Feature, How, Parameters, by_class, line_by_line
-from banbury.families.text_settings import TextSettings, strings
-from banbury.families.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
 
 Ids = NDArray[np.uint32]

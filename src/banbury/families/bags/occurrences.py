@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families import event_models
-from banbury.families.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
+from banbury.families.bags import event_models
+from banbury.families.bags.event_models import CERTAIN, BernoulliGrowth, WeighedWords, WordScores
+from banbury.families.bags.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
+from banbury.families.bags.words import WordFamily
 from banbury.families.evidence import Comparison, NamedValues, TellingValues, Term
 from banbury.families.family import (
     SMALLEST_ALPHA,
@@ -26,8 +28,6 @@ from banbury.families.family import (
     check_settings,
     line_by_line,
 )
-from banbury.families.vocabulary import CELLS, Learned, Vocabulary, WordClassPairs, mutual_information, pairs_of
-from banbury.families.words import WordFamily
 from banbury.sums import Words
 from banbury.threads import n_threads
 
