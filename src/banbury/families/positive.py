@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.family import (
@@ -103,7 +103,7 @@ class PositiveParameters(NumericParameters):
         unit = np.array([feature.unit for feature in self.features])
         return np.asarray(self.log_density(np.minimum(x / unit, FARTHEST)[:, None]) - np.log(unit)[:, None])
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         check_least(rows, self.features)
         parts = []
         for f, feature in enumerate(self.features):
