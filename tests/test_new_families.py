@@ -104,7 +104,7 @@ class NamesParameters(Parameters):
             rest = 1.0 - sum(table.values())
             logs = np.log([table.get(value, rest) for value in column.values]).reshape(-1, len(rest))
             lookup, low = np.arange(len(column.values), dtype=np.uint32), np.array([column.low], dtype=np.int64)
-            parts.append(("table", [column.codes], low, [lookup], np.full(1, -1), logs))
+            parts.append(_core.TablePart([column.codes], low, [lookup], np.full(1, -1), logs))
         return parts
 
     def select(self, index: Sequence[int]) -> NamesParameters:

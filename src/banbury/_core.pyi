@@ -621,6 +621,8 @@ class NotThere(ValueError):
 class Tokeniser:
     """How a text becomes tokens, and how much each counts; immutable, shared by threads."""
 
+    log: bool
+    length: bool
     def __init__(
         self,
         pattern: str,
