@@ -29,7 +29,7 @@ no_packages = { echo "Packages could not be installed (see above). Check the net
 dependencies = $$($(bin)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve-demo test test-slow test-rust test-engines test-all lint lint-rust bench wheel clean FORCE
+.PHONY: help demo serve-demo docs test test-slow test-rust test-engines test-all lint lint-rust bench wheel clean FORCE
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -60,6 +60,9 @@ test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: .venv/core.stamp .venv/test.stamp test-rust ## All tests with twenty times as many examples, drawn anew each time; some hours
 	$(bin)/python -m pytest $(PYTEST_FLAGS)
 
+docs: .venv/docs.stamp ## Build the documentation into site/: no warnings, no dead links
+	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --strict
+
 lint: .venv/lint.stamp lint-rust ## Check style, types, the order of imports and that families are closed, in Python and in Rust
 	$(bin)/ruff check
 	$(bin)/ruff format --check
@@ -80,7 +83,7 @@ wheel: .venv/build.stamp ## Build a wheel for this platform into dist/
 	$(bin)/maturin build --release $(locked) --out dist
 
 clean: ## Remove everything that was built, .venv included
-	rm -rf .venv dist banbury-demo rust/target src/banbury/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist site banbury-demo rust/target src/banbury/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/made.stamp:

@@ -1,4 +1,4 @@
-"""Densities of Adult: `python -m benchmarks.densities` compares them on rows held out, as a table for docs/density.md.
+"""Densities of Adult: `python -m benchmarks.densities` compares them on rows held out, as a table for docs/reference/density.md.
 
 The 30,162 complete rows of adult.data, of which a third is held out. Left out are `education_num`, which repeats `education`, and
 `capital_gain` and `capital_loss`, which are zero in nine rows of ten: a bell over one value would have any height.
@@ -58,7 +58,7 @@ def compared(frame: Any, seed: int = 0) -> list[tuple[str, int, float, float]]:
 
 
 def lines(rows: list[tuple[str, int, float, float]]) -> list[str]:
-    """The table, as docs/density.md has it."""
+    """The table, as docs/reference/density.md has it."""
     return [
         "| density | parameters | rows learned from | rows held out |",
         "|---|---|---|---|",

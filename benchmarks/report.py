@@ -1,4 +1,4 @@
-"""The figures as a table, as JSON, as a record, and as the tables of docs/benchmarks.md."""
+"""The figures as a table, as JSON, as a record, and as the tables of docs/explanation/speed.md."""
 
 from __future__ import annotations
 

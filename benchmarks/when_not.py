@@ -1,8 +1,9 @@
 """When not to use it: `python -m benchmarks.when_not [name ...]` sets naive Bayes on texts beside linear learners.
 
 20 Newsgroups by date comes with its own split; of SMS spam and reviews a third of each class is tested (seed 0). Reading the
-files is not timed; finding words is. The tables are those of docs/when-not-to-use-it.md and docs/text.md; times are of one run,
-and show the order of magnitude only. A log loss is scikit-learn's, which replaces probabilities below 2.2e-16 by that.
+files is not timed; finding words is. The tables are those of docs/explanation/when-not-to-use-it.md and
+docs/reference/text.md; times are of one run, and show the order of magnitude only. A log loss is scikit-learn's, which
+replaces probabilities below 2.2e-16 by that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which line to use: `python -m benchmarks.which_line [name ...]` runs every line of docs/which-line.md on real data.
+"""Which line to use: `python -m benchmarks.which_line [name ...]` runs every line of docs/how-to/which-line.md on real data.
 
 A line is what a newcomer would paste, with nothing chosen. Adult and 20 Newsgroups by date come with their own split; of SMS
 spam and mail a third of each class is tested, and of scikit-learn's tables (breast cancer, digits) every third row. Times are of

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/gallery.md: `python -m docs.make_pictures [name ...]`, into docs/pictures.
+"""Draws the pictures of docs/reference/gallery.md: `python -m docs.make_pictures [name ...]`, into docs/pictures.
 
 BANBURY_DATA names the folder of public data sets; pictures that need one are left as they are without it.
 """

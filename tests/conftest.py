@@ -79,7 +79,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-lectures", action="store_true", help="put the figures found into docs/lectures.md")
+    parser.addoption(
+        "--write-lectures", action="store_true", help="put the figures found into docs/explanation/lectures.md"
+    )
     parser.addoption("--record-durations", action="store_true", help="write processor times into tests/durations.json")
 
 
@@ -90,13 +92,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def figure(pytestconfig: pytest.Config) -> Callable[[int, str, str, str, str], None]:
-    """``figure(row, what, said, found, call)`` is a line of docs/lectures.md: there already, or put there when asked."""
+    """``figure(row, what, said, found, call)`` checks a line of docs/explanation/lectures.md, or writes it when asked."""
 
     def told(row: int, what: str, said: str, found: str, call: str) -> None:
         made = lectures.line(row, what, said, found, call)
         if pytestconfig.getoption("--write-lectures"):
             lectures.write(made)
-        assert made in lectures.lines(), f"docs/lectures.md has another figure; {lectures.COMMAND} writes it anew"
+        assert made in lectures.lines(), (
+            f"docs/explanation/lectures.md has another figure; {lectures.COMMAND} writes it anew"
+        )
 
     return told
 

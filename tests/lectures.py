@@ -1,4 +1,4 @@
-"""docs/lectures.md, the lectures replayed: a line for each figure, made by the test that has it."""
+"""docs/explanation/lectures.md, the lectures replayed: a line for each figure, made by the test that has it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "lectures.md"
+PAGE = ROOT / "docs" / "explanation" / "lectures.md"
 COMMAND = "python -m pytest tests/test_l*.py tests/test_plots.py tests/test_density.py --write-lectures"
 
 

@@ -180,7 +180,7 @@ def test_figures_are_recorded_and_replace_those_of_the_page(tmp_path):
 
 
 def test_the_page_of_docs_has_a_place_for_the_figures():
-    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "explanation" / "speed.md").read_text(encoding="utf-8")
     assert report.FIGURES.search(page)
     assert set(re.findall(r"^### (\w+)$", page, re.MULTILINE)) <= set(BENCHMARKS)
 
@@ -188,7 +188,7 @@ def test_the_page_of_docs_has_a_place_for_the_figures():
 # The commands that pages name -----------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"python -m (benchmarks[\w.]*)([^`\n;)\]]*)")
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -272,8 +272,8 @@ def test_suspicious_labels_and_the_next_ones_are_measured(monkeypatch):
 
 
 def test_every_line_of_the_page_is_run_and_every_line_that_is_run_stands_there(capsys):
-    page = (ROOT / "docs" / "which-line.md").read_text(encoding="utf-8")
-    rows = page.partition("## And then")[0].splitlines()
+    page = (ROOT / "docs" / "how-to" / "which-line.md").read_text(encoding="utf-8")
+    rows = page.partition("\n## ")[0].splitlines()
     named = [row.rsplit("`", 2)[1] for row in rows if row.startswith("| ") and row.endswith("` |")]
     assert named == list(which_line.LINES)
     assert which_line.main(["outliers", "drop-in", "embeddings"]) == 0

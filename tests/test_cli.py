@@ -25,7 +25,7 @@ from banbury import errors, progress
 from banbury.cli import main, parsers
 
 GOLDEN = Path(__file__).parent / "golden" / "help"
-PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+DOCS = Path(__file__).parents[1] / "docs"
 VERBS = [verb.name for verb in parsers.VERBS]
 
 
@@ -1544,10 +1544,10 @@ def batches(n):
     return [SimpleNamespace(n_rows=2000, share=(i + 1) / n) for i in range(n)]
 
 
-@pytest.mark.parametrize(("page", "at_least"), [("command-line", 25), ("labels", 5)])
+@pytest.mark.parametrize(("page", "at_least"), [("reference/command-line", 25), ("how-to/several-labels", 5)])
 def test_the_page_says_what_happens(page, at_least, tmp_path):
     checker = doctest.OutputChecker()
-    found = shell.examples(PAGE.with_name(f"{page}.md"))
+    found = shell.examples(DOCS / f"{page}.md")
     assert len(found) > at_least
     with shell.ready() as address:
         for command, expected in found:

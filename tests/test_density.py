@@ -217,7 +217,7 @@ def test_densities_of_adult_are_compared_on_held_out_rows(figure):
     assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"
     assert cells < naive
     assert seven < naive, "188,000 cells are too many for 20,000 rows"
-    page = (ROOT / "docs" / "density.md").read_text(encoding="utf-8").splitlines()
+    page = (ROOT / "docs" / "reference" / "density.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in densities.lines(table) if line not in page] == []
     figure(
         21,

@@ -1,6 +1,7 @@
 """The lectures' worked examples, one test per row of the requirement, with the figures they give.
 
-Rows 18 and 34, learning curves, are in test_learning.py. What a test hands to ``figure`` is a line of docs/lectures.md.
+Rows 18 and 34, learning curves, are in test_learning.py. What a test hands to ``figure`` is a line of
+docs/explanation/lectures.md.
 """
 
 from __future__ import annotations

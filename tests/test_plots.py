@@ -539,7 +539,7 @@ def test_the_border_is_a_straight_line_where_variances_are_shared(figure: Any) -
         if straight:
             figure(
                 33,
-                "the border between two irises where classes share their variances ([picture](pictures/difference.png))",
+                "the border between two irises where classes share their variances ([picture](../pictures/difference.png))",
                 "a straight line",
                 f"log-odds bend by {bends:.6f} from step to step",
                 'bb.plots.DecisionBoundaryDisplay, bb.Gaussian(variance="shared")',
@@ -1258,10 +1258,10 @@ def maker() -> Iterator[ModuleType]:
 
 
 def test_the_gallery_shows_every_picture_and_nothing_else(maker: ModuleType) -> None:
-    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "gallery.md").read_text(encoding="utf-8")
     files = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
     assert files == {picture.__name__ for picture in (*maker.ALWAYS, *maker.WITH_DATA)}
-    assert all(f"](pictures/{name}.png)" in page for name in files)
+    assert all(f"](../pictures/{name}.png)" in page for name in files)
     assert all(display in page for display in plots.__all__)
     assert all(path.stat().st_size <= 60_000 for path in (ROOT / "docs" / "pictures").iterdir())
 

@@ -454,7 +454,7 @@ BLOCK = re.compile(r"```console\n(.*?)```", re.S)
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_what_the_docs_show_is_what_is_answered(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "service.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "service.md").read_text()
     labels = [label for label, texts in TEXTS.items() for _ in texts]
     model = bb.estimate(bb.count([text for texts in TEXTS.values() for text in texts], target=labels))
     n = 0

@@ -536,7 +536,7 @@ def test_the_likelihood_of_a_document_has_its_coefficient():
     """LECTURES row 41: equal to scipy.stats.multinomial.logpmf over the vocabulary."""
     tally = count(MEALS, KINDS)
     bag_model = bag_of(tally)
-    names, weights, _ = bag_model.linear()
+    names, weights, *_ = bag_model.linear()
     text = "egg ham egg nut unheard-of"
     times = np.array([text.split().count(word) for word in names])
     theirs = [stats.multinomial.logpmf(times, times.sum(), np.exp(weights[:, c])) for c in range(2)]
@@ -567,7 +567,7 @@ def test_scores_are_linear_in_the_words(corpus, new, family):
     texts, labels = corpus
     tally = count(texts, labels, family)
     model = bb.estimate(tally)
-    words, weights, intercepts = bag_of_model(model).linear()
+    words, weights, intercepts, *_ = bag_of_model(model).linear()
     position = {word: i for i, word in enumerate(words)}
     for text, row in zip(new, model.log_posterior({"text": new}), strict=True):
         counts = np.zeros(len(words))
@@ -757,7 +757,7 @@ def test_texts_drawn_from_a_model_give_the_model_back(model):
 
 def shares(bag_model: TextParameters) -> np.ndarray:
     """P(word | class), or of its presence, (words, classes)."""
-    _, weights, _ = bag_model.linear()
+    _, weights, *_ = bag_model.linear()
     return 1 / (1 + np.exp(-weights)) if bag_model.family.model == "bernoulli" else np.exp(weights)
 
 

@@ -24,11 +24,13 @@ from banbury.families import Gaussian as Gaussian
 from banbury.families import Histogram as Histogram
 from banbury.families import Joint as Joint
 from banbury.families import KernelDensity as KernelDensity
+from banbury.families import LogNormal as LogNormal
 from banbury.families import NormalInverseGamma as NormalInverseGamma
 from banbury.families import Occurrences as Occurrences
 from banbury.families import Poisson as Poisson
 from banbury.families import QuantileTree as QuantileTree
 from banbury.families import Text as Text
+from banbury.families import tokens as tokens
 from banbury.files import load as load
 from banbury.files import save as save
 from banbury.hypotheses import Hypotheses as Hypotheses

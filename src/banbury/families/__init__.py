@@ -6,7 +6,7 @@ from typing import Any
 
 from banbury import errors
 from banbury.families.bags.occurrences import Occurrences
-from banbury.families.bags.text import Text
+from banbury.families.bags.text import Text, tokens
 from banbury.families.bernoulli import Bernoulli
 from banbury.families.categorical import Categorical
 from banbury.families.column_tree import ColumnTree
@@ -17,10 +17,11 @@ from banbury.families.gaussian import Gaussian, NormalInverseGamma
 from banbury.families.histogram import Histogram
 from banbury.families.joint import Joint
 from banbury.families.kernel_density import KernelDensity
+from banbury.families.log_normal import LogNormal
 from banbury.families.poisson import Poisson
 from banbury.families.quantile_tree import QuantileTree
 
-NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
+NUMBERS = Gaussian, Poisson, Exponential, Gamma, LogNormal, Histogram, KernelDensity, QuantileTree
 EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)
 FAMILIES = {family.name: family for family in EVERY}
 
@@ -29,12 +30,14 @@ __all__ += [
     "ColumnTree",
     "Joint",
     "KernelDensity",
+    "LogNormal",
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",
     "QuantileTree",
     "Text",
     "family",
+    "tokens",
 ]
 
 

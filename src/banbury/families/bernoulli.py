@@ -234,6 +234,11 @@ class BernoulliParameters(KeyedParameters):
             return None
         return self._no, True if self.family.yes is None else self.family.yes
 
+    def cuts(self, column: str | None) -> list[float] | None:
+        """The least number above the threshold."""
+        limit = self.family.threshold
+        return None if limit is None else [float(np.nextafter(limit, np.inf))]
+
     @property
     def _no(self) -> Any:
         yes = self.family.yes

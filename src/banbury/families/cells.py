@@ -243,6 +243,16 @@ class Cells:
         """Whether they are stretches of numbers."""
         return False
 
+    @property
+    def listed_values(self) -> Keys | None:
+        """The named values, if they are named."""
+        return None
+
+    @property
+    def listed_cuts(self) -> list[float] | None:
+        """The cuts between stretches of numbers, if they are such."""
+        return None
+
     @cached_property
     def places(self) -> Real:
         """Where the stretches of numbers lie, which come first among the cells."""
@@ -276,6 +286,10 @@ class NamedCells(Cells):
 
     def name(self, first: int, last: int) -> Any:
         return self.keys[first]
+
+    @property
+    def listed_values(self) -> Keys:
+        return self.keys
 
     def restrict(self, keys: Keys) -> tuple[Int, Cells]:
         there = set(keys)
@@ -313,6 +327,10 @@ class NumberCells(Cells):
     @property
     def stretches(self) -> bool:
         return True
+
+    @property
+    def listed_cuts(self) -> list[float]:
+        return [float(cut) for cut in self.cuts]
 
     @cached_property
     def places(self) -> Real:

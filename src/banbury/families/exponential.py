@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.family import Feature, check_settings
+from banbury.families.family import Curve, Feature, check_settings
 from banbury.families.positive import EACH, SMALLEST_MEAN, RateFamily, RateParameters
 from banbury.sums import Moments
 
@@ -24,6 +24,16 @@ class ExponentialParameters(RateParameters):
             return np.asarray(np.log(rate) - rate * z)
         scale = self.scale[f]
         return np.asarray(np.log(rate) - (rate * scale + 1.0) * np.log1p(z / scale))
+
+    def curve(self, f: int) -> Curve | None:
+        rate = self.rate[f]
+        nothing = np.zeros_like(rate)
+        unit = self.features[f].unit
+        return (
+            None
+            if self.scale is not None
+            else Curve(0.0, unit, nothing, nothing + 1.0, np.log(rate), -rate, nothing, nothing)
+        )
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

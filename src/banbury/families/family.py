@@ -22,7 +22,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import evidence
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.information import bits_of_draws
+from banbury.families.information import bits_of_draws, bits_of_numbers
 from banbury.reading import Batch, Codes
 from banbury.sums import Key, Keys, is_all
 from banbury.threads import n_threads
@@ -162,7 +162,7 @@ class HeldOutRows:
     ``own_sums`` has the sums of features as if every row were a class of its own.
     """
 
-    rows: ColumnReader
+    rows: Batch
     labels: Int
     weights: Real | None
     n_classes: int
@@ -182,6 +182,43 @@ class HeldOutRows:
         """log P(values | class), (rows, classes); "parts": feature by feature, (rows, features, classes)."""
         parts, n_rows = parameters.parts(self.rows), self.rows.n_rows
         return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
+
+
+class Curve(NamedTuple):
+    """Coefficients in each class of 1, x, x² and log x, where x = ((number − origin) / unit − centre) / width."""
+
+    origin: float
+    unit: float
+    centre: Real
+    width: Real
+    one: Real
+    x: Real
+    x2: Real
+    log_x: Real
+
+    @property
+    def by_class(self) -> tuple[list[float], ...]:
+        """Centres, widths and coefficients of the classes."""
+        return tuple(column.tolist() for column in self[2:])
+
+    def times(self, weight: float) -> Curve:
+        """The same evidence, so many times as heavy."""
+        return self._replace(one=weight * self.one, x=weight * self.x, x2=weight * self.x2, log_x=weight * self.log_x)
+
+
+class LinearWords(NamedTuple):
+    """Words, or columns of occurrences, that add up: a row scores intercepts + Σ a · weights.
+
+    a is what a word counts in its row, times its ``scale`` where it has one; those rows are then divided by √Σ a² of their known
+    words. ``reading`` says how a row is read: "count" ("count", "log", "root" or "presence"), "length" (what counts are divided
+    by: "none", "all" words of the row or the "known" ones), and the settings of the tokeniser or the threshold.
+    """
+
+    words: list[str]
+    weights: Real  # (words, classes)
+    intercepts: Real  # (classes,)
+    reading: Mapping[str, Any]
+    scale: Real | None = None  # (words,)
 
 
 class Parameters:
@@ -240,8 +277,12 @@ class Parameters:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
         return None
 
-    def linear(self) -> tuple[list[str], Real, Real] | None:
-        """Words, weights (words, classes) and intercepts, where a row scores intercepts + counts @ weights; None: it does not."""
+    def curve(self, f: int) -> Curve | None:
+        """The log density of a feature, if it is a sum of 1, x, x² and log x but for what classes share; None: it is not."""
+        return None
+
+    def linear(self) -> LinearWords | None:
+        """The words of a feature, where a row scores intercepts + counts @ weights; None: it does not."""
         return None
 
 
@@ -454,8 +495,12 @@ class Family:
         return True
 
     def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        """I(feature; class) of each feature, in bits; ``rows`` per class. Here: of rows drawn from the default estimate."""
-        return bits_of_draws(self.estimate(features, sums, Choice(), UNUSED), rows)
+        """I(feature; class) of each feature, in bits, by the default estimate; ``rows`` per class."""
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        if not isinstance(parameters, NumericParameters):
+            return bits_of_draws(parameters, rows)
+        present = sums.present.value
+        return np.array([bits_of_numbers(parameters, f, present[f]) for f in range(len(features))])
 
     # Keys
 

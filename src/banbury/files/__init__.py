@@ -31,7 +31,7 @@ def save(
     So what is loaded can count on, forget, and be estimated anew. Of a fitted estimator its model is written.
     The file is complete or not there: it is written beside its place and then moved. ``min_count``, for sharing: words that
     occur fewer times in all, of every column of text, are left out of the file; a model that is loaded from it has the
-    vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/format.md`` describes the file.
+    vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/reference/format.md`` describes the file.
 
     >>> import banbury as bb, tempfile, pathlib
     >>> tally = bb.count(["good good lunch", "bad lunch"], target=["yes", "no"])

@@ -1,6 +1,6 @@
 """Arrays by name and one JSON text in a file: safetensors, with checksums of the header and of every array.
 
-``docs/format.md`` describes it. Reading maps the file, and trusts nothing in it.
+``docs/reference/format.md`` describes it. Reading maps the file, and trusts nothing in it.
 """
 
 from __future__ import annotations

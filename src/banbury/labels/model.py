@@ -18,6 +18,7 @@ from banbury.labels.calibration import FARTHEST, LabelCalibration, sigmoid
 from banbury.labels.thresholds import Thresholds
 from banbury.labels.weighing import LabelTables, LabelWeighing
 from banbury.labels.words import LabelWords, TellingWords
+from banbury.model.evidence_table import EvidenceTable, evidence_table
 from banbury.model.explain import Explanation, Informative, explained
 from banbury.model.naive_bayes import Model, checked_choice, estimated
 from banbury.reading import Batch, Beside, Source, n_threads
@@ -406,6 +407,19 @@ class LabelModel:
             else:
                 parameters.append(own)
         return replace(plain, parameters=tuple(parameters))
+
+    def evidence_table(self, *, min_rows: int = 0) -> EvidenceTable:
+        """The same tables as those of a ``Model``, of which nats are log-odds of each label: see ``docs/tutorials/export.md``."""
+        models = [
+            None if sure else self.of_label(label) for label, sure in zip(self.labels, self._on_every_row, strict=True)
+        ]
+        own = self.thresholds
+        lines = zip(
+            range(len(self.labels)), own.calibration.slopes.tolist(), own.calibration.shifts.tolist(), strict=True
+        )
+        calibration: list[tuple[Any, ...]] = [(k, "line", slope, shift) for k, slope, shift in lines]
+        calibration += [(k, "threshold", p, None) for k, p in enumerate(own.probabilities.tolist())]
+        return evidence_table(models, self._prior, self.labels, calibration, self._every, min_rows, of_labels=True)
 
     def explain(self, row: Any, label: Label) -> Explanation:
         """The weight of evidence for or against a label, in decibans.

@@ -810,7 +810,7 @@ def count(
     Where it is counted: a Dask dataframe or bag, or a Spark dataframe, is counted on its cluster, and so are files and other
     parts of a table with ``engine``: a client of Dask, a Spark session, "dask://host:port", "spark://host:port", "processes",
     or an executor of ``concurrent.futures``. The answer is the same. ``partitions``: into how many parts a table in memory is
-    cut. docs/engines.md has more.
+    cut. docs/how-to/engines.md has more.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")

@@ -19,6 +19,7 @@ from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import ColumnReader, Feature, Parameters
 from banbury.model.naive_bayes import Model, check_seed, estimate
 from banbury.rows.sampling import RowSample, sample_rows
+from banbury.sums import Keys
 from banbury.tally.table import Table, open_table
 from banbury.tally.tally import Tally
 from banbury.threads import OneBlasThread, n_threads
@@ -272,6 +273,17 @@ class WeighedParameters(Parameters):
             if other < 0 and not cells.stretches and rows.first([self.features[f].name])[0] is not None:
                 new[:, f] = cells.find(rows, 1) < 0
         return new
+
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        """The named values of a column, or of one of a pair."""
+        return self._cells_of(column).listed_values
+
+    def cuts(self, column: str | None) -> list[float] | None:
+        """The cuts of a column of numbers, or of one of a pair."""
+        return self._cells_of(column or self.features[0].name).listed_cuts
+
+    def _cells_of(self, column: str) -> Cells:
+        return next(cells for cells in self.cells if cells.feature.name == column)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""

@@ -13,8 +13,10 @@ from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families.bags.lexicon import Bags, Lexicon
 from banbury.families.bags.text_parameters import weighed_texts
+from banbury.families.bags.words import word_family
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.family import ColumnReader, Feature, Parameters, line_by_line, named
+from banbury.families.family import ColumnReader, Curve, Feature, LinearWords, Parameters, line_by_line, named
+from banbury.sums import Keys
 from banbury.threads import n_threads
 from banbury.weighing.corrections import Reals32
 from banbury.weighing.texts import LearnedTexts, WordEvidence
@@ -86,6 +88,13 @@ class WordColumnScores(Parameters):
     def telling(self, compared: Comparison) -> None:
         return None
 
+    def linear(self) -> LinearWords:
+        """The columns, with what they weigh; their counts are divided by the row's length."""
+        plain = word_family(self.lexicon.feature).reading
+        reading = {**plain, "count": "root" if self.often else "presence", "length": "known"}
+        weights, scale = self.table.astype(np.float64), self.scale.astype(np.float64)
+        return LinearWords(self.lexicon.words, weights, np.zeros(weights.shape[1]), reading, scale)
+
 
 @dataclass(frozen=True)
 class ScaledParameters(Parameters):
@@ -118,3 +127,13 @@ class ScaledParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return self.own.telling(compared)
+
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        return self.own.listed_values(f, column)
+
+    def cuts(self, column: str | None) -> list[float] | None:
+        return self.own.cuts(column)
+
+    def curve(self, f: int) -> Curve | None:
+        curve = self.own.curve(f)
+        return None if curve is None else curve.times(self.weight)

@@ -22,6 +22,7 @@ from banbury.families.family import (
     Choice,
     ColumnReader,
     Feature,
+    LinearWords,
     Parameters,
     by_class,
     check_positive,
@@ -131,6 +132,11 @@ class Occurrences(WordFamily):
         number = float(values.reshape(-1)[at])
         what = "negative" if number < 0 else "too many"
         raise errors.bad_value(what, number, feature.inputs[column], rows.first_row + row, rows.source)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How a row is read, for those who do it elsewhere."""
+        return {"threshold": self.threshold, "count": "count", "length": "none"}
 
     def occurring(self, rows: ColumnReader, feature: Feature) -> Any:
         """How often each column occurs in each row, as a sparse matrix; what is missing does not."""
@@ -394,10 +400,10 @@ class OccurrencesParameters(Parameters):
                 share = np.exp(rows)
             yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
 
-    def linear(self) -> tuple[list[str], Real, Real]:
-        """The linear form: columns, weights (columns, classes), intercepts; a row scores intercepts + counts @ weights."""
+    def linear(self) -> LinearWords:
+        """The columns, with what they weigh."""
         errors.require(self.scores.certain is None, "how", self.choice.how, "another for a linear form, such as 'mean'")
-        return list(self.features[0].inputs), self.weights, self.scores.constant
+        return LinearWords(list(self.features[0].inputs), self.weights, self.scores.constant, self.family.reading)
 
     # Drawing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from banbury.families.bags.vocabulary import Learned, Vocabulary, every_word
 from banbury.families.family import Choice, ColumnReader, Family, Feature, HeldOutRows
 from banbury.sums import Words, weighed
 
-__all__ = ["Text", "TextParameters"]
+__all__ = ["Text", "TextParameters", "tokens"]
 
 UNPRUNED: Any = dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0)
 UNPRUNED |= {"max_share": 1.0, "max_words": None}
@@ -169,6 +170,17 @@ class Text(TextSettings):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the ranks of words"] * self.pruning.ranks
+
+
+def tokens(texts: str | Iterable[str], **settings: Any) -> list[Any]:
+    """The tokens of a text in order, or of each of several texts, by the settings of ``bb.Text``.
+
+    >>> import banbury as bb
+    >>> bb.tokens("Lunch at noon? At noon!", ngrams=(1, 2), stop_words=["at"])
+    ['lunch', 'noon', 'noon', 'lunch noon', 'noon noon']
+    """
+    family = Text(**settings)
+    return family.one(texts)[1] if isinstance(texts, str) else [family.one(text)[1] for text in texts]
 
 
 TEXT_SETTINGS = tuple(field.name for field in fields(Text))

@@ -20,7 +20,16 @@ from banbury.families.bags.text_settings import TextSettings, strings
 from banbury.families.bags.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.families.dirichlet import per_feature
 from banbury.families.evidence import Comparison, TellingValues, Term
-from banbury.families.family import Choice, ColumnReader, Feature, How, Parameters, by_class, line_by_line
+from banbury.families.family import (
+    Choice,
+    ColumnReader,
+    Feature,
+    How,
+    LinearWords,
+    Parameters,
+    by_class,
+    line_by_line,
+)
 from banbury.sums import Words
 
 Ids = NDArray[np.uint32]
@@ -259,12 +268,17 @@ class TextParameters(Parameters):
     def _word(self, ids: Ids, i: int) -> tuple[str, str]:
         return self.features[0].name, self.table.words(ids[i : i + 1])[0]
 
-    def linear(self) -> tuple[list[str], Real, Real]:
-        """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.
+    def linear(self) -> LinearWords:
+        """The words in order, with what they weigh.
 
         Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. −inf stands where
         a class is impossible, so add up only the words that a text has.
         """
+        words, weights, scale = self._every_word()
+        return LinearWords(words, scale[:, None] * weights, self.scores.constant, self.family.reading)
+
+    def _every_word(self) -> tuple[list[str], Real, Real]:
+        """The words in order, what each adds to the classes, and how much it counts for its rarity."""
         scores = self.scores
         if scores.polya is not None or scores.certain is not None:
             raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
@@ -272,8 +286,8 @@ class TextParameters(Parameters):
         event_models.check_size(words, self.features[0].name, "the linear form")
         self._make_all_rows()
         there, rows, scale = scores.weights.rows(words.ids)
-        weights = scale[:, None] * np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
-        return words.table.words(words.ids), weights, scores.constant
+        weights = np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
+        return words.table.words(words.ids), weights, scale
 
     @property
     def _vocabulary(self) -> Vocabulary:
@@ -462,8 +476,11 @@ class WeighedTextParameters(TextParameters):
     def log_coefficient(self, rows: ColumnReader) -> Real:
         raise errors.bad_setting("the text", "weighed", "plain, to have a probability: model.weighed(None)")
 
-    def linear(self) -> tuple[list[str], Real, Real]:
-        raise errors.bad_setting("the text", "weighed", "plain for a linear form: model.weighed(None)")
+    def linear(self) -> LinearWords:
+        """The same; a text's words count their share of its length."""
+        words, weights, scale = self._every_word()
+        reading = {**self.family.reading, "count": "root" if self.often else "presence", "length": "known"}
+        return LinearWords(words, weights, self.scores.constant, reading, scale)
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         """Words by what one of them says in a text of the usual length."""

@@ -198,6 +198,15 @@ class TextSettings(WordFamily):
         return np.asarray(damp(times) / length)
 
     @property
+    def reading(self) -> dict[str, Any]:
+        """How a text is read, for those who do it elsewhere."""
+        shortest, longest = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
+        tokeniser = {name: getattr(self, name) for name in ("tokens", "lowercase", "unit", "stop_words", "only")}
+        count = "presence" if self.once else "log" if self.damping else "count"
+        length = "all" if self.length and not self.once else "none"
+        return {**tokeniser, "shortest": shortest, "longest": longest, "count": count, "length": length}
+
+    @property
     def counts_tokens(self) -> bool:
         """Whether scores are those of so many tokens, each of which counts one."""
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))

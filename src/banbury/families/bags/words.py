@@ -34,6 +34,11 @@ class WordFamily(Family):
         raise NotImplementedError
 
     @property
+    def reading(self) -> dict[str, Any]:
+        """How a row is read, for those who do it elsewhere: the settings of ``LinearWords.reading``."""
+        raise NotImplementedError
+
+    @property
     def split(self) -> re.Pattern[str] | None:
         """The regular expression that finds words, where one is given."""
         return None

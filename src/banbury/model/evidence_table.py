@@ -1,0 +1,514 @@
+"""The evidence table: a model as Arrow tables, from which every posterior can be computed.
+
+Nothing here knows a family. What a column says is asked of its parameters by scoring: every listed value, and every stretch
+between cuts, is a row that is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.families.bags.lexicon import Lexicon
+from banbury.families.cells import between
+from banbury.families.family import Curve, Feature, LinearWords, Parameters
+from banbury.reading import read
+from banbury.sums import Keys, in_order
+from banbury.tally.table import batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = 1
+UNSEEN = "\x00 a value that no row has"
+MOST_CELLS = 1 << 24  # of a pair of columns, all values of one by all of the other
+ULPS = 3  # by which a cut may have been rounded
+LARGEST = 1.7e308
+SUGGESTED = (
+    "a family that can be written as tables (Categorical, Bernoulli, Histogram, QuantileTree, Gaussian, Poisson, Exponential, "
+    "Gamma, Text or Occurrences), without how='predictive'"
+)
+
+
+class EvidenceTable(NamedTuple):
+    """A model as Arrow tables; ``docs/tutorials/export.md`` describes them. ``answers`` is "classes" or "labels"."""
+
+    version: int
+    answers: str
+    prior: pa.Table
+    columns: pa.Table
+    values: pa.Table
+    steps: pa.Table
+    curves: pa.Table
+    pairs: pa.Table
+    words: pa.Table
+    calibration: pa.Table
+
+    def __repr__(self) -> str:
+        sizes = (f"{name} {table.num_rows:,}" for name, table in self.tables.items() if table.num_rows)
+        return f"EvidenceTable of {self.answers}, rows: {', '.join(sizes)}"
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by name."""
+        return dict(zip(self._fields[2:], self[2:], strict=True))
+
+
+class Entries(NamedTuple):
+    """What a column may hold: rows to score, and how a table names each."""
+
+    probes: list[Any]
+    names: list[tuple[Any, ...]]  # of values: value, number, unseen; of steps: from, to
+    are_steps: bool
+
+
+def evidence_table(
+    models: Sequence[Any],
+    prior: Real,
+    names: Sequence[Any],
+    calibration: Sequence[tuple[Any, ...]],
+    counted: Any,
+    min_rows: int,
+    *,
+    of_labels: bool = False,
+) -> EvidenceTable:
+    """The tables of one model; or of the yes or no models of labels, None for labels that only the prior tells.
+
+    ``counted`` is the model whose tally says how many rows have a value.
+    """
+    errors.check_whole("min_rows", min_rows, 0)
+    maker = _Maker(models, len(names), of_labels, counted, min_rows)
+    maker.add_features()
+    rows = list(zip(range(len(names)), map(str, names), prior.tolist(), strict=True))
+    return maker.finished(rows, calibration)
+
+
+def calibration_rows(calibration: Any) -> list[tuple[Any, ...]]:
+    """Rows of the calibration table, (class, method, x, y), from the numbers that a calibration keeps."""
+    if calibration is None:
+        return []
+    state, method = calibration.state(), calibration.method
+    n = int(state["n_classes"][0])
+    if method == "temperature":
+        return [(None, method, float(state["temperature"][0]), float(state["floor"][0]))]
+    classes = range(n) if n != 2 else range(1, 2)
+    if method == "platt":
+        return list(
+            zip(classes, [method] * len(classes), state["slopes"].tolist(), state["intercepts"].tolist(), strict=True)
+        )
+    owners = np.repeat(np.array(classes), state["lengths"]).tolist()
+    return list(zip(owners, [method] * len(owners), state["odds"].tolist(), state["shares"].tolist(), strict=True))
+
+
+def _centred(says: Real) -> Real:
+    """What entries say of classes, without what they say of all; where a class is impossible, less the most of any."""
+    highest = says.max(axis=1, keepdims=True)
+    finite = np.isfinite(says).all(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        middle = np.where(finite, says.mean(axis=1, keepdims=True), np.where(np.isfinite(highest), highest, 0.0))
+        return np.where(says == middle, 0.0, says - middle)
+
+
+@dataclass
+class _Maker:
+    """Tables in the making."""
+
+    models: Sequence[Any]
+    n_classes: int
+    of_labels: bool
+    counted: Any
+    min_rows: int
+
+    def __post_init__(self) -> None:
+        self.parameters = [{} if model is None else _by_name(model) for model in self.models]
+        self.columns: dict[str, dict[str, Any]] = {}
+        self.entries: dict[str, Entries] = {}
+        self.says: dict[str, Real] = {}  # of the entries of a column
+        self.pairs: list[tuple[str, str, Real]] = []
+        self.curves: list[tuple[Any, ...]] = []
+        self.words: list[tuple[Any, ...]] = []  # arrays: column, word, scale, class, nats
+
+    def add_features(self) -> None:
+        every: dict[str, Feature] = {}
+        for own in self.parameters:
+            every |= {name: parameters.features[0] for name, parameters in own.items()}
+        for name, feature in every.items():
+            self._add(name, feature)
+
+    def _add(self, name: str, feature: Feature) -> None:
+        forms = [None if own is None else own.linear() for own in self._each(name)]
+        if any(form is not None for form in forms):
+            self._add_words(name, feature, forms)
+            return
+        curves = [None if own is None else own.curve(0) for own in self._each(name)]
+        if any(curve is not None for curve in curves):
+            self._add_curves(name, feature, curves)
+            return
+        entries = [self._entries(name, column, len(feature.inputs) == 1) for column in feature.inputs]
+        known = [each for each in entries if each is not None]
+        if len(known) == len(entries) == 1:
+            column = feature.inputs[0]
+            self.says[column] = self._scores(name, {column: known[0].probes})
+            self.entries[column] = known[0]
+            self._number_of(column, "number" if _holds_numbers(known[0]) else "string")
+        elif len(known) == len(entries) == 2:
+            self._add_pair(name, feature.inputs, known)
+        else:
+            raise _refused(feature)
+
+    def _each(self, name: str) -> list[Parameters | None]:
+        """The parameters of a feature in every model."""
+        return [own.get(name) for own in self.parameters]
+
+    def _number_of(self, column: str, kind: str, **reading: Any) -> int:
+        """The number of a column, which is listed once."""
+        if column not in self.columns:
+            self.columns[column] = {"column": len(self.columns), "name": column, "kind": kind, **reading}
+        return int(self.columns[column]["column"])
+
+    def _together(self, each: Sequence[Real | None], shape: tuple[int, ...]) -> Real:
+        """What the models say, (..., classes): of labels the log-odds of each."""
+        if not self.of_labels:
+            (says,) = each
+            assert says is not None
+            return says
+        odds = np.zeros((*shape, self.n_classes))
+        for k, says in enumerate(each):
+            if says is None:
+                continue
+            if not np.isfinite(says).all():
+                raise errors.bad_setting(
+                    "how", self.models[k].choice.how, "another for labels as tables, such as 'mean'"
+                )
+            odds[..., k] = says[..., 1] - says[..., 0]
+        return odds
+
+    # Values and stretches of numbers
+
+    def _entries(self, name: str, column: str, alone: bool) -> Entries | None:
+        own = [each for each in self._each(name) if each is not None]
+        listed = [each.listed_values(0, column) for each in own]
+        if all(keys is not None for keys in listed):
+            return _value_entries(column, in_order({key for keys in listed for key in keys or ()}))
+        cuts = [each.cuts(column) for each in own] if all(keys is None for keys in listed) else [None]
+        if any(each is None for each in cuts):
+            return None
+        every = np.unique(np.array([cut for each in cuts for cut in each or ()], dtype=np.float64))
+        if alone:
+            every = self._rounded_cuts(name, column, every)
+        ends = [-np.inf, *every.tolist(), np.inf]
+        spans = [*pairwise(ends), (None, None)]
+        return Entries([*_middles(every).tolist(), None], spans, True)
+
+    def _rounded_cuts(self, name: str, column: str, cuts: Real) -> Real:
+        """The least numbers that score as those beyond the cuts do: the kernel may round where a bin begins."""
+        if not len(cuts):
+            return cuts
+        near = [cuts]
+        for _ in range(ULPS):
+            near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]
+        says = self._scores(name, {column: np.concatenate(near).tolist()}).reshape(len(near), len(cuts), -1)
+        beyond = (says == says[-1]).all(axis=2)
+        first = len(near) - np.logical_and.accumulate(beyond[::-1]).sum(axis=0)
+        first = np.where(first == 0, ULPS, first)  # it says the same on both sides
+        return np.asarray(np.stack(near)[first, np.arange(len(cuts))])
+
+    def _scores(self, name: str, probes: Mapping[str, list[Any]]) -> Real:
+        """What every row says of each class, centred, (rows, classes)."""
+        n_rows = len(next(iter(probes.values())))
+        each = [
+            None if own is None else _score(own, model, probes)
+            for own, model in zip(self._each(name), self.models, strict=True)
+        ]
+        says = self._together(each, (n_rows,))
+        return says if self.of_labels else _centred(says)
+
+    def _add_pair(self, name: str, columns: Sequence[str], known: Sequence[Entries]) -> None:
+        first, second = columns
+        for column, entries in zip(columns, known, strict=True):
+            kept = self.entries.setdefault(column, entries)
+            if kept.names != entries.names:
+                raise errors.bad_setting("column", column, "one that is cut alike by all that use it")
+            self.says.setdefault(column, np.zeros((len(entries.probes), self.n_classes)))
+            self._number_of(column, "number" if _holds_numbers(entries) else "string")
+        n, m = len(known[0].probes), len(known[1].probes)
+        if n * m * self.n_classes > MOST_CELLS:
+            raise errors.bad_setting(
+                "columns", f"{first!r} and {second!r}", f"fewer values: all pairs of them are {n * m:,}"
+            )
+        probes = {first: [a for a in known[0].probes for _ in range(m)], second: list(known[1].probes) * n}
+        self.pairs.append((first, second, self._scores(name, probes).reshape(n, m, -1)))
+
+    # Curves
+
+    def _add_curves(self, name: str, feature: Feature, curves: Sequence[Curve | None]) -> None:
+        number = self._number_of(feature.name, "number")
+        for k, curve in enumerate(curves):
+            if curve is None:
+                continue
+            for c, row in enumerate(zip(*curve.by_class, strict=True)):
+                sign = (-1.0, 1.0)[c] if self.of_labels else 1.0
+                coefficients = [sign * float(x) for x in row[2:]]
+                self.curves.append(
+                    (number, k if self.of_labels else c, curve.origin, curve.unit, *row[:2], *coefficients)
+                )
+
+    # Words
+
+    def _add_words(self, name: str, feature: Feature, forms: Sequence[LinearWords | None]) -> None:
+        some = next(form for form in forms if form is not None)
+        words = list(dict.fromkeys(word for form in forms if form is not None for word in form.words))
+        place = {word: k for k, word in enumerate(words)}
+        tables, intercepts = list[Real | None](), list[Real | None]()
+        scale = np.ones(len(words))
+        for form in forms:
+            if form is None:
+                tables.append(None)
+                intercepts.append(None)
+                continue
+            places = [place[word] for word in form.words]
+            table = np.zeros((len(words), form.weights.shape[1]))
+            table[places] = form.weights
+            if form.scale is not None:
+                scale[places] = form.scale
+            tables.append(table)
+            intercepts.append(form.intercepts)
+        number = self._number_of(name, "text" if feature.reads_text else "counts", **some.reading)
+        nats = self._together(tables, (len(words),))
+        rows = np.flatnonzero(self._rows_of_words(name, words) >= self.min_rows)
+        kept = (nats[rows] != 0) | (np.arange(self.n_classes) == 0)
+        at, classes = np.nonzero(kept)
+        every = self._together(intercepts, ())
+        self.words.append((number, [None] * self.n_classes, np.ones(self.n_classes), np.arange(self.n_classes), every))
+        found = rows[at]
+        self.words.append((number, [words[k] for k in found.tolist()], scale[found], classes, nats[found, classes]))
+
+    # Rows that have an entry
+
+    def _rows_of_words(self, name: str, words: Sequence[str]) -> Real:
+        if not self.min_rows:
+            return np.zeros(len(words))
+        tally = self.counted.tally
+        lexicon = Lexicon.of(tally.schema[name], tally.of(name))
+        rows = dict(zip(lexicon.words, lexicon.documents().sum(axis=1).tolist(), strict=True))
+        return np.array([rows.get(word, 0.0) for word in words])
+
+    def _rows_of_entries(self, column: str, entries: Entries) -> Real:
+        """How many rows have each entry; without end where it stands for no value of a row."""
+        rows = np.full(len(entries.probes), np.inf)
+        tally = self.counted.tally
+        if not self.min_rows or column not in {feature.name for feature in tally.schema.features}:
+            return rows
+        feature, sums = tally.schema[column], tally.of(column)
+        counts = np.asarray(sums.cells.value.sum(axis=1))
+        keys = [*sums.keys[0]]
+        if not entries.are_steps:
+            by_key = dict(zip(keys, counts.tolist(), strict=True))
+            rows[:] = [
+                np.inf if probe is None or name[2] else by_key.get(probe, 0.0)
+                for probe, name in zip(*entries[:2], strict=True)
+            ]
+            return rows
+        (batch,) = batches(read({column: [name[0] for name in entries.names[1:-1]] or [0.0]}), "exporting")
+        codes = feature.family.keys_of(batch, feature)
+        assert codes is not None
+        starts = np.asarray(
+            [codes.values[code - codes.low] for code in codes.codes.tolist()][: len(entries.probes) - 2]
+        )
+        at = np.searchsorted(starts, np.array(keys), side="right")
+        rows[:-1] = np.bincount(at, counts, len(entries.probes) - 1)
+        return rows
+
+    # Tables
+
+    def finished(self, prior: list[tuple[Any, ...]], calibration: Sequence[tuple[Any, ...]]) -> EvidenceTable:
+        cells = self._cells()
+        values, steps = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+        for column, entries in self.entries.items():
+            number, says = self.columns[column]["column"], self.says[column]
+            kept = np.flatnonzero(self._rows_of_entries(column, entries) >= self.min_rows).tolist()
+            table = steps if entries.are_steps else values
+            for k in kept:
+                cell = int(cells[column][0][k]) if column in cells else None
+                named = (number, *entries.names[k], cell)
+                table += [(*named, c, nats) for c, nats in enumerate(says[k].tolist())]
+        pairs = [] if self.min_rows > 1 else list(self._pair_rows(cells))
+        tables = {
+            "prior": prior,
+            "columns": [tuple(column.get(name) for name in SCHEMAS["columns"]) for column in self.columns.values()],
+            "values": values,
+            "steps": steps,
+            "curves": self.curves,
+            "pairs": pairs,
+            "calibration": calibration,
+        }
+        made = {name: _table(name, list(zip(*rows, strict=True))) for name, rows in tables.items()}
+        made["words"] = _word_table(self.words)
+        return EvidenceTable(VERSION, "labels" if self.of_labels else "classes", **made)
+
+    def _cells(self) -> dict[str, tuple[Int, Int]]:
+        """Of each column in pairs the cell of every entry, and an entry of every cell; all pairs take these for one."""
+        about: dict[str, list[Real]] = {}
+        for first, second, says in self.pairs:
+            about.setdefault(first, []).append(says.reshape(len(says), -1))
+            about.setdefault(second, []).append(says.transpose(1, 0, 2).reshape(says.shape[1], -1))
+        cells = {}
+        for column, signatures in about.items():
+            _, entry, cell = np.unique(
+                np.concatenate(signatures, axis=1), axis=0, return_index=True, return_inverse=True
+            )
+            cells[column] = cell.reshape(-1), entry
+        return cells
+
+    def _pair_rows(self, cells: Mapping[str, tuple[Int, Int]]) -> Iterator[tuple[Any, ...]]:
+        for first, second, says in self.pairs:
+            numbers = self.columns[first]["column"], self.columns[second]["column"]
+            nats = says[np.ix_(cells[first][1], cells[second][1])]
+            for a, b in np.argwhere(nats.any(axis=2)).tolist():
+                yield from ((numbers[0], a, numbers[1], b, c, x) for c, x in enumerate(nats[a, b].tolist()))
+
+
+def _by_name(model: Any) -> dict[str, Parameters]:
+    """The parameters of each feature by itself; a pair's name may be that of a column."""
+    found = dict[str, Parameters]()
+    for group in model.parameters:
+        for f, feature in enumerate(group.features):
+            name = feature.name if len(feature.inputs) == 1 else "\x00".join([feature.name, *feature.inputs])
+            found[name] = group.select([f])
+    return found
+
+
+def _score(own: Parameters, model: Any, probes: Mapping[str, list[Any]]) -> Real:
+    """log P(values | class) of each row, (rows, classes)."""
+    nothing = np.zeros(len(model.classes))
+    each = [
+        _core.score(batch.n_rows, nothing, own.parts(batch), "log_joint", 1)[0]
+        for batch in batches(read(dict(probes)), "exporting", quietly=True)
+    ]
+    return np.concatenate(each)
+
+
+def _refused(feature: Feature) -> errors.BadSetting:
+    text = f"column {feature.name!r} is {feature.family}, which cannot be written as a table"
+    return errors.BadSetting(f"{text}. Give it {SUGGESTED}.", column=feature.name)
+
+
+def _holds_numbers(entries: Entries) -> bool:
+    return entries.are_steps or all(number is not None for value, number, _ in entries.names if value is not None)
+
+
+def _middles(cuts: Real) -> Real:
+    """A number in each stretch between cuts, and one beyond either end."""
+    if not len(cuts):
+        return np.zeros(1)
+    with np.errstate(over="ignore"):
+        reach = np.diff(cuts[[0, -1]])[0] + np.abs(cuts).max() + 1.0
+        ends = np.clip([cuts[0] - reach, cuts[-1] + reach], -LARGEST, LARGEST)
+    return np.concatenate([ends[:1], between(cuts[:-1], cuts[1:]), ends[1:]])
+
+
+def _value_entries(column: str, keys: Keys) -> Entries:
+    """Listed values, then a missing one and one that no row has."""
+    known = [key for key in keys if key is not None]
+    strings = any(isinstance(key, str) for key in known) or not known
+    numbers = [None if strings else float(key) for key in known]
+    if len(set(numbers)) < len(numbers) and not strings:
+        raise errors.bad_setting("column", column, "one of numbers that doubles tell apart, or count it as text")
+    names: list[tuple[Any, ...]] = [(str(key), number, False) for key, number in zip(known, numbers, strict=True)]
+    probes = [*known, None]
+    names.append((None, None, False))
+    if not any(isinstance(key, bool) for key in known):
+        probes.append(UNSEEN if strings else next(k for k in count() if k not in known))
+        names.append((None, None, True))
+    return Entries(probes, names, False)
+
+
+# Arrow ----------------------------------------------------------------------------------------------------------------
+
+
+SCHEMAS: dict[str, dict[str, str]] = {
+    "prior": {"class": "int32", "name": "string", "nats": "double"},
+    "columns": {
+        "column": "int32",
+        "name": "string",
+        "kind": "string",
+        "count": "string",
+        "length": "string",
+        "threshold": "double",
+        "tokens": "string",
+        "lowercase": "bool",
+        "unit": "string",
+        "shortest": "int32",
+        "longest": "int32",
+        "stop_words": "strings",
+        "only": "strings",
+    },
+    "values": {
+        "column": "int32",
+        "value": "string",
+        "number": "double",
+        "unseen": "bool",
+        "cell": "int32",
+        "class": "int32",
+        "nats": "double",
+    },
+    "steps": {"column": "int32", "from": "double", "to": "double", "cell": "int32", "class": "int32", "nats": "double"},
+    "curves": {
+        "column": "int32",
+        "class": "int32",
+        "origin": "double",
+        "unit": "double",
+        "centre": "double",
+        "width": "double",
+        "one": "double",
+        "x": "double",
+        "x2": "double",
+        "log_x": "double",
+    },
+    "pairs": {
+        "first": "int32",
+        "first_cell": "int32",
+        "second": "int32",
+        "second_cell": "int32",
+        "class": "int32",
+        "nats": "double",
+    },
+    "words": {"column": "int32", "word": "words", "scale": "double", "class": "int32", "nats": "double"},
+    "calibration": {"class": "int32", "method": "string", "x": "double", "y": "double"},
+}
+
+
+def _types(name: str) -> Any:
+    import pyarrow as pa
+
+    own = {"bool": pa.bool_(), "double": pa.float64(), "int32": pa.int32(), "string": pa.string()}
+    own |= {"strings": pa.list_(pa.string()), "words": pa.dictionary(pa.int32(), pa.string())}
+    return pa.schema([(column, own[kind]) for column, kind in SCHEMAS[name].items()])
+
+
+def _table(name: str, columns: Sequence[Any]) -> pa.Table:
+    import pyarrow as pa
+
+    schema = _types(name)
+    columns = columns or [[] for _ in schema]
+    arrays = [pa.array(column, field.type, from_pandas=False) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def _word_table(parts: Sequence[tuple[Any, ...]]) -> pa.Table:
+    import pyarrow as pa
+
+    if not parts:
+        return _table("words", [])
+    schema = _types("words")
+    numbers = [np.full(len(words), number, dtype=np.int32) for number, words, *_ in parts]
+    words = pa.array([word for _, some, *_ in parts for word in some], pa.string()).dictionary_encode()
+    rest = (np.concatenate([part[k] for part in parts]) for k in (2, 3, 4))
+    scale, classes, nats = rest
+    return pa.table([np.concatenate(numbers), words, scale, classes.astype(np.int32), nats], schema=schema)

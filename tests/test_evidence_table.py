@@ -1,0 +1,181 @@
+"""Evidence tables: the reader of the documentation computes every posterior from them, and what cannot be written is refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import banbury as bb
+import saved_models
+from evidence_reader import posterior
+
+NOT_WRITTEN = {  # kinds of models, and what is named when they are refused
+    "predictive": "column 'number' is gaussian",
+    "kernel_density": "column 'number' is kernel_density",
+    "blocks": "column 'number \\+ whole' is gaussian",
+    "labels of mle, calibrated by platt": "Got 'mle'",
+    "tree": "column 'tree' is column_tree",
+    "tree of mle": "column 'tree' is column_tree",
+    "calibrated tree": "column 'tree' is column_tree",
+}
+KINDS = [kind for kind in saved_models.KINDS if kind not in {"tally", "weighted rows", "network", *NOT_WRITTEN}]
+SHAPES = ["3 rows", "30 rows", "one class", "ten classes", "constant columns", "missing values alone", "empty texts"]
+SHAPES += ["tiny numbers", "huge numbers", "whole numbers far apart", "odd names", "flags as classes"]
+
+
+def rows_like(model: Any, table: saved_models.Table) -> list[saved_models.Table]:
+    """Rows that were counted, and rows of odd values."""
+    columns = model.schema.columns
+    if set(columns) <= set(table):
+        counted = {name: table[name][:8] for name in columns}
+        if columns == ("number",):  # families of one column, some of numbers above zero
+            counted = {"number": [abs(x) for x in counted["number"] if x is not None]}
+    else:
+        matrix = saved_models.as_counts(table)[:8]
+        counted = {name: matrix[:, k].tolist() for k, name in enumerate(columns)}
+    return [counted, saved_models.rows_for(model)]
+
+
+def disagreement(model: Any, rows: saved_models.Table, tables: Any = None) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = model.posterior(rows)
+        return float(np.abs(posterior(tables or model.evidence_table(), rows) - wanted).max(initial=0.0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reader_computes_every_posterior(kind: str) -> None:
+    table, classes = saved_models.draw_table(150, 3), saved_models.draw_classes(150, 3, 3)
+    model = saved_models.make(kind, table, classes)
+    compared = 0
+    for rows in rows_like(model, table):
+        try:
+            model.posterior(rows)
+        except bb.BanburyError:  # a negative number, where none can be
+            continue
+        compared += 1
+        assert disagreement(model, rows) <= 1e-9
+    assert compared
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_reader_agrees_on_awkward_rows(shape: str) -> None:
+    table, classes = saved_models.shapes()[shape]
+    for kind in KINDS:
+        try:
+            model = saved_models.make(kind, table, classes)
+            tables = model.evidence_table()
+        except bb.BanburyError:
+            continue
+        for rows in rows_like(model, table):
+            try:
+                model.posterior(rows)
+            except bb.BanburyError:
+                continue
+            # A gamma of a constant column has a shape of 1e8, by which what a double rounds off is multiplied.
+            assert disagreement(model, rows, tables) <= (1e-7 if kind == "gamma" else 1e-9), kind
+
+
+@pytest.mark.parametrize("kind", NOT_WRITTEN)
+def test_what_cannot_be_written_is_refused_by_name(kind: str) -> None:
+    table, classes = saved_models.draw_table(150, 3), saved_models.draw_classes(150, 3, 3)
+    model = saved_models.make(kind, table, classes)
+    with pytest.raises(bb.BanburyError, match=NOT_WRITTEN[kind]):
+        model.evidence_table()
+
+
+def test_tables_have_the_documented_columns() -> None:
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    tables = model.evidence_table()
+    assert tables.version == 1
+    assert tables.answers == "classes"
+    assert all(isinstance(table, pa.Table) for table in tables.tables.values())
+    assert tables.prior["name"].to_pylist() == ["no", "yes"]
+    assert np.exp(tables.prior["nats"].to_numpy()).sum() == pytest.approx(1.0)
+    assert tables.columns["name"].to_pylist() == ["outlook", "temperature", "humidity", "wind"]
+    assert tables.values.column_names == ["column", "value", "number", "unseen", "cell", "class", "nats"]
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"ngrams": (1, 2), "stop_words": ["one"]},
+    {"unit": "characters", "ngrams": (2, 3)},
+    {"tokens": "mail", "lowercase": False},
+    {"tokens": r"\w+"},
+    {"damping": "log", "length": True},
+    {"length": True, "idf": True},
+    {"model": "presence"},
+    {"model": "bernoulli"},
+    {"model": "complement", "norm": True},
+    {"model": "log_odds", "damping": "log"},
+    {"only": ["good", "bad"], "length": True},
+    {"min_count": 3},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_texts_are_read_as_they_were_counted(settings: dict[str, Any]) -> None:
+    table, classes = saved_models.draw_table(60, 1), saved_models.draw_classes(60, 1, 3)
+    texts = [text.replace("two", "Two@été.org") for text in table["text"]]
+    tally = bb.count({"text": texts}, classes, features={"text": bb.Text(**settings)})
+    rows = {"text": [*texts[:10], None, "", "never Good bad bad"]}
+    assert disagreement(bb.estimate(tally), rows) <= 1e-9
+    assert disagreement(bb.weigh(tally, {"text": texts}, classes), rows) <= 1e-9
+
+
+def test_a_joint_distribution_of_two_columns_is_a_table_of_pairs() -> None:
+    table, classes = saved_models.draw_table(60, 1), saved_models.draw_classes(60, 1, 3)
+    columns = {name: table[name] for name in ("word", "flag", "whole")}
+    model = bb.estimate(bb.count(columns, classes, features={("word", "flag"): bb.Joint()}))
+    assert model.evidence_table().pairs.num_rows
+    rows = {"word": ["a", "z", None, "b"], "flag": [True, None, None, False], "whole": [1, 2, None, 9]}
+    assert disagreement(model, rows) <= 1e-9
+
+
+def test_weighed_pairs_of_columns() -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.integers(0, 4, 600), rng.normal(size=600)
+    kind = (left % 2 == (right > 0)).tolist()
+    rows = {"left": [f"v{k}" for k in left], "right": right.tolist()}
+    model = bb.EvidenceClassifier(weigh=True).fit(rows, kind).model_
+    tables = model.evidence_table()
+    assert tables.pairs.num_rows
+    odd = {"left": ["v1", "v9", None, "v2"], "right": [0.3, None, -2.0, 1e12]}
+    assert disagreement(model, rows) <= 1e-9
+    assert disagreement(model, odd) <= 1e-9
+
+
+def test_entries_of_few_rows_are_left_out() -> None:
+    table = {
+        "ward": ["a"] * 20 + ["b"] * 20 + ["rare"],
+        "text": ["flu again"] * 20 + ["all well"] * 20 + ["secret flu"],
+    }
+    tally = bb.count(table, ["ill"] * 20 + ["well"] * 21, features={"text": bb.Text()})
+    tables = bb.estimate(tally).evidence_table(min_rows=2)
+    assert set(tables.values["value"].to_pylist()) == {"a", "b", None}
+    assert set(tables.words["word"].to_pylist()) == {"flu", "again", "all", "well", None}
+    weighed = bb.weigh(tally, table, ["ill"] * 20 + ["well"] * 21).evidence_table(min_rows=2)
+    assert "rare" not in weighed.values["value"].to_pylist()
+    assert "secret" not in weighed.words["word"].to_pylist()
+    assert not weighed.pairs.num_rows
+
+
+def test_stretches_of_few_rows_are_left_out() -> None:
+    numbers = [float(k % 10) for k in range(200)] + [55.0]
+    tally = bb.count({"x": numbers}, [k % 2 for k in range(201)], features={"x": bb.Histogram()})
+    model = bb.estimate(tally)
+    every, fewer = (model.evidence_table(min_rows=n).steps for n in (0, 5))
+    assert 0 < fewer.num_rows < every.num_rows
+    ends = [(a, b) for a, b in zip(fewer["from"].to_pylist(), fewer["to"].to_pylist(), strict=True) if a is not None]
+    assert not any(a <= 55.0 < b for a, b in ends)
+    assert any(a <= 4.0 < b for a, b in ends)
+
+
+def test_min_rows_is_a_whole_number() -> None:
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    with pytest.raises(bb.BanburyError, match="min_rows"):
+        model.evidence_table(min_rows=-1)
