@@ -71,7 +71,7 @@ mod classes {
     }
 }
 
-mod columns {
+mod blocks {
     use super::*;
     use crate::columns::{Value, Wholes, above};
     use crate::flags::Level;

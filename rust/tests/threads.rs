@@ -1,6 +1,6 @@
 //! What every kernel stands on: threads, and the checksum of files.
 
-mod threads {
+mod pools {
     use crate::threads::*;
 
     #[test]
