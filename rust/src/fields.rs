@@ -1,7 +1,8 @@
 //! Lines of delimited text as columns, where all is plain: fields without quotation marks, as many as there are columns, each what
 //! its column holds. Whatever else there may be is left to a parser that knows it.
 
-use crate::encode::{Key, Part, SEED, STEP, mix, strip_space};
+use crate::encode::{Part, strip_space};
+use crate::numbering::{Key, SEED, STEP, mix};
 use std::str;
 
 /// What a column holds.

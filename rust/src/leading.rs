@@ -8,6 +8,7 @@ use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
+use crate::numbering::{Key, Numbering};
 use crate::simd::wide;
 use crate::threads;
 use std::ops::{AddAssign, Range};
@@ -126,9 +127,8 @@ struct Found<N> {
     n_classes: usize,
     shift: u32,
     most: usize,
-    /// By hash: a slot, 0 for none. Four times as many as slots, so that few are tried.
-    table: Vec<u16>,
-    bits: u32,
+    /// Numbers all keys but the first.
+    numbering: Numbering,
     /// Where a key is looked for first, so that neighbours are side by side: the slot of one of those that share a place.
     near: Vec<u16>,
 }
@@ -139,15 +139,13 @@ const NEAR: u32 = 12;
 impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
-        let bits = (4 * most + 4).next_power_of_two().trailing_zeros();
         Found {
             keys: vec![NONE],
             cells: vec![N::default(); n_classes],
             n_classes,
             shift,
             most,
-            table: vec![0; 1 << bits],
-            bits,
+            numbering: Numbering::with_room(2 * most),
             near: vec![0; 2 << NEAR],
         }
     }
@@ -197,20 +195,12 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
         if key == NONE {
             return 0;
         }
-        let mut at = (key as u64).wrapping_mul(GOLDEN) >> (64 - self.bits);
-        loop {
-            let slot = self.table[at as usize] as usize;
-            if slot == 0 {
-                self.table[at as usize] = self.keys.len() as u16;
-                self.keys.push(key);
-                self.cells.resize(self.keys.len() * self.n_classes, N::default());
-                return self.keys.len() - 1;
-            }
-            if self.keys[slot] == key {
-                return slot;
-            }
-            at = (at + 1) & ((1 << self.bits) - 1);
+        let slot = 1 + self.numbering.number((key as u64).hash(), |i| self.keys[i + 1] == key);
+        if slot == self.keys.len() {
+            self.keys.push(key);
+            self.cells.resize(self.keys.len() * self.n_classes, N::default());
         }
+        slot
     }
 
     /// Drops bits until no more keys are left than may be.
@@ -229,7 +219,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
             left -= kept[more];
         }
         self.shift += more as u32;
-        self.table.fill(0);
+        self.numbering.clear();
         self.near.fill(0);
         let keys = std::mem::replace(&mut self.keys, vec![NONE]);
         let cells = std::mem::replace(&mut self.cells, vec![N::default(); self.n_classes]);

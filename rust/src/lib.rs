@@ -17,6 +17,7 @@ pub mod integers;
 pub mod leading;
 mod logarithm;
 pub mod moments;
+pub mod numbering;
 pub mod one_less;
 pub mod products;
 pub mod scale;

@@ -1,8 +1,9 @@
 //! Encodings: values of columns as numbers.
 
 use super::arrays::{Array, Bytes, Codes, Int1, Longs, at_least_one, size};
-use crate::encode::{self, Encoded, Index, Key, Strings};
+use crate::encode::{self, Encoded, Strings};
 use crate::fields::{self, Column, Kind};
+use crate::numbering::{Key, Numbering};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString};
@@ -129,7 +130,7 @@ pub(super) fn encode_objects<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyList>,
 ) -> PyResult<Option<Encoding<'py>>> {
-    let mut index = Index::default();
+    let mut numbering = Numbering::default();
     let mut found = Encoded::default();
     let mut distinct: Vec<Bound<'py, PyString>> = vec![];
     found.codes.reserve(values.len());
@@ -145,13 +146,12 @@ pub(super) fn encode_objects<'py>(
             continue;
         };
         let code = match string.to_str() {
-            Ok(text) => index.code(text.as_bytes().hash(), |code| {
+            Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
                 distinct[code].to_str().is_ok_and(|other| other == text)
             }),
             // Lone surrogates have no UTF-8; Python itself compares them.
-            Err(_) => {
-                index.code(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false))
-            }
+            Err(_) => numbering
+                .number(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false)),
         };
         if code == distinct.len() {
             if code == i32::MAX as usize {
