@@ -78,13 +78,13 @@ pub fn count_codes(
     let values = rows.len().saturating_mul(columns.features());
     let threads = threads::worth(threads, values);
     let shape = vec![ranges.total, rows.n_classes];
-    let task = Task { columns, ranges, rows, threads };
+    let codes = CodesToCount { columns, ranges, rows, threads };
     let (whole, outside): (Vec<i64>, bool) = match rows.weights {
-        Weights::Ones if rows.len() <= u32::MAX as usize => task.count(|_| 1_u32),
-        Weights::Ones => task.count(|_| 1_i64),
-        Weights::Whole(w) => task.count(|row| w[row]),
+        Weights::Ones if rows.len() <= u32::MAX as usize => codes.count(|_| 1_u32),
+        Weights::Ones => codes.count(|_| 1_i64),
+        Weights::Whole(w) => codes.count(|row| w[row]),
         Weights::Parts(_) => {
-            let (parts, outside): (Vec<i128>, bool) = task.count(|row| rows.weight(row) as i128);
+            let (parts, outside): (Vec<i128>, bool) = codes.count(|row| rows.weight(row) as i128);
             return Ok((counted(&parts, shape, rows.digits())?, outside));
         }
     };
@@ -98,7 +98,7 @@ impl<T: AddAssign + Copy + Default + Send + Sync> Cell for T {}
 
 /// Values to be counted.
 #[derive(Clone, Copy)]
-struct Task<'a, 'b> {
+struct CodesToCount<'a, 'b> {
     columns: &'a Columns<'b>,
     ranges: &'a Ranges,
     rows: &'a Rows<'a>,
@@ -113,13 +113,13 @@ struct Counts<N> {
     outside: bool,
 }
 
-impl Task<'_, '_> {
+impl CodesToCount<'_, '_> {
     /// Counts with a table per thread, or, when that would be large, a thread per feature.
     fn count<N: Cell + Into<T>, T: Cell>(
         self,
         weight: impl Fn(usize) -> N + Copy + Sync,
     ) -> (Vec<T>, bool) {
-        let Task { columns, ranges, rows, threads } = self;
+        let CodesToCount { columns, ranges, rows, threads } = self;
         let (n, features) = (rows.len(), columns.features());
         let cells = ranges.total * rows.n_classes;
         let narrow = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;

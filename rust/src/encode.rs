@@ -23,7 +23,7 @@ pub fn too_many() -> Error {
 }
 
 /// The distinct keys of a part of the rows.
-pub(crate) struct Part<K> {
+pub(crate) struct Dictionary<K> {
     pub keys: Vec<K>,
     numbering: Numbering,
     pub first: Vec<i64>,
@@ -32,9 +32,9 @@ pub(crate) struct Part<K> {
     full: bool,
 }
 
-impl<K: Key> Part<K> {
+impl<K: Key> Dictionary<K> {
     pub fn new() -> Self {
-        Part {
+        Dictionary {
             keys: vec![],
             numbering: Numbering::default(),
             first: vec![],
@@ -79,7 +79,7 @@ pub fn encode<K: Key>(
     let size = n.div_ceil(threads::worth(threads, n)).max(1);
     let mut codes = vec![0; n];
     let parts = threads::try_pieces(threads, &mut codes, size, |i, codes| {
-        let mut part = Part::new();
+        let mut part = Dictionary::new();
         for (code, row) in codes.iter_mut().zip(i * size..) {
             *code = match key(row) {
                 Some(key) => part.code(key, row, 1),
@@ -101,9 +101,9 @@ pub fn encode<K: Key>(
 }
 
 /// All parts in one, and each part's codes in the whole's terms. The first part's codes stay as they are.
-fn merge<K: Key>(parts: Vec<Part<K>>) -> Result<(Part<K>, Vec<Vec<i32>>), Error> {
+fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
     let mut parts = parts.into_iter();
-    let mut whole = parts.next().unwrap_or_else(Part::new);
+    let mut whole = parts.next().unwrap_or_else(Dictionary::new);
     let mut renumber = vec![vec![]];
     for part in parts {
         let entries = part.keys.iter().zip(part.first.iter().zip(&part.counts));

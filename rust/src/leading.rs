@@ -77,9 +77,9 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
     weight: impl Fn(usize) -> N,
 ) -> Result<Vec<Counted>, Error> {
     let n = rows.len();
-    let mut each: Vec<Found<N>> = shifts[features.clone()]
+    let mut each: Vec<KeyCounts<N>> = shifts[features.clone()]
         .iter()
-        .map(|&shift| Found::new(shift as u32, most, rows.n_classes))
+        .map(|&shift| KeyCounts::new(shift as u32, most, rows.n_classes))
         .collect();
     let mut tile = vec![[NONE; BLOCK]; features.len()];
     for from in (0..n).step_by(BLOCK) {
@@ -121,7 +121,7 @@ fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> b
 }
 
 /// The keys met so far, each in a slot of its own with a cell for each class. The first is [`NONE`].
-struct Found<N> {
+struct KeyCounts<N> {
     keys: Vec<i64>,
     cells: Vec<N>,
     n_classes: usize,
@@ -136,10 +136,10 @@ struct Found<N> {
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 const NEAR: u32 = 12;
 
-impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
+impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
-        Found {
+        KeyCounts {
             keys: vec![NONE],
             cells: vec![N::default(); n_classes],
             n_classes,

@@ -13,7 +13,7 @@ use crate::error::demand;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::{
-    Each, Part, Task, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
+    Each, Part, Scoring, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
     table, words,
 };
 use numpy::{IntoPyArray, PyArray1};
@@ -140,7 +140,7 @@ impl HeldPart<'_> {
                 let power = power.map(|power| of_classes(power, c, "power")).transpose()?;
                 Part::Normal(normal::Normal::new(columns, scale, curves, power, c)?)
             }
-            HeldPart::Table(part) => Part::Table(table::Table::new(
+            HeldPart::Table(part) => Part::Table(table::LookupTable::new(
                 part.columns.columns()?,
                 &part.low,
                 part.lookups.iter().map(|lookup| &**lookup).collect(),
@@ -151,7 +151,7 @@ impl HeldPart<'_> {
             HeldPart::Steps(part) => {
                 let cuts: Vec<&[f64]> = part.cuts.iter().map(|cuts| &**cuts).collect();
                 let table = of_classes(&part.table, c, "table")?;
-                Part::Table(table::Table::of_steps(part.columns.columns()?, &cuts, table, c)?)
+                Part::Table(table::LookupTable::of_steps(part.columns.columns()?, &cuts, table, c)?)
             }
             HeldPart::Flags(part) => {
                 let columns = part.columns.columns()?;
@@ -214,7 +214,7 @@ impl HeldPart<'_> {
                     c,
                 )?)
             }
-            HeldPart::Words(part) => Part::Words(words::Words::new(
+            HeldPart::Words(part) => Part::Words(words::TextScores::new(
                 part.texts.texts()?,
                 part.tokeniser.get().inner(),
                 &part.words.0,
@@ -236,20 +236,20 @@ impl HeldPart<'_> {
 }
 
 /// A model's arrays, held while rows are scored.
-struct HeldTask<'py> {
+struct HeldScoring<'py> {
     log_prior: Reals<'py>,
     parts: Vec<HeldPart<'py>>,
 }
 
-impl<'py> HeldTask<'py> {
+impl<'py> HeldScoring<'py> {
     fn new(log_prior: Reals<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
         let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
-        Ok(HeldTask { log_prior, parts: parts.collect::<PyResult<_>>()? })
+        Ok(HeldScoring { log_prior, parts: parts.collect::<PyResult<_>>()? })
     }
 
-    fn task(&self, n: usize) -> PyResult<Task<'_>> {
+    fn task(&self, n: usize) -> PyResult<Scoring<'_>> {
         let parts = self.parts.iter().map(|part| part.part(self.log_prior.len()));
-        Ok(Task::new(n, &self.log_prior, parts.collect::<PyResult<_>>()?)?)
+        Ok(Scoring::new(n, &self.log_prior, parts.collect::<PyResult<_>>()?)?)
     }
 }
 
@@ -280,7 +280,7 @@ pub(super) fn score<'py>(
     threads: i64,
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     let (n, threads) = (size(n_rows, "n_rows")?, at_least_one(threads)?);
-    let held = HeldTask::new(log_prior, parts)?;
+    let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(n)?;
     let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, threads)));
     let (found, lost) = match want {
@@ -317,9 +317,9 @@ pub(super) fn score_each<'py>(
     mut out: Changed<'py, f64>,
 ) -> PyResult<usize> {
     let (want, threads) = (wanted(want)?, at_least_one(threads)?);
-    let held = models.into_iter().map(|(log_prior, parts)| HeldTask::new(log_prior, &parts));
-    let held: Vec<HeldTask> = held.collect::<PyResult<_>>()?;
-    let tasks: PyResult<Vec<Task>> = held.iter().map(|held| held.task(which.len())).collect();
+    let held = models.into_iter().map(|(log_prior, parts)| HeldScoring::new(log_prior, &parts));
+    let held: Vec<HeldScoring> = held.collect::<PyResult<_>>()?;
+    let tasks: PyResult<Vec<Scoring>> = held.iter().map(|held| held.task(which.len())).collect();
     let (each, out) = (Each::new(tasks?, &which)?, out.slice());
     Ok(py.detach(|| each.reals(want, threads, out))?)
 }

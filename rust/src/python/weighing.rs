@@ -230,7 +230,11 @@ pub(super) fn weighed_slope<'py>(
     threads: i64,
 ) -> PyResult<(f64, Real1<'py>)> {
     let threads = at_least_one(threads)?;
-    let told = weighing::Told { evidence: &evidence, labels: &labels, row_weights: &row_weights };
+    let told = weighing::EvidenceMatrix {
+        evidence: &evidence,
+        labels: &labels,
+        row_weights: &row_weights,
+    };
     let (weights, intercepts) = (&*weights, &*intercepts);
     let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, threads))?;
     Ok((loss, slopes.into_pyarray(py)))
@@ -245,10 +249,10 @@ impl<'py> HeldCorrections<'py> {
     fn passes(
         &self,
         py: Python<'py>,
-        mut pass: impl FnMut(&ascent::Task, &[u32]) -> Result<f64, Error> + Send,
+        mut pass: impl FnMut(&ascent::RowCorrections, &[u32]) -> Result<f64, Error> + Send,
     ) -> PyResult<()> {
         let HeldCorrections(labels, strengths, offsets, orders, enough) = self;
-        let task = ascent::Task { labels, strengths, offsets, classes: offsets.width() };
+        let task = ascent::RowCorrections { labels, strengths, offsets, classes: offsets.width() };
         let orders: Vec<&[u32]> = orders.iter().map(|order| &**order).collect();
         Ok(py.detach(|| {
             for order in orders {

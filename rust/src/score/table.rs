@@ -9,9 +9,9 @@ use std::ops::Range;
 
 /// Feature f's value x has row `lookups[f][x - low[f]]` of the table, or `outside[f]` where the lookup ends; row -1 adds nothing.
 #[derive(Debug)]
-pub struct Table<'a> {
+pub struct LookupTable<'a> {
     pub(super) columns: Columns<'a>,
-    rows: Rows<'a>,
+    rows: RowFinder<'a>,
     /// `[row][class]`.
     table: &'a [f64],
     n_classes: usize,
@@ -19,7 +19,7 @@ pub struct Table<'a> {
 
 /// Where the table's row of a value is found.
 #[derive(Debug)]
-enum Rows<'a> {
+enum RowFinder<'a> {
     Looked {
         low: &'a [i64],
         lookups: Vec<&'a [u32]>,
@@ -34,7 +34,7 @@ enum Rows<'a> {
 /// The index of the row that adds nothing.
 const NOTHING: u32 = u32::MAX;
 
-impl<'a> Table<'a> {
+impl<'a> LookupTable<'a> {
     pub fn new(
         columns: Columns<'a>,
         low: &'a [i64],
@@ -71,7 +71,12 @@ impl<'a> Table<'a> {
             .iter()
             .map(|lookup| if lookup.len() <= many { run(lookup) } else { None })
             .collect();
-        Ok(Table { columns, rows: Rows::Looked { low, lookups, runs, outside }, table, n_classes })
+        Ok(LookupTable {
+            columns,
+            rows: RowFinder::Looked { low, lookups, runs, outside },
+            table,
+            n_classes,
+        })
     }
 
     /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
@@ -94,7 +99,7 @@ impl<'a> Table<'a> {
         )?;
         let rows = columns.rows().unwrap_or(0);
         let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect::<Result<_, _>>()?;
-        Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
+        Ok(LookupTable { columns, rows: RowFinder::Cut { starts, finders }, table, n_classes })
     }
 
     pub(super) fn add(
@@ -116,7 +121,7 @@ impl<'a> Table<'a> {
         for ((feature, block, column), tile) in columns {
             let tile = &mut tile[..rows.len()];
             match &self.rows {
-                Rows::Looked { low, lookups, runs, outside } => {
+                RowFinder::Looked { low, lookups, runs, outside } => {
                     let (low, lookup, outside) = (low[feature], lookups[feature], outside[feature]);
                     let mut room = None;
                     let wholes = rows.wholes(block, column, low, &mut room);
@@ -125,7 +130,7 @@ impl<'a> Table<'a> {
                         None => look_up(column, low, lookup, outside, tile),
                     });
                 }
-                Rows::Cut { starts, finders } => {
+                RowFinder::Cut { starts, finders } => {
                     let mut room = None;
                     let values = rows.side_by_side(block, column, &mut room);
                     let found = finders[feature].find(values, starts[feature], NOTHING, tile);
