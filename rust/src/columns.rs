@@ -49,8 +49,7 @@ macro_rules! wholes {
             #[inline(always)]
             fn raised(self) -> f64 {
                 let near = self as f64;
-                let is_exact = size_of::<$t>() < 8 || near.abs() < EXACT;
-                if is_exact || near as i128 >= self as i128 { near } else { near.next_up() }
+                if (near as $t) < self { near.next_up() } else { near }
             }
             fn number(self) -> Number {
                 Number::Whole(self as i128)
@@ -62,8 +61,6 @@ macro_rules! wholes {
         }
     )*};
 }
-/// Whole numbers below this are doubles, 2^53.
-const EXACT: f64 = 9_007_199_254_740_992.0;
 
 reals!(f64 f32);
 wholes!(i64 i32 i16 i8 u64 u32 u16 u8);
