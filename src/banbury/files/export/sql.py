@@ -308,14 +308,16 @@ class _Script:
                 yield Term("", self.curve(j), column["name"], f"CAST(f.x{j} AS {self.sql.text})")
                 continue
             cell, nats = self.unseen.get(j, (None, [0.0] * self.k))
+            entries = self.own("entries")
             if column["kind"] == "string":
-                where = f"{e}.item = f.x{j}"
+                join = f"LEFT JOIN {entries} AS {e} ON {e}.col = {j} AND {e}.item = f.x{j}"
             elif self.sql.by_index:
-                below = f"SELECT MAX(low) FROM {self.own('entries')} AS b WHERE b.col = {j} AND b.low <= f.x{j}"
-                where = f"{e}.low = ({below}) AND f.x{j} <= {e}.last"
-            else:
-                where = f"{e}.low <= f.x{j} AND f.x{j} <= {e}.last"
-            join = f"LEFT JOIN {self.own('entries')} AS {e} ON {e}.col = {j} AND {where}"
+                below = f"SELECT MAX(low) FROM {entries} AS b WHERE b.col = {j} AND b.low <= f.x{j}"
+                join = f"LEFT JOIN {entries} AS {e} ON {e}.col = {j} AND {e}.low = ({below}) AND f.x{j} <= {e}.last"
+            else:  # each number that there is is looked up once
+                numbers = f"(SELECT DISTINCT x{j} AS x FROM input) AS d"
+                found = f"SELECT d.x, b.* FROM {numbers} JOIN {entries} AS b ON b.col = {j} AND b.low <= d.x AND d.x <= b.last"
+                join = f"LEFT JOIN ({found}) AS {e} ON {e}.x = f.x{j}"
             each = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(nats)]
             shown = f"SUBSTR(f.x{j}, 2)" if column["kind"] == "string" else f"CAST(f.x{j} AS {self.sql.text})"
             yield Term(join, each, column["name"], shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}")
@@ -460,15 +462,14 @@ class _Script:
             (rule,) = self.calibration
             floor = f"{greatest}(score, {self.literal(rule['y'])}) / {self.literal(rule['x'])}"
             logs = f"CASE WHEN score = -{infinity} THEN score ELSE {floor} END"
-        elif self.method in ("platt", "isotonic"):
+        if self.method in ("platt", "isotonic"):
             yield from self.odds(join)
             source = "honest"
-        if self.method == "isotonic":
-            yield "logs", f"SELECT row_id, class, score, share AS e FROM {source}"
-        else:
-            yield "raised", f"SELECT row_id, class, score, {logs} AS logs FROM {source}"
-            yield "highest", f"SELECT row_id, class, score, logs, MAX(logs) {by_row} AS top FROM raised"
-            yield "logs", f"SELECT row_id, class, score, EXP({greatest}(logs - top, -{DEEPEST})) AS e FROM highest"
+        if self.method == "platt":
+            yield "highest", f"SELECT row_id, class, score, MAX(score) {by_row} AS top FROM {source}"
+            source, logs = "highest", "score - top"
+        e = "share" if self.method == "isotonic" else f"EXP({greatest}({logs}, -{DEEPEST}))"
+        yield "logs", f"SELECT row_id, class, score, {e} AS e FROM {source}"
         yield "totals", f"SELECT row_id, class, score, e, SUM(e) {by_row} AS total FROM logs"
         share = f"CASE WHEN total > 0 THEN e / total ELSE {1.0 / self.k!r}e0 END"
         yield "shares", f"SELECT row_id, class, score, {share} AS posterior FROM totals"
