@@ -55,7 +55,9 @@ def opened(browser: Any, model: Any, folder: Path) -> Iterator[Any]:
 
 def ask_table(tab: Any, columns: list[str], rows: list[list[Any]], n_answers: int) -> np.ndarray:
     """The posteriors of the answers to a table, as the file that the page saves has them."""
-    quoted = [["" if cell is None else '"' + str(cell).replace('"', '""') + '"' for cell in row] for row in [columns, *rows]]
+    quoted = [
+        ["" if cell is None else '"' + str(cell).replace('"', '""') + '"' for cell in row] for row in [columns, *rows]
+    ]
     content = "\n".join(",".join(row) for row in quoted)
     tab.set_input_files("#file", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content.encode("utf-8")})
     with tab.expect_download() as download:
@@ -79,7 +81,10 @@ def test_posteriors_are_those_of_the_model(browser: Any, tmp_path: Path) -> None
 
 
 def mixed() -> bb.Model:
-    rows = {"text": ["cheap pills now", "lunch at noon", "cheap watches", "noon report"] * 10, "age": [float(k % 7) for k in range(40)]}
+    rows = {
+        "text": ["cheap pills now", "lunch at noon", "cheap watches", "noon report"] * 10,
+        "age": [float(k % 7) for k in range(40)],
+    }
     tally = bb.count(rows, [HOSTILE, "ham", HOSTILE, "ham"] * 10, features={"text": bb.Text(), "age": "gaussian"})
     return bb.estimate(tally)
 
@@ -107,7 +112,10 @@ def odd_texts(n: int) -> list[str]:
     rng = random.Random(3)
     assigned = [chr(k) for k in range(0x20, 0x30000) if unicodedata.category(chr(k)) not in ("Cn", "Cs", "Co")]
     near = "aAzZ09__ ..--'@+& \t\n\u00a0\u2028İIıßΣσςſÅK\u0301\u200d"
-    return ["".join(rng.choice(near if rng.random() < 0.6 else assigned) for _ in range(rng.randint(0, 30))) for _ in range(n)]
+    return [
+        "".join(rng.choice(near if rng.random() < 0.6 else assigned) for _ in range(rng.randint(0, 30)))
+        for _ in range(n)
+    ]
 
 
 SETTINGS: list[dict[str, Any]] = [
@@ -129,10 +137,12 @@ def test_words_are_found_as_the_core_finds_them(browser: Any, tmp_path: Path, se
     # The function alone, with the settings of the column, in a page of its own.
     column = {**model.evidence_table().columns.to_pylist()[0]}
     start, end = script.index("const COUNTED"), script.index("// What a row's values say")
-    source = f"(texts) => {{ {script[start:end]} const column = {json.dumps(column)}; return texts.map((t) => tokens(t, column).map((e) => e.word)); }}"
+    finds = "texts.map((t) => tokens(t, column).map((e) => e.word))"
+    source = f"(texts) => {{ {script[start:end]} const column = {json.dumps(column)}; return {finds}; }}"
     found = tab.evaluate(source, texts)
     tab.close()
-    wrong = [(text, there, bb.tokens(text, **settings)) for text, there in zip(texts, found, strict=True) if there != bb.tokens(text, **settings)]
+    own = bb.tokens(texts, **settings)
+    wrong = [each for each in zip(texts, found, own, strict=True) if each[1] != each[2]]
     assert not wrong, (len(wrong), wrong[0])
 
 

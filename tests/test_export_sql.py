@@ -1,4 +1,4 @@
-"""SQL in real databases: DuckDB and SQLite here, PostgreSQL as a server of its own; posteriors and classes are those of the model."""
+"""SQL in real databases, DuckDB and SQLite here and PostgreSQL as a server: posteriors and classes are those of the model."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from banbury import errors
-from banbury.files.export import page, sql
+from banbury.files.export import onnx, page, sql
 from banbury.model.naive_bayes import model_of
 from banbury.uncollected import uncollected
 
-WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".html": page.write}
+WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".onnx": onnx.write, ".html": page.write}
 
 
 def export(

@@ -11,8 +11,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from banbury import errors
 from banbury.model.evidence_table import EvidenceTable
 
@@ -57,7 +55,9 @@ def write(model: Any, min_rows: int) -> bytes:
     names = tables.prior["name"].to_pylist()
     for column in tables.columns.to_pylist():
         if column["kind"] == "text" and column["unit"] == "words" and column["tokens"] not in PATTERNS:
-            wanted = f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in a browser"
+            wanted = (
+                f"one of {', '.join(PATTERNS)}: a regular expression of Python may mean something else in a browser"
+            )
             raise errors.bad_setting("tokens", column["tokens"], wanted)
     modules = [_as_block((BROWSER / name).read_text("utf-8")) for name in ("service.js", "evidence.js", "ask.js")]
     script = "\n".join([*modules, (HERE / "score.js").read_text("utf-8"), "begin().catch(say);\n"])
@@ -81,32 +81,29 @@ def _hash(text: str) -> str:
 
 def _packed(tables: EvidenceTable, names: list[str]) -> str:
     """The tables as the page reads them: JSON, then the nats of words as doubles."""
-    k = len(names)
     columns = [{**column, "entries": [], "curves": []} for column in tables.columns.to_pylist()]
-    nats = tables.values["nats"].to_numpy().reshape(-1, k)
-    for row, says in zip(tables.values.take(np.arange(0, len(nats) * k, k)).to_pylist(), nats.tolist(), strict=True):
+    for row, nats in tables.entries_of("values"):
         column = columns[row["column"]]
-        entry = {"value": row["value"], "cell": row["cell"], "nats": says}
+        entry = {"value": row["value"], "cell": row["cell"], "nats": nats}
         if row["unseen"]:
             column["unseen"] = len(column["entries"])
         else:
             entry["key"] = row["value"] if column["kind"] == "string" else row["number"]
         column["entries"].append(entry)
-    nats = tables.steps["nats"].to_numpy().reshape(-1, k)
-    for row, says in zip(tables.steps.take(np.arange(0, len(nats) * k, k)).to_pylist(), nats.tolist(), strict=True):
+    for row, nats in tables.entries_of("steps"):
         column = columns[row["column"]]
-        entry = {"cell": row["cell"], "nats": says}
+        entry = {"cell": row["cell"], "nats": nats}
         if row["from"] is None:
             entry["key"] = None
         else:
-            ends = {"from": max(row["from"], -1.7e308), "to": min(row["to"], 1.7976931348623157e308)}
-            column.setdefault("steps", []).append({**ends, "entry": len(column["entries"])})
+            step = {"from": row["from"], "to": row["to"], "entry": len(column["entries"])}
+            column.setdefault("steps", []).append(step)
         column["entries"].append(entry)
     for curve in tables.curves.to_pylist():
         columns[curve["column"]]["curves"].append(curve)
-    numbers = [_words(tables, column, k) for column in columns if column["kind"] in ("text", "counts")]
+    numbers = [_words(tables, column) for column in columns if column["kind"] in ("text", "counts")]
     prior = tables.prior["nats"].to_pylist()
-    about = {"answers": tables.answers, "names": names, "prior": prior, "columns": columns, "pairs": _pairs(tables, k)}
+    about = {"answers": tables.answers, "names": names, "prior": prior, "columns": columns, "pairs": _pairs(tables)}
     text = _json({**about, "calibration": _calibration(tables)}).encode()
     content = struct.pack("<I", len(text)) + text + b"".join(numbers)
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
@@ -118,26 +115,17 @@ def _json(value: Any) -> str:
     return re.sub(r'("(?:[^"\\]|\\.)*")|(-?)Infinity', lambda found: found[1] or f"{found[2]}1e999", text)
 
 
-def _words(tables: EvidenceTable, column: dict[str, Any], k: int) -> bytes:
-    """Lists the words of a column, and returns what they say, (words, classes)."""
-    own = tables.words.filter(np.asarray(tables.words["column"]) == column["column"])
-    words = own["word"].to_pylist()
-    place = {word: i for i, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
-    table, common, scale = np.zeros((len(place), k)), np.zeros(k), np.ones(len(place))
-    for word, size, c, nats in zip(words, *(own[name].to_pylist() for name in ("scale", "class", "nats")), strict=True):
-        if word is None:
-            common[c] = nats
-        else:
-            table[place[word], c], scale[place[word]] = nats, size
-    column |= {"words": list(place), "common": common.tolist(), "scale": scale.tolist() if (scale != 1.0).any() else None}
-    return table.astype("<f8").tobytes()
+def _words(tables: EvidenceTable, column: dict[str, Any]) -> bytes:
+    """Lists the words of a column, and returns what they say."""
+    words, nats, scales, common = tables.words_of(column["column"])
+    column |= {"words": words, "common": common.tolist(), "scale": scales.tolist() if (scales != 1.0).any() else None}
+    return nats.astype("<f8").tobytes()
 
 
-def _pairs(tables: EvidenceTable, k: int) -> list[dict[str, Any]]:
+def _pairs(tables: EvidenceTable) -> list[dict[str, Any]]:
     pairs: dict[tuple[int, int], dict[str, list[float]]] = {}
-    for row in tables.pairs.to_pylist():
-        cells = pairs.setdefault((row["first"], row["second"]), {})
-        cells.setdefault(f"{row['first_cell']},{row['second_cell']}", [0.0] * k)[row["class"]] = row["nats"]
+    for row, nats in tables.entries_of("pairs"):
+        pairs.setdefault((row["first"], row["second"]), {})[f"{row['first_cell']},{row['second_cell']}"] = nats
     return [{"first": first, "second": second, "cells": cells} for (first, second), cells in pairs.items()]
 
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from banbury import errors
 from banbury.model.evidence_table import EvidenceTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_JOINS = 40  # tables of one query: SQLite takes 64
 MOST_REASONS = 3
@@ -229,7 +226,7 @@ class _Script:
     def entries(self) -> Iterator[tuple[Any, ...]]:
         """What values and numbers say: texts by ``item``, numbers from ``low`` to ``last``; infinity stands for a missing one."""
         strings = {column["column"] for column in self.columns if column["kind"] == "string"}
-        for row, nats in _by_class(self.tables.values, self.k):
+        for row, nats in self.tables.entries_of("values"):
             column, missing = row["column"], row["value"] is None
             if row["unseen"]:
                 self.unseen[column] = row["cell"], nats
@@ -238,13 +235,13 @@ class _Script:
                 yield column, None, number, number, row["cell"], *nats
             elif self.can_hold(row["value"]):
                 yield column, "-" if missing else f"={row['value']}", None, None, row["cell"], *nats
-        for row, nats in _by_class(self.tables.steps, self.k):
+        for row, nats in self.tables.entries_of("steps"):
             low = math.inf if row["from"] is None else row["from"]
             last = math.inf if row["to"] is None else float(np.nextafter(row["to"], -np.inf))
             yield row["column"], None, low, last, row["cell"], *nats
 
     def pair_rows(self) -> Iterator[tuple[Any, ...]]:
-        for row, nats in _by_class(self.tables.pairs, self.k):
+        for row, nats in self.tables.entries_of("pairs"):
             yield row["first"], row["first_cell"], row["second"], row["second_cell"], *nats
 
     def lexicon(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
@@ -290,13 +287,9 @@ class _Script:
             elif column["kind"] == "text":
                 chosen.append(f"CAST({name} AS {self.sql.text}) AS x{number}")
             else:
-                each = [self.sql.number.format(x=self.named(word)) for word in self.words_of(number)]
+                each = [self.sql.number.format(x=self.named(word)) for word in self.tables.words_of(number)[0]]
                 chosen += [f"{x} AS x{number}_{k}" for k, x in enumerate(each)]
         return f"SELECT {', '.join(chosen)} FROM {self.named(self.table)}"
-
-    def words_of(self, number: int) -> list[str]:
-        own = zip(self.tables.words["column"].to_pylist(), self.tables.words["word"].to_pylist(), strict=True)
-        return list(dict.fromkeys(word for column, word in own if column == number and word is not None))
 
     def column_terms(self) -> Iterator[Term]:
         curved = {curve["column"] for curve in self.curves}
@@ -358,7 +351,7 @@ class _Script:
             some = "x <> 0" if limit is None else f"x > {self.literal(limit)}"
             each = [
                 f"SELECT row_id, {self.literal(word)} AS word, x{j}_{k} AS x FROM input"
-                for k, word in enumerate(self.words_of(j))
+                for k, word in enumerate(self.tables.words_of(j)[0])
             ]
             yield f"{t}_bag", f"SELECT row_id, word, {n} AS n FROM ({' UNION ALL '.join(each)}) AS t WHERE {some}"
         counted = {"count": "b.n", "log": "LN(1e0 + b.n)", "root": "SQRT(b.n)", "presence": "1e0"}[column["count"]]
@@ -395,17 +388,15 @@ class _Script:
         leads = "".join(f", LEAD(word, {n}) {window} AS w{n}" for n in range(1, column["longest"]))
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
         yield f"{t}_words", f"SELECT row_id, word AS w0{leads} FROM {t}_tokens{where}"
+        joined = f" || {space} || "
         each = [
-            f"SELECT row_id, {f' || {space} || '.join(f'w{i}' for i in range(n))} AS word FROM {t}_words WHERE w{n - 1} IS NOT NULL"
+            f"SELECT row_id, {joined.join(f'w{i}' for i in range(n))} AS word FROM {t}_words WHERE w{n - 1} IS NOT NULL"
             for n in range(column["shortest"], column["longest"] + 1)
         ]
         only = ", ".join(map(self.literal, column["only"] or ()))
-        counted = f"SELECT row_id, word, COUNT(*) AS n FROM ({' UNION ALL '.join(each)}) AS g"
-        kept_words = f" WHERE word IN ({only})" if only else ""
-        yield (
-            f"{t}_bag",
-            f"SELECT row_id, word, COUNT(*) AS n FROM ({' UNION ALL '.join(each)}) AS g{only} GROUP BY row_id, word",
-        )
+        where = f" WHERE word IN ({only})" if only else ""
+        every = " UNION ALL ".join(each)
+        yield f"{t}_bag", f"SELECT row_id, word, COUNT(*) AS n FROM ({every}) AS g{where} GROUP BY row_id, word"
 
     def scoring(self) -> Iterator[tuple[str, str]]:
         """Named queries, up to the scores of rows and classes."""
@@ -429,8 +420,9 @@ class _Script:
         for column in self.columns:
             if column["column"] in self.bags:
                 yield from self.bag(column)
-        said = "SELECT a.row_id, w.class, SUM(a.a * w.nats) AS nats FROM t{j}_all AS a JOIN {words} AS w ON w.id = a.id GROUP BY a.row_id, w.class"
-        parts += [said.format(j=j, words=self.own("words")) for j in self.bags]
+        for j in self.bags:
+            words = f"t{j}_all AS a JOIN {self.own('words')} AS w ON w.id = a.id"
+            parts.append(f"SELECT a.row_id, w.class, SUM(a.a * w.nats) AS nats FROM {words} GROUP BY a.row_id, w.class")
         union = "\nUNION ALL\n".join(parts)
         grouped = f"SELECT row_id, class, SUM(nats) AS score FROM (\n{union}\n) AS t GROUP BY row_id, class"
         yield "scores", grouped if self.bags else parts[0].replace(" AS nats FROM", " AS score FROM")
@@ -498,25 +490,21 @@ class _Script:
             where = "st.class = s.class AND st.low <= s.odds AND s.odds <= st.last"
             held = f"SELECT class, row_id, score, {self.between(-1e300, 'odds', 1e300)} AS odds FROM compared"
             line = "CASE WHEN st.slope = 0 THEN st.y ELSE st.y + (s.odds - st.x) * st.slope END"
-            yield (
-                "stepped",
-                f"SELECT s.row_id, s.class, s.score, {line} AS share FROM ({held}) AS s JOIN {self.own('stairs')} AS st ON {where}",
-            )
+            stairs = f"({held}) AS s JOIN {self.own('stairs')} AS st ON {where}"
+            yield "stepped", f"SELECT s.row_id, s.class, s.score, {line} AS share FROM {stairs}"
             if two:
                 flip = "CASE WHEN c.class = 1 THEN s.share ELSE 1e0 - s.share END"
-                yield (
-                    "honest",
-                    f"SELECT c.row_id, c.class, c.score, {flip} AS share FROM centred AS c JOIN stepped AS s ON s.row_id = c.row_id",
-                )
+                both = "centred AS c JOIN stepped AS s ON s.row_id = c.row_id"
+                yield "honest", f"SELECT c.row_id, c.class, c.score, {flip} AS share FROM {both}"
             else:
                 yield "honest", "SELECT row_id, class, score, share FROM stepped"
             return
-        source = f"SELECT s.row_id, s.class, s.score, s.odds, p.slope, p.shift, 1e0 AS sign FROM compared AS s {join}"
+        sign = "1e0"
         if two:  # one sigmoid, of the second class
-            one = f"SELECT slope, shift FROM {self.own('prior')} WHERE class = 1"
-            sign = "CASE WHEN s.class = 1 THEN 1e0 ELSE -1e0 END AS sign"
-            source = f"SELECT s.row_id, s.class, s.score, s.odds, p.slope, p.shift, {sign} FROM compared AS s CROSS JOIN ({one}) AS p"
-        yield "signed", source
+            sign = "CASE WHEN s.class = 1 THEN 1e0 ELSE -1e0 END"
+            join = f"CROSS JOIN (SELECT slope, shift FROM {self.own('prior')} WHERE class = 1) AS p"
+        odds = f"s.row_id, s.class, s.score, s.odds, p.slope, p.shift, {sign} AS sign"
+        yield "signed", f"SELECT {odds} FROM compared AS s {join}"
         line = f"CASE WHEN odds IN ({infinity}, -{infinity}) THEN odds ELSE sign * (slope * sign * odds + shift) END"
         yield "lines", f"SELECT row_id, class, score, {line} AS line FROM signed"
         log = f"-{greatest}(0e0, -line) - LN(1e0 + EXP(-{self.sql.extremes[0]}(ABS(line), {DEEPEST})))"
@@ -532,20 +520,15 @@ class _Script:
             source = f"f{m - 1}" if m else "input"
             for term in terms:
                 shown = f"{self.literal(term.name)} AS evidence, CAST({term.value} AS {self.sql.text}) AS item"
-                parts.append(
-                    f"SELECT f.row_id, p.class, {shown}, {self.pick(term.nats)} AS nats\nFROM {source} AS f {term.join} CROSS JOIN {prior} AS p"
-                )
+                rows = f"{source} AS f {term.join} CROSS JOIN {prior} AS p"
+                parts.append(f"SELECT f.row_id, p.class, {shown}, {self.pick(term.nats)} AS nats\nFROM {rows}")
         names = {column["column"]: column["name"] for column in self.columns}
         for j in self.bags:
-            shown = f"{self.literal(names[j])} AS evidence, a.word AS item"
-            parts.append(
-                f"SELECT a.row_id, w.class, {shown}, a.a * w.nats AS nats FROM t{j}_all AS a JOIN {self.own('words')} AS w ON w.id = a.id WHERE a.word IS NOT NULL"
-            )
-        yield (
-            "pieces",
-            "\nUNION ALL\n".join(parts)
-            or "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0",
-        )
+            shown = f"{self.literal(names[j])} AS evidence, a.word AS item, a.a * w.nats AS nats"
+            words = f"t{j}_all AS a JOIN {self.own('words')} AS w ON w.id = a.id"
+            parts.append(f"SELECT a.row_id, w.class, {shown} FROM {words} WHERE a.word IS NOT NULL")
+        none = "SELECT row_id, class, NULL AS evidence, NULL AS item, score AS nats FROM scores WHERE 1 = 0"
+        yield "pieces", "\nUNION ALL\n".join(parts) or none
         if self.tables.answers == "labels":
             sides = "SELECT row_id, class, class AS answer, 1e0 AS side FROM ranked WHERE is_answer = 1"
         else:
@@ -554,10 +537,8 @@ class _Script:
         yield "sides", sides
         nats = f"SUM(s.side * q.nats) * {self.literal(10.0 / math.log(10.0))} AS decibans"
         join = "JOIN sides AS s ON s.row_id = q.row_id AND s.class = q.class"
-        yield (
-            "weights",
-            f"SELECT q.row_id, s.answer, q.evidence, q.item, {nats} FROM pieces AS q {join} GROUP BY q.row_id, s.answer, q.evidence, q.item",
-        )
+        answers = "q.row_id, s.answer, q.evidence, q.item"
+        yield "weights", f"SELECT {answers}, {nats} FROM pieces AS q {join} GROUP BY {answers}"
         rank = "ROW_NUMBER() OVER (PARTITION BY row_id, answer ORDER BY ABS(decibans) DESC, evidence, item) AS place"
         yield "chosen", f"SELECT row_id, answer, evidence, item, decibans, {rank} FROM weights"
 
@@ -580,12 +561,6 @@ class _Script:
     def joined(self, queries: Sequence[tuple[str, str]]) -> str:
         kept = self.sql.materialized
         return "WITH " + ",\n".join(f"{name} AS {kept}({query})" for name, query in queries)
-
-
-def _by_class(table: pa.Table, k: int) -> Iterator[tuple[dict[str, Any], list[float]]]:
-    """Each entry of a table whose rows stand class by class, and its nats."""
-    nats = table["nats"].to_numpy().reshape(-1, k).tolist()
-    yield from zip(table.take(np.arange(0, table.num_rows, k)).to_pylist(), nats, strict=True)
 
 
 def _chunks(terms: Iterable[Term]) -> Iterator[list[Term]]:
