@@ -8,9 +8,9 @@ from banbury._core import Integers
 from banbury.families.bags.words import WordCounter
 from banbury.families.bins import BinCounter
 from banbury.families.family import Counter, Family, Feature
-from banbury.families.gamma import LogMomentCounter
 from banbury.families.keys import KeyCounter
 from banbury.families.moments import MomentCounter, ProductCounter
+from banbury.families.positive import LogMomentCounter
 from banbury.sums import Counts, Moments, zeros
 from banbury.tally.schema import Schema
 from banbury.tally.tally import Tally

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import by_shape
@@ -99,10 +100,10 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
         x = on_grid(value, feature.origin, feature.unit)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
-    elif feature.family.name == "gamma":
-        n, first, logs = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
+    elif by_shape.shape(feature.family) == "log moments":
+        n, first, logs, squares = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO, ZERO))
         x, log_x = on_grid(value, feature.origin, feature.unit), on_grid(logarithm(value), 0.0, 1.0)
-        tally.sums[feature.name][label] = n + w, first + w * x, logs + w * log_x
+        tally.sums[feature.name][label] = n + w, first + w * x, logs + w * log_x, squares + w * log_x * log_x
     elif by_shape.shape(feature.family) == "words":
         texts, words = tally.texts[feature.name], tally.words[feature.name]
         texts[label] = texts.get(label, ZERO) + w
@@ -170,6 +171,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "poisson": _poisson,
         "exponential": _exponential,
         "gamma": _gamma,
+        "log_normal": _log_normal,
         "histogram": _histogram,
         "kernel_density": _kernel_density,
         "quantile_tree": _quantile_tree,
@@ -280,7 +282,7 @@ def _gaussian(tally: Tally, feature: Any, value: Any, label: Any, how: str, alph
     shared = family.variance == "shared"
     if how == "mle" or (family.prior is None and how in ("map", "mean")):
         own = (spreads / rows if rows else ZERO) if shared else spread / n if n else variance
-        return _log_normal(value, mean, max(own, variance * Fraction(1e-9)))
+        return _normal(value, mean, max(own, variance * Fraction(1e-9)))
     prior = family.prior
     kappa, nu = (Fraction(1e-3), Fraction(1)) if prior is None else (Fraction(prior.kappa), Fraction(prior.nu))
     if prior is not None and prior.mean is not None:
@@ -294,10 +296,10 @@ def _gaussian(tally: Tally, feature: Any, value: Any, label: Any, how: str, alph
     if how == "predictive":
         return _log_student(value, mean, scale / freedom * (strength + 1) / strength, freedom)
     expected, n_means = how == "mean" and freedom > 2, len(every) if shared else 1
-    return _log_normal(value, mean, scale / (freedom - 2 if expected else freedom + 2 + n_means))
+    return _normal(value, mean, scale / (freedom - 2 if expected else freedom + 2 + n_means))
 
 
-def _log_normal(value: Any, mean: Fraction, variance: Fraction) -> float:
+def _normal(value: Any, mean: Fraction, variance: Fraction) -> float:
     return -0.5 * (math.log(2 * math.pi) + log(variance)) - float((Fraction(value) - mean) ** 2 / (2 * variance))
 
 
@@ -359,7 +361,7 @@ def _gamma(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: 
     every = [sum((s[i] for s in sums.values()), ZERO) for i in range(3)]
     mean, log_mean = (decimal(part / every[0]) for part in every[1:]) if every[0] else (unit, unit.ln())
     m = Decimal(1 if feature.family.prior_rows is None else feature.family.prior_rows)
-    n, total, logs = (decimal(part) for part in sums.get(label, (ZERO, ZERO, ZERO)))
+    n, total, logs = (decimal(part) for part in sums.get(label, (ZERO, ZERO, ZERO))[:3])
     if how != "mle" or not n:
         m = m if how != "mle" else Decimal(1)
         n, total, logs = n + m, total + m * mean, logs + m * log_mean
@@ -370,6 +372,15 @@ def _gamma(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: 
                      + log_gamma(a + k) - log_gamma(a) - log_gamma(k))  # fmt: skip
     rate = (k * n + 1) / total if how == "mean" else k * n / total
     return float(k * rate.ln() + (k - 1) * x.ln() - rate * x - log_gamma(k))
+
+
+def _log_normal(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    """The normal distribution of logarithms; log x is steep where x is small."""
+    family = SimpleNamespace(prior=feature.family.prior, variance="per class")
+    of_logarithms = SimpleNamespace(name=feature.name, origin=0.0, unit=1.0, family=family)
+    sums = {c: (n, logs, squares) for c, (n, _, logs, squares) in tally.sums[feature.name].items()}
+    logs: Any = SimpleNamespace(sums={feature.name: sums})
+    return _gaussian(logs, of_logarithms, math.log(value), label, how, alpha) - math.log(value)
 
 
 def decimal(x: Fraction) -> Decimal:

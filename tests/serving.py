@@ -99,6 +99,7 @@ def families_row(rng: random.Random) -> dict[str, Any]:
         "poisson": rng.randint(0, 9),
         "exponential": rng.expovariate(1),
         "gamma": rng.gammavariate(2, 1),
+        "log_normal": rng.lognormvariate(0, 1),
         "histogram": rng.gauss(0, 1),
         "kernel_density": rng.gauss(0, 1),
         "quantile_tree": rng.gauss(0, 1),

@@ -367,6 +367,31 @@ def test_gamma_distributions_are_scipys(unit: float) -> None:
     np.testing.assert_allclose(positive("gamma", "predictive", x, points), compound, rtol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_log_normal_distributions_are_scipys(unit: float) -> None:
+    points, x = np.array([0.1, 1.0, 30.0]) * unit, POSITIVE * unit
+    logs = np.log(x)
+    deviation, scale = logs.std(), np.exp(logs.mean())
+    expected = stats.lognorm.logpdf(points, deviation, scale=scale)
+    np.testing.assert_allclose(positive("log_normal", "mle", x, points), expected, rtol=1e-9)
+    model = bb.estimate(bb.count({"x": x}, ["only"] * len(x), features={"x": "log_normal"}))
+    mean, spread = model.parameters[0].spread(0)  # type: ignore[attr-defined]
+    scipys = stats.lognorm(deviation, scale=scale)
+    np.testing.assert_allclose([mean[0], spread[0]], [scipys.mean(), scipys.std()])
+    prior = bb.NormalInverseGamma(kappa=2, nu=3, mean=1.5, variance=4)
+    of_logarithms = positive(bb.Gaussian(prior=prior), "predictive", logs, np.log(points))
+    found = positive(bb.LogNormal(prior), "predictive", x, points)
+    np.testing.assert_allclose(found, of_logarithms - np.log(points), rtol=1e-9)
+
+
+def test_a_tally_of_gamma_columns_is_one_of_log_normal_columns() -> None:
+    tally = bb.count({"x": POSITIVE}, ["only"] * len(POSITIVE), features={"x": "gamma"})
+    again = bb.count({"x": POSITIVE}, ["only"] * len(POSITIVE), features={"x": "log_normal"})
+    assert bb.estimate(tally, features={"x": "log_normal"}).log_joint({"x": [2.0]}) == bb.estimate(again).log_joint(
+        {"x": [2.0]}
+    )
+
+
 def test_gamma_draws_are_about_its_mode() -> None:
     rng = np.random.default_rng(2)
     tally = bb.count({"x": rng.gamma(5.0, 2.0, 2000)}, ["only"] * 2000, features={"x": "gamma"})
@@ -392,6 +417,7 @@ def test_narrow_gammas_keep_their_digits() -> None:
     ("exponential", -0.5, "an exponential column holds numbers from 0 up"),
     ("gamma", 0.0, "a gamma column holds numbers above 0"),
     ("gamma", -2.0, "a gamma column holds numbers above 0"),
+    ("log_normal", 0.0, "a log_normal column holds numbers above 0"),
 ])  # fmt: skip
 def test_numbers_that_are_too_small_are_refused(family: str, value: float, words: str) -> None:
     with pytest.raises(bb.BanburyError, match=words):

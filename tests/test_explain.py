@@ -1034,3 +1034,12 @@ def test_common_words_of_a_long_text_are_told_together(weigh: bool) -> None:
     assert sum(e.decibans for e in why.evidence) + why.prior == pytest.approx(why.decibans, abs=1e-9)
     assert "common word" in why._repr_html_()
     assert "common word" not in str(model.explain(["the and of sea1 sea2"]))
+
+
+def test_a_row_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = bb.estimate(bb.count({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y", features="gaussian"))
+    parameters = type(model.parameters[0])
+    look_up, lookups = parameters.parts, []
+    monkeypatch.setattr(parameters, "parts", lambda *rows: lookups.append(1) or look_up(*rows))
+    model.explain({"x": 3.0})
+    assert len(lookups) == 1

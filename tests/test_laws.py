@@ -119,6 +119,8 @@ CASES = {
     "exponential, prior": Case(bb.Exponential(prior_rows=2.5, prior_total=1.5), AMOUNTS, AMOUNTS),
     "gamma": Case(bb.Gamma(), POSITIVE, (1e-300, 0.1, 40.0, 1e12, 1e300)),
     "gamma, prior": Case(bb.Gamma(prior_rows=2.5), POSITIVE, POSITIVE),
+    "log-normal": Case(bb.LogNormal(), POSITIVE, (1e-300, 0.1, 40.0, 1e12, 1e300)),
+    "log-normal, prior": Case(bb.LogNormal(bb.NormalInverseGamma(2, 3, 0.5, 4)), POSITIVE, POSITIVE),
     "histogram": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True),
     "histogram, bins": Case(bb.Histogram(bins=5, alpha=0.5), QUARTERS, ANYWHERE, far=True),
     "histogram, mdl": Case(bb.Histogram(bins="mdl"), QUARTERS, ANYWHERE, far=True),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "banbury" / "families" / "family.py"
+PACKAGE = Path(__file__).parents[1] / "src" / "banbury"
+SOURCE = PACKAGE / "families" / "family.py"
 PROTOCOLS = {
     "Counter": "count",
     "Family": "estimate",
@@ -29,8 +31,25 @@ def questions() -> dict[str, ast.FunctionDef]:
     return declared
 
 
+def uses() -> tuple[Counter[str], Counter[str]]:
+    """How many families answer each question themselves, and how many places ask it."""
+    answers, askers = Counter[str](), Counter[str]()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not (path == SOURCE and node.name in PROTOCOLS):
+                answers.update(method.name for method in node.body if isinstance(method, ast.FunctionDef))
+            if isinstance(node, ast.Attribute):
+                askers[node.attr] += 1
+    return answers, askers
+
+
 def test_questions_are_few() -> None:
     assert len(questions()) <= MOST, f"{len(questions())} questions: {', '.join(sorted(questions()))}"
+
+
+def test_no_question_has_one_answer_and_one_asker() -> None:
+    answers, askers = uses()
+    assert [name for name in questions() if answers[name] < 2 and askers[name] < 2] == []
 
 
 def test_every_question_says_in_a_line_what_it_asks() -> None:

@@ -24,6 +24,7 @@ from banbury.families import Gaussian as Gaussian
 from banbury.families import Histogram as Histogram
 from banbury.families import Joint as Joint
 from banbury.families import KernelDensity as KernelDensity
+from banbury.families import LogNormal as LogNormal
 from banbury.families import NormalInverseGamma as NormalInverseGamma
 from banbury.families import Occurrences as Occurrences
 from banbury.families import Poisson as Poisson

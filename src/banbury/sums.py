@@ -670,6 +670,14 @@ class Moments(NumberSums):
     def select(self, features: Sequence[int]) -> Moments:
         return self if is_all(features, self.n.shape[0]) else self.take(features, 0)
 
+    def as_features(self, labels: Int, n_classes: int) -> Moments:
+        """The classes of the one feature as features, each of which has rows of one class: the one with its label."""
+        size = len(labels)
+        places = np.arange(size) * n_classes + labels
+        n = self.n.arranged([size]).merge(places, size * n_classes, 0)
+        sums = self.sums.arranged([size, 2]).merge(places, size * n_classes, 0)
+        return Moments(n.arranged([size, n_classes]), sums.arranged([size, n_classes, 2]))
+
     def shift(self, shift: Real, scale: Real) -> Moments:
         """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
         return Moments(self.n, shifted_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))

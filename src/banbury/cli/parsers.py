@@ -174,8 +174,8 @@ COUNTING = """\
 --target COLUMN | the column of the classes, or last; of folders it is the sub-folder's name{sets}
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
 'soil_*=FAMILY' is for all columns named so, COLUMN=none leaves one out, A+B=FAMILY takes several together. \
-Families: bernoulli, categorical, quantile_tree, gaussian, exponential, gamma, poisson, histogram, kernel_density, text; \
-together: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_density{choose}
+Families: bernoulli, categorical, quantile_tree, gaussian, exponential, gamma, log_normal, poisson, histogram, kernel_density, \
+text; together: joint, gaussian,covariance=full, tied or shrunk, histogram, kernel_density{choose}
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2{several}
 --weights COLUMN | the column of the rows' weights

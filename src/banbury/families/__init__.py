@@ -17,10 +17,11 @@ from banbury.families.gaussian import Gaussian, NormalInverseGamma
 from banbury.families.histogram import Histogram
 from banbury.families.joint import Joint
 from banbury.families.kernel_density import KernelDensity
+from banbury.families.log_normal import LogNormal
 from banbury.families.poisson import Poisson
 from banbury.families.quantile_tree import QuantileTree
 
-NUMBERS = Gaussian, Poisson, Exponential, Gamma, Histogram, KernelDensity, QuantileTree
+NUMBERS = Gaussian, Poisson, Exponential, Gamma, LogNormal, Histogram, KernelDensity, QuantileTree
 EVERY: tuple[type[Family], ...] = (Bernoulli, Categorical, *NUMBERS, Text, Occurrences, Joint, ColumnTree)
 FAMILIES = {family.name: family for family in EVERY}
 
@@ -29,6 +30,7 @@ __all__ += [
     "ColumnTree",
     "Joint",
     "KernelDensity",
+    "LogNormal",
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",

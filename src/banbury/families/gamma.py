@@ -2,121 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
-from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.families.family import Choice, Curve, Feature, RowsToCount, Stored, check_settings
-from banbury.families.moments import LARGE, MOMENTS, names_of
+from banbury.families.family import Choice, Curve, Feature, check_settings
+from banbury.families.moments import LARGE
 from banbury.families.positive import (
     EACH,
     SMALLEST_MEAN,
     TINY,
-    Positive,
-    PositiveCounter,
+    LogMomentFamily,
+    LogMoments,
     PositiveParameters,
-    check_least,
 )
-from banbury.sums import GRID, Keyless, Moments
 
 NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
 WIDEST = 1e-3  # no shape is smaller
 
 
-@dataclass(frozen=True, eq=False)
-class LogMoments(Keyless):
-    """Moments of z = x / unit and of log x, of the same rows."""
-
-    values: Moments
-    logs: Moments
-
-    @property
-    def present(self) -> Integers:
-        return self.values.n
-
-    def __add__(self, other: LogMoments) -> LogMoments:
-        return LogMoments(self.values + other.values, self.logs + other.logs)
-
-    def __sub__(self, other: LogMoments) -> LogMoments:
-        return LogMoments(self.values - other.values, self.logs - other.logs)
-
-    def times(self, factor: float) -> tuple[LogMoments, bool]:
-        (values, exact), (logs, also) = self.values.times(factor), self.logs.times(factor)
-        return LogMoments(values, logs), exact and also
-
-    def same(self, other: LogMoments) -> bool:
-        return self.values.same(other.values) and self.logs.same(other.logs)
-
-    def take(self, classes: Any) -> LogMoments:
-        return LogMoments(self.values.take(classes), self.logs.take(classes))
-
-    def merge(self, index: Any, size: int) -> LogMoments:
-        return LogMoments(self.values.merge(index, size), self.logs.merge(index, size))
-
-    def select(self, features: Sequence[int]) -> LogMoments:
-        return LogMoments(self.values.select(features), self.logs.select(features))
-
-    def arrays(self) -> dict[str, Integers]:
-        return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
-
-
-class LogMomentCounter(PositiveCounter):
-    """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
-
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
-        names, size = names_of(features, rows.batch), len(features)
-        check_least(rows.batch, features)
-        columns = rows.batch.numbers(names)
-        units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
-        both = [*columns, *(logarithm(column) for column in columns)]
-        every = Moments(*rows.counted(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
-        return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
-
-    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
-        super().check(features, sums.values, rows, classes)
-        MOMENTS.check(features, sums.logs, rows, classes)
-
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
-        values = super().moved(old, new, sums.values)
-        return sums if values is sums.values else LogMoments(values, sums.logs)
-
-    def summary(self, feature: Feature, sums: Any, missing: str) -> str:
-        return super().summary(feature, sums.values, missing)
-
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
-        values = super().restored(features, stored, n_classes)
-        logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
-        if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
-            raise ValueError("there are sums of logarithms that no rows have")
-        return LogMoments(values, logs)
-
-
-def logarithm(x: NDArray[Any]) -> Real:
-    """log x by additions, multiplications and divisions alone, so that every machine has the same bits; NaN stays.
-
-    x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
-    """
-    m, k = np.frexp(np.asarray(x, dtype=np.float64))
-    low = m < 0.7071067811865476
-    m, k = np.where(low, 2.0 * m, m), np.where(low, k - 1, k)
-    s = (m - 1.0) / (m + 1.0)
-    square, series = s * s, np.zeros(np.shape(s))
-    for power in range(23, 0, -2):
-        series = series * square + 1.0 / power
-    return np.asarray(k * 0.6931471805599453 + 2.0 * s * series)
-
-
-LOG_MOMENTS = LogMomentCounter()
-
-
 @dataclass(frozen=True, repr=False)
-class Gamma(Positive):
+class Gamma(LogMomentFamily):
     """Numbers above 0, of a mean and a shape per class: the deviation is the mean over the root of the shape.
 
     Shape 1 is the exponential distribution. "mle" is maximum likelihood; its shape is from 0.001 to 1e8. The conjugate prior is
@@ -135,18 +44,14 @@ class Gamma(Positive):
     prior_rows: float | None = None
 
     name: ClassVar[str] = "gamma"
-    least: ClassVar[float] = TINY
 
     def __post_init__(self) -> None:
         check_settings(self, "prior_rows")
 
-    def counter(self, feature: Feature) -> LogMomentCounter:
-        return LOG_MOMENTS
-
     def estimate(
         self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
     ) -> GammaParameters:
-        unit = np.array([[feature.unit] for feature in features])
+        unit = np.array([feature.unit for feature in features])[:, None]
         n, mean, every = sums.values.n.value, sums.values.mean, sums.values.pooled()
         logs, every_log = sums.logs.mean - np.log(unit), sums.logs.pooled()[1] - np.log(unit)
         some = every[0] > 0  # a column without any number has a mean of 1
@@ -168,9 +73,6 @@ class Gamma(Positive):
         strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
         mean = shape * rows * mean / strength
         return GammaParameters(features, shape, mean, strength if choice.how == "predictive" else None)
-
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
-        return [(2, 0)] * len(features)
 
 
 def shape_of(s: Real) -> Real:

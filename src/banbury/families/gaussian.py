@@ -39,7 +39,7 @@ from banbury.families.family import (
     check_positive,
     check_settings,
 )
-from banbury.families.information import bits_of_densities, grid, shares
+from banbury.families.information import shares
 from banbury.families.leave_one_out import one_by_one
 from banbury.families.moments import MOMENTS, PRODUCTS, log_rising
 from banbury.sums import Counts, Moments, Products
@@ -250,12 +250,12 @@ class Gaussian(Family):
         return (self,) if column.n_values > 2 else ()
 
     def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
-        parameters = self.estimate(features, sums, Choice(), UNUSED)
-        if isinstance(parameters, GaussianBlockParameters):
-            seen = sums.n.value > 0
-            prior = shares(sums.n.value[seen])
-            return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
-        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+        if self.covariance is None:
+            return super().bits(features, sums, rows)
+        parameters: Any = self.estimate(features, sums, Choice(), UNUSED)
+        seen = sums.n.value > 0
+        prior = shares(sums.n.value[seen])
+        return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None
@@ -396,7 +396,7 @@ class GaussianParameters(NumericParameters):
         scale = float(self.origin[f]), float(self.unit[f])
         return Curve(*scale, self.mean[f], nothing + 1.0, self.constant[f], nothing, -self.precision[f], nothing)
 
-    def log_probability_of_each(self, x: Real) -> Real:
+    def log_probability(self, x: Real) -> Real:
         """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
         z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
         square = self.precision * (z - self.mean) ** 2
@@ -413,21 +413,6 @@ class GaussianParameters(NumericParameters):
                 z = mean + rng.standard_t(nu) / np.sqrt(precision * nu)
             columns.append(self.origin[f] + self.unit[f] * z)
         return columns
-
-    def bits(self, f: int, rows: Real) -> float:
-        """I(feature; class) of normal densities; ``rows`` per class that have a value."""
-        seen = rows > 0
-        prior, mean, variance = shares(rows[seen]), self.mean[f, seen], 0.5 / self.precision[f, seen]
-        if len(prior) < 2:
-            return 0.0
-        centre = float(prior @ mean)
-        scale = float(np.sqrt(prior @ (variance + (mean - centre) ** 2)))  # the whole column's deviation
-        place, deviation = (mean - centre) / scale, np.sqrt(variance) / scale
-        nodes = grid(place, deviation)
-        z = (nodes[:, None] - place) / deviation
-        gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
-        widths = (gaps[1:] + gaps[:-1]) / 2.0
-        return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))

@@ -22,6 +22,7 @@ BIT = float(np.log(2.0))
 NODES = 801  # of a density's grid, from −9 to 9 deviations
 MOST_NODES = 1 << 21  # of all densities, times the densities
 DRAWN = 1 << 12  # rows of each class
+DRAWN_CUTS = 1 << 8  # numbers of each class, beside those of a grid
 LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
 FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
@@ -146,13 +147,6 @@ def log_mixture(log_likelihood: Real, prior: Real) -> Real:
     return np.asarray(highest[:, 0] + np.log(np.exp(log_likelihood - highest) @ prior))
 
 
-def bits_of_densities(log_likelihood: Real, widths: Real, prior: Real) -> float:
-    """I(value; class) of densities, (nodes, classes), at nodes that stand for so wide a range of values each."""
-    apart = log_likelihood - log_mixture(log_likelihood, prior)[:, None]
-    nats = widths @ (np.exp(log_likelihood + np.log(prior)) * apart).sum(axis=1)
-    return min(max(float(nats) / BIT, 0.0), entropy(prior))
-
-
 def grid(mean: Real, deviation: Real) -> Real:
     """Where densities are looked at: from −9 to 9 deviations of each of them, closely unless they are many.
 
@@ -162,6 +156,25 @@ def grid(mean: Real, deviation: Real) -> Real:
     steps = np.linspace(-9.0, 9.0, int(np.clip(most // len(mean), 16, NODES)))
     nodes = np.unique(mean[:, None] + deviation[:, None] * steps)
     return nodes[:: -(-len(nodes) // max(most, 1))]
+
+
+def bits_of_numbers(parameters: Any, f: int, rows: Real) -> float:
+    """I(feature; class) of a column of numbers; ``rows`` per class that have a value.
+
+    It is that of the table of cells between the nodes of a grid, and some numbers that are drawn: of a density without an end
+    most may lie between two nodes.
+    """
+    classes = np.flatnonzero(rows > 0)
+    if len(classes) < 2:
+        return 0.0
+    mean, deviation = (moment[classes] for moment in parameters.spread(f))
+    [drawn] = parameters.select([f]).sample(np.repeat(classes, DRAWN_CUTS), np.random.default_rng(0))
+    cuts = np.concatenate([grid(mean, deviation), drawn])
+    cuts = np.unique(np.rint(cuts) if parameters.features[f].kind == "integer" else cuts[np.isfinite(cuts)])
+    below, above = (tail[:, classes] for tail in parameters.tails(f, cuts))
+    inside = np.where(below[:-1] < 0.5, np.diff(below, axis=0), -np.diff(above, axis=0))
+    cells = np.concatenate([below[:1], np.maximum(inside, 0.0), above[-1:]])
+    return bits_of(cells * shares(rows[classes]))
 
 
 def bits_of_draws(parameters: Any, rows: Real) -> Real:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.arrays import Int, Real
 from banbury.families import dirichlet
-from banbury.families.family import UNUSED, Choice, Family, Feature, HeldOutRows, How, Parameters, at_least
-from banbury.sums import Moments, weighed
+from banbury.families.family import UNUSED, Choice, Family, Feature, HeldOutRows, How, Parameters, RowsToCount, at_least
+from banbury.sums import weighed
 
 CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
 
@@ -130,34 +130,23 @@ def _pseudo_counts(alpha: Real, how: How) -> Real:
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-def one_by_one(
-    family: Family, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
-) -> Real:
-    """Of moments: each row's sums are estimated as if they were those of a feature of its held_out.
+def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+    """Of sums of numbers: what is left without each row is estimated as if it were the sums of a feature of its own.
 
-    The family's parameters have ``log_probability_of_each``.
+    Sums have ``as_features``, and the family's parameters ``log_probability``.
     """
-    n_classes = sums.n.shape[1]
-    total, weight = np.zeros((len(held_out.labels), n_classes)), held_out.weight
+    n_rows, n_classes = len(held_out.labels), held_out.n_classes
+    numbers, weights = weighed(np.arange(n_rows, dtype=np.int32), held_out.weights)
+    alone = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
+    total = np.zeros((n_rows, n_classes))
     for f, feature in enumerate(features):
         x = np.asarray(held_out.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        there = np.flatnonzero(~np.isnan(x) & (weight > 0))
-        alone = sums.select([f])
+        _, row_sums = feature.counter.count([feature], alone)
+        there = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
         for some in np.array_split(there, max(1, len(there) * n_classes // CELLS)):
-            weights = None if held_out.weights is None else held_out.weights[some]
-            left = _without(alone, feature, x[some], held_out.labels[some], weights)
-            parameters: Any = family.estimate((feature,) * len(some), left, choice, UNUSED)
-            total[some] += parameters.log_probability_of_each(x[some])
+            of_rows = row_sums.take(some).as_features(held_out.labels[some], n_classes)
+            parameters: Any = family.estimate(
+                (feature,) * len(some), sums.select([f] * len(some)) - of_rows, choice, UNUSED
+            )
+            total[some] += parameters.log_probability(x[some])
     return total
-
-
-def _without(sums: Moments, feature: Feature, x: Real, labels: Int, weights: Real | None) -> Moments:
-    """One feature's sums, once for each row, without that row, which is counted as a class of its held_out."""
-    n, n_classes, numbers = len(x), sums.n.shape[1], np.arange(len(x), dtype=np.int32)
-    origin, unit = np.array([feature.origin]), np.array([feature.unit])
-    alone, parts = weighed(numbers, weights)
-    rows, mine = _core.count_moments([x], origin, unit, alone, n, parts, 1)
-    place = numbers * n_classes + labels
-    gone = rows.arranged([n]).merge(place, n * n_classes, 0).arranged([n, n_classes])
-    own = mine.arranged([n, 2]).merge(place, n * n_classes, 0).arranged([n, n_classes, 2])
-    return sums.take(np.zeros(n), 0) - Moments(gone, own)

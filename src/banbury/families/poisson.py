@@ -13,8 +13,6 @@ from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.family import (
-    UNUSED,
-    Choice,
     ColumnReader,
     Curve,
     Family,
@@ -24,7 +22,6 @@ from banbury.families.family import (
     check_settings,
     named,
 )
-from banbury.families.information import bits_of_densities, grid, shares
 from banbury.families.moments import MomentCounter, log_rising, names_of
 from banbury.families.positive import EACH, PositiveCounter, RateFamily, RateParameters
 from banbury.reading import Batch
@@ -108,19 +105,6 @@ class PoissonParameters(RateParameters):
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         return [rng.poisson(self.drawn_rates(f, classes, rng)) for f in range(len(self.features))]
 
-    def bits(self, f: int, rows: Real) -> float:
-        """I(feature; class); ``rows`` per class that have a value."""
-        seen = rows > 0
-        mean = self.rate[f, seen]
-        if len(mean) < 2:
-            return 0.0
-        near = np.rint(grid(mean, np.sqrt(mean)))  # whole numbers where any of the classes has some
-        nodes = np.unique(np.concatenate([np.arange(64.0), near[near >= 0]]))
-        gaps = np.diff(nodes, prepend=nodes[0] - 1.0, append=nodes[-1] + 1.0)
-        gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
-        widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
-        return bits_of_densities(self.log_density(nodes[:, None], f)[:, seen], widths, shares(rows[seen]))
-
     def spread(self, f: int) -> tuple[Real, Real]:
         mean = self.rate[f]
         return mean, np.sqrt(mean if self.scale is None else mean * (1.0 + 1.0 / self.scale[f]))
@@ -128,7 +112,7 @@ class PoissonParameters(RateParameters):
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
-        k, mean = cuts[:, None], self.rate[f]
+        k, mean = np.maximum(cuts, 0.0)[:, None], self.rate[f]
         if self.scale is None:
             return gammaincc(k, mean), gammainc(k, mean)
         shape, p = mean * self.scale[f], self.scale[f] / (self.scale[f] + 1.0)
@@ -184,7 +168,3 @@ class Poisson(RateFamily):
 
     def has_density(self) -> bool:
         return False
-
-    def bits(self, features: tuple[Feature, ...], sums: Moments, rows: Real) -> Real:
-        parameters: Any = self.estimate(features, sums, Choice(), UNUSED)
-        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])

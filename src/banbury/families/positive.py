@@ -1,4 +1,4 @@
-"""Numbers from 0 up: what Poisson, exponential and gamma share."""
+"""Numbers from 0 up: what Poisson, exponential, gamma and log-normal share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.family import (
@@ -20,12 +21,13 @@ from banbury.families.family import (
     NumberColumn,
     NumericParameters,
     RowsToCount,
+    Stored,
     line_by_line,
 )
 from banbury.families.leave_one_out import one_by_one
-from banbury.families.moments import MomentCounter, first_rows, names_of, scales
+from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, scales
 from banbury.reading import Batch
-from banbury.sums import Moments
+from banbury.sums import GRID, Keyless, Moments
 
 EACH = slice(None)  # features, one for each number
 FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
@@ -90,6 +92,9 @@ class Positive(Family):
     def candidates(self, column: NumberColumn) -> Sequence[Family]:
         return (self,) if column.least >= self.least and not column.few else ()
 
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        return one_by_one(self, features, sums, choice, held_out)
+
 
 class PositiveParameters(NumericParameters):
     """Parameters, (features, classes), of columns of numbers from 0 up, in units of z = x / unit."""
@@ -98,10 +103,11 @@ class PositiveParameters(NumericParameters):
         """Of numbers of a feature, (numbers, 1), or of numbers each of which has a feature of its own: (numbers, classes)."""
         raise NotImplementedError
 
-    def log_probability_of_each(self, x: Real) -> Real:
-        """log P(number | class), or its density, where every number has a feature of its own."""
-        unit = np.array([feature.unit for feature in self.features])
-        return np.asarray(self.log_density(np.minimum(x / unit, FARTHEST)[:, None]) - np.log(unit)[:, None])
+    def log_probability(self, x: Real, f: int | slice = EACH) -> Real:
+        """The same of numbers as the column has them, (numbers,)."""
+        unit = np.array([feature.unit for feature in self.features])[f]
+        logs = self.log_density(np.minimum(x / unit, FARTHEST)[:, None], f)
+        return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         check_least(rows, self.features)
@@ -109,13 +115,119 @@ class PositiveParameters(NumericParameters):
         for f, feature in enumerate(self.features):
             x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
             there = ~np.isnan(x)
-            z = np.minimum(np.where(there, x, feature.unit)[:, None] / feature.unit, FARTHEST)
-            table = self.log_density(z, f) - np.log(feature.unit)
+            table = self.log_probability(np.where(there, x, feature.unit), f)
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         return np.maximum(super().ends(f, wanted, step), 0.0)
+
+
+# Sums of logarithms, too --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LogMoments(Keyless):
+    """Moments of z = x / unit and of log x, of the same rows."""
+
+    values: Moments
+    logs: Moments
+
+    @property
+    def present(self) -> Integers:
+        return self.values.n
+
+    def __add__(self, other: LogMoments) -> LogMoments:
+        return LogMoments(self.values + other.values, self.logs + other.logs)
+
+    def __sub__(self, other: LogMoments) -> LogMoments:
+        return LogMoments(self.values - other.values, self.logs - other.logs)
+
+    def times(self, factor: float) -> tuple[LogMoments, bool]:
+        (values, exact), (logs, also) = self.values.times(factor), self.logs.times(factor)
+        return LogMoments(values, logs), exact and also
+
+    def same(self, other: LogMoments) -> bool:
+        return self.values.same(other.values) and self.logs.same(other.logs)
+
+    def take(self, classes: Any) -> LogMoments:
+        return LogMoments(self.values.take(classes), self.logs.take(classes))
+
+    def merge(self, index: Any, size: int) -> LogMoments:
+        return LogMoments(self.values.merge(index, size), self.logs.merge(index, size))
+
+    def select(self, features: Sequence[int]) -> LogMoments:
+        return LogMoments(self.values.select(features), self.logs.select(features))
+
+    def as_features(self, labels: Int, n_classes: int) -> LogMoments:
+        return LogMoments(self.values.as_features(labels, n_classes), self.logs.as_features(labels, n_classes))
+
+    def arrays(self) -> dict[str, Integers]:
+        return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
+
+
+class LogMomentCounter(PositiveCounter):
+    """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+        names, size = names_of(features, rows.batch), len(features)
+        check_least(rows.batch, features)
+        columns = rows.batch.numbers(names)
+        units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
+        both = [*columns, *(logarithm(column) for column in columns)]
+        every = Moments(*rows.counted(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
+        return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
+
+    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums.values, rows, classes)
+        MOMENTS.check(features, sums.logs, rows, classes)
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        values = super().moved(old, new, sums.values)
+        return sums if values is sums.values else LogMoments(values, sums.logs)
+
+    def summary(self, feature: Feature, sums: Any, missing: str) -> str:
+        return super().summary(feature, sums.values, missing)
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+        values = super().restored(features, stored, n_classes)
+        logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
+        if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
+            raise ValueError("there are sums of logarithms that no rows have")
+        return LogMoments(values, logs)
+
+
+def logarithm(x: NDArray[Any]) -> Real:
+    """log x by additions, multiplications and divisions alone, so that every machine has the same bits; NaN stays.
+
+    x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
+    """
+    m, k = np.frexp(np.asarray(x, dtype=np.float64))
+    low = m < 0.7071067811865476
+    m, k = np.where(low, 2.0 * m, m), np.where(low, k - 1, k)
+    s = (m - 1.0) / (m + 1.0)
+    square, series = s * s, np.zeros(np.shape(s))
+    for power in range(23, 0, -2):
+        series = series * square + 1.0 / power
+    return np.asarray(k * 0.6931471805599453 + 2.0 * s * series)
+
+
+LOG_MOMENTS = LogMomentCounter()
+
+
+class LogMomentFamily(Positive):
+    """The base of families of numbers above 0, two parameters per class, counted by moments of numbers and logarithms."""
+
+    least: ClassVar[float] = TINY
+
+    def counter(self, feature: Feature) -> LogMomentCounter:
+        return LOG_MOMENTS
+
+    def counted(self) -> tuple[Any, ...]:
+        return ("log moments",)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        return [(2, 0)] * len(features)
 
 
 # One rate per class ---------------------------------------------------------------------------------------------------
@@ -179,6 +291,3 @@ class RateFamily(Positive):
         some = np.asarray(shape) > 0
         logs = np.where(some, np.log(np.where(some, parameters.rate, 1.0)), 0.0)
         return float((shape * logs - scale * parameters.rate).sum())
-
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
-        return one_by_one(self, features, sums, choice, held_out)

@@ -104,9 +104,10 @@ def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "sel
     if len(rows.classes) < 2:
         wanted = "two at least, to tell a wrong label from a right one"
         raise errors.bad_setting("the classes", f"one, {rows.classes[0]!r}", wanted)
-    if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe):
-        each = leave_each_out(rows, recipe)
-        answers = Answers(each.tested, each.scores, "leaving out one row at a time", each.model, tuple(each.kept))
+    if isinstance(recipe, Plain) and rows.groups is None and can_leave_one_out(rows, recipe.choice):
+        model = recipe.learn(rows)
+        each = leave_each_out(rows, model)
+        answers = Answers(each.tested, each.scores, "leaving out one row at a time", model, tuple(each.kept))
     else:
         answers = _leave_out_folds(rows, recipe)
     return _ranked(rows, answers, int(n), by)

@@ -35,6 +35,7 @@ from banbury.uncollected import uncollected
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
+Kernel = Callable[[str], tuple[NDArray[Any], int]]  # what is wanted → scores of some rows, and how many are impossible
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
 
@@ -354,13 +355,14 @@ class Model:
             told = self.without(batch, own).explain(batch, against)
             return replace(told, held_out=True, stale=self._stale, remarks=tuple(remarks))
         batch, parameters = self._fitting(self._one_row(row), set())
-        posterior = self._kernel(batch, parameters, "posterior")[0][0]
-        winner, ranked, scores = self._answer(batch, parameters)
+        kernel = self._kernel_of(batch, parameters)
+        posterior = kernel("posterior")[0][0]
+        winner, ranked, scores = self._answer(kernel)
         other = winner if against is None else class_number(against, self.classes)
         if other == winner:
             other = next(c for c in ranked if c != winner)
         terms = []
-        likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
+        likelihoods, start = kernel("parts")[0][0], 0
         for group in parameters:
             stop = start + len(group.features)
             terms += group.terms(batch, likelihoods[start:stop])
@@ -417,13 +419,13 @@ class Model:
         rest = rest.with_classes(self.classes)  # some were named before they had rows
         return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 
-    def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], Real]:
+    def _answer(self, kernel: Kernel) -> tuple[int, list[int], Real]:
         """Of one row the class that predict gives it, all classes from the most probable down, and its log posteriors.
 
         Where calibrated posteriors are equal, and there may be many zeros, the model's own tell the classes apart.
         """
-        scores = self._kernel(batch, parameters, "log_posterior")[0]
-        winner = int(self._best(self._kernel(batch, parameters, self._wanted)[0])[0])
+        scores = kernel("log_posterior")[0]
+        winner = int(self._best(kernel(self._wanted)[0])[0])
         if self.calibration is None:
             return winner, np.argsort(-scores[0], kind="stable").tolist(), scores
         honest = self.calibration.apply(scores)[0]
@@ -676,12 +678,20 @@ class Model:
         return {name: n_words for name, n_words in lost.items() if n_words}
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+        return self._kernel_of(batch, parameters)(want)
+
+    def _kernel_of(self, batch: Batch, parameters: Sequence[Parameters]) -> Kernel:
+        """The scoring kernel on these rows, whose texts and values are looked up once, whatever is then wanted of them."""
         check_occurrences(parameters, batch)
         parts = [part for group in parameters for part in group.parts(batch)]
-        try:
-            return self._score(batch.n_rows, parts, want, batch.threads)
-        except _core.BadValue as bad:
-            raise _named(bad, parameters, batch) from None
+
+        def kernel(want: str) -> tuple[NDArray[Any], int]:
+            try:
+                return self._score(batch.n_rows, parts, want, batch.threads)
+            except _core.BadValue as bad:
+                raise _named(bad, parameters, batch) from None
+
+        return kernel
 
     def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
         """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""

@@ -437,6 +437,7 @@ class LearningCurve(CurveScores):
     n_classes: int
     majority: float
     beside: CurveScores | None = None
+    notes: tuple[str, ...] = ()  # on what was judged
 
     @property
     def random_guess(self) -> float:
@@ -459,6 +460,7 @@ class LearningCurve(CurveScores):
             "majority": self.majority,
             **self._to_dict(),
             "beside": None if self.beside is None else self.beside._to_dict(),
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
@@ -476,7 +478,7 @@ class LearningCurve(CurveScores):
         if self.beside is not None:
             lines.insert(0, f"{self.name:>{sum(widths[:3]) + 4}}  {self.beside.name:>{sum(widths[3:]) + 2}}")
         guess = f"random guess {self.random_guess:.4f}, majority {self.majority:.4f}"
-        return "\n".join([head, *(f"  {line}" for line in [*lines, guess])])
+        return "\n".join([head, *(f"  {line}" for line in [*lines, guess, *self.notes])])
 
     __repr__ = __str__
 

@@ -207,16 +207,21 @@ class Tally:
             raise errors.not_a_tally(other, "subtract")
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
-        a, b = _together(self, other)
-        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = (subtract(g.features, x, y, a.classes) for g, x, y in each)
-        skipped = max(0, a.skipped - b.skipped)
         try:
-            rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
-            left = replace(a, rows=rows, sums=sums, skipped=skipped, parts=parts)
-            return left.checked()._trimmed()
+            return self._minus(other).checked()._trimmed()
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
+
+    def without_part(self, part: Tally) -> Tally:
+        """This data set without rows that were counted in it: their sums need no check."""
+        return self._minus(part)._trimmed()
+
+    def _minus(self, other: Tally) -> Tally:
+        a, b = _together(self, other)
+        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
+        differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in each)
+        skipped = max(0, a.skipped - b.skipped)
+        return replace(a, rows=a.rows - b.rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
 
     def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
         """What is said of sums that cannot be; of sets of labels by their names."""
@@ -326,9 +331,10 @@ class Tally:
             return self
         return self.merged(_places(self.classes, names), names)
 
-    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
-        """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
-        return self._of(np.asarray(kept, dtype=np.int64), names)._trimmed()
+    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
+        """Some of the classes, by their numbers, under these names; unless ``trims`` is False, without keys that none has."""
+        some_classes = self._of(np.asarray(kept, dtype=np.int64), names)
+        return some_classes._trimmed() if trims else some_classes
 
     def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
         """Class c is class ``index[c]`` of these; those that become one are added up."""

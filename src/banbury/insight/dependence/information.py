@@ -16,8 +16,8 @@ def mutual_information(tally: Tally, n: int = 10) -> Information:
     """What each feature tells about the class, in bits, from a tally alone: I(feature; class) over the rows that have a value.
 
     Of flags and categories it is that of the counts, without smoothing; of histograms and kernel densities that of their bins,
-    joined as a histogram joins them. Of Gaussian and Poisson features it is the mutual information of the model, of the
-    densities that ``bb.estimate`` makes by default, integrated over a grid: what the model can tell, not what the rows hold.
+    joined as a histogram joins them. Of other numbers it is the mutual information of the model, of the distributions that
+    ``bb.estimate`` makes by default, summed over fine cells: what the model can tell, not what the rows hold.
     Of a text it is that of its most telling word's presence, the largest of all words; ``words`` has the ``n`` most telling
     ones. So it is of a block of occurrences, whose columns are its words. Of a joint table it is that of the table, as of one
     feature with many values; of a Gaussian block that of the model, as the mean over some 30,000 rows drawn of each class; of a
