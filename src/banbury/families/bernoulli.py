@@ -14,6 +14,7 @@ from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.families import dirichlet
 from banbury.families.categorical import check_prior
+from banbury.families.dirichlet import Shares, by_cells
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -28,7 +29,6 @@ from banbury.families.family import (
     check_settings,
 )
 from banbury.families.keys import KeyCounter, KeyedFamily, count_values, dense_numbers, finite_numbers, scalar_keys
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
 

@@ -15,6 +15,7 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import dirichlet
 from banbury.families.cells import NamedCells, flat, prior_of
+from banbury.families.dirichlet import Shares, by_cells
 from banbury.families.family import (
     Choice,
     ColumnReader,
@@ -29,7 +30,6 @@ from banbury.families.family import (
     side_by_side,
 )
 from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, looked_up
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 

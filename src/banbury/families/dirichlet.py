@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.families.family import How, at_least, by_class
+from banbury.families.family import HeldOutRows, How, Parameters, at_least, by_class
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
@@ -132,3 +136,108 @@ def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generat
     lower = np.where(whole > 0, product / np.where(whole > 0, whole, 1.0), others[..., None])
     new = new_of_others[..., None] + (new_of_last - new_alone).reshape(shape[1:])
     return lower, new - np.log(np.where(whole > 0, whole, 1.0))
+
+
+# Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
+
+
+def by_cells(numbered: Parameters, held_out: HeldOutRows, shares: Callable[[int], Shares | None]) -> Real:
+    """log P(key | class) of each row, (rows, classes), summed over features, each without the row.
+
+    ``numbered`` has the numbers of cells, from 1 on, in place of log-probabilities of one class, so that the kernel looks up
+    the cell of every value; 0 is none. ``shares`` has the cells of each feature.
+    """
+    rows = held_out.rows
+    numbers = _core.score(rows.n_rows, np.zeros(1), numbered.parts(rows), "parts", held_out.threads)[0]
+    places = np.rint(numbers[:, :, 0].T).astype(np.int64) - 1
+    total = np.zeros((len(held_out.labels), held_out.n_classes))
+    for f, place in enumerate(places):
+        table = shares(f)
+        if table is None:
+            continue
+        if int(place.min(initial=0)) >= 0:
+            total += table.of_rows(place, held_out.labels, held_out.weights)
+            continue
+        there = np.flatnonzero(place >= 0)
+        weights = None if held_out.weights is None else held_out.weights[there]
+        total[there] += table.of_rows(place[there], held_out.labels[there], weights)
+    return total
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One feature's cells, (keys, classes), under a Dirichlet prior. Keys that do not stay are gone with their last row.
+
+    ``spread``: the prior's strength is spread evenly over whatever keys there are. The first cell has the number ``start``;
+    ``log_width`` is taken off.
+    """
+
+    cells: Real
+    alpha: Real
+    how: How
+    stays: NDArray[np.bool_]
+    spread: bool = False
+    start: int = 0
+    log_width: float = 0.0
+
+    def of_rows(self, keys: Int, labels: Int, weights: Real | None) -> Real:
+        """log P(key | class), (rows, classes), each without the row's own weight."""
+        keys = keys - self.start
+        if weights is not None:
+            return self._each(keys, labels, weights) - self.log_width
+        keys, labels, row = different_rows(keys, labels, self.cells.shape)
+        return (self._each(keys, labels, np.ones(len(keys))) - self.log_width)[row]
+
+    def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
+        at, n_keys = np.arange(len(keys)), len(self.cells)
+        pseudo = _pseudo_counts(self.alpha, self.how)
+        counts = self.cells[keys]
+        every = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
+        parts = np.maximum(self.cells + pseudo[:, None], 0.0)
+        whole = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
+        mine = np.maximum(counts[at, labels] - weights, 0.0)
+        part = parts[keys]
+        left = np.maximum(mine + pseudo[keys], 0.0)
+        whole[at, labels] += left - part[at, labels]
+        part[at, labels] = left
+        every[at, labels] -= counts[at, labels] - mine
+        counts[at, labels] = mine
+        if pseudo.min() >= 0:  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
+            whole = np.maximum(every, 0.0) + pseudo.sum()
+        share = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 1.0 / n_keys)
+        result = log(np.maximum(share, 0.0))
+        gone = ~self.stays[keys] & ~counts.any(axis=1)
+        if gone.any():
+            result[gone] = self._unseen(keys[gone], np.maximum(every[gone], 0.0))
+        return result
+
+    def _unseen(self, keys: Int, every: Real) -> Real:
+        """The same of keys that no other row has."""
+        if self.how == "mle":
+            return np.zeros(every.shape)
+        size = len(self.cells) - 1
+        rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
+        strength = np.broadcast_to(rest / max(size, 1), keys.shape)
+        strength = np.maximum(strength - 1.0, 0.0) if self.how == "map" else at_least(strength)
+        rows = every + (strength * size)[:, None]
+        skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
+        return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
+
+
+def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int, Int, Int]:
+    """The different pairs of cell and label that rows have, (cells, labels), and which of them each row is."""
+    n_cells, n_classes = shape
+    pairs = cells * n_classes + labels
+    if n_cells * n_classes > 4 * len(pairs):
+        each, row = np.unique(pairs, return_inverse=True)
+        return each // n_classes, each % n_classes, row.reshape(-1)
+    there = np.zeros(n_cells * n_classes, dtype=np.bool_)
+    there[pairs] = True
+    each = np.flatnonzero(there)
+    return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]
+
+
+def _pseudo_counts(alpha: Real, how: How) -> Real:
+    if how == "mle":
+        return np.zeros_like(alpha)
+    return alpha - 1.0 if how == "map" else at_least(alpha)

@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families import dirichlet, grid
-from banbury.families.bins import BINS, BLOCK_CELLS, BinCounter
+from banbury.families import dirichlet
+from banbury.families.bins import (
+    BINS,
+    BLOCK_CELLS,
+    BinCounter,
+    block_starts,
+    block_steps,
+    block_widths,
+    distinct_cells,
+    rounding,
+)
 from banbury.families.categorical import Categorical
+from banbury.families.dirichlet import Shares, by_cells
 from banbury.families.family import (
     MOST_BINS,
     Choice,
@@ -31,7 +41,6 @@ from banbury.families.family import (
     check_settings,
     line_by_line,
 )
-from banbury.families.grid import rounding
 from banbury.families.joint import (
     MOST_COMBINATIONS,
     joined_columns,
@@ -40,7 +49,6 @@ from banbury.families.joint import (
     too_many_combinations,
 )
 from banbury.families.keys import BinnedFamily
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 FINE = 2.0**-6  # of a column's spread: its fine bins
@@ -332,7 +340,7 @@ def as_compared(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     if feature.kinds or feature.holds_lists:
         return joined_columns(feature)
     if family.keyed:
-        each = zip(inputs, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        each = zip(inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), strict=True)
         return tuple(in_bins(*column) for column in each)
     fine = FINE if family.has_density() else 1.0
     scales = feature.scales or ((feature.origin, feature.unit),) * len(inputs)
@@ -552,8 +560,8 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
     if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
-    width = grid.widths(feature)
-    scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
+    width = block_widths(feature)
+    scales = zip(block_starts(feature).tolist(), width.tolist(), bins, strict=True)
     axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
     steps = (codes[:, j] >> round(np.log2(each.width)) for j, each in enumerate(bins))
     places = [axis.bins(own.astype(np.float64))[0] for axis, own in zip(axes, steps, strict=True)]
@@ -583,7 +591,7 @@ class HistogramBlockParameters(Parameters):
         parts = []
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
-            numbers, found = grid.distinct(grid.steps(rows, feature, width))
+            numbers, found = distinct_cells(block_steps(rows, feature, width))
             table, there = np.zeros((len(found), len(cells.empty))), ~np.isnan(found)
             patterns, which = np.unique(there, axis=0, return_inverse=True)
             for p, pattern in enumerate(patterns):
