@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.families.family import HeldOutRows, How, Parameters, at_least, by_class
+from banbury.families.family import HeldOutRows, How, at_least, by_class
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
@@ -141,35 +139,11 @@ def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generat
 # Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
 
 
-def by_cells(numbered: Parameters, held_out: HeldOutRows, shares: Callable[[int], Shares | None]) -> Real:
-    """log P(key | class) of each row, (rows, classes), summed over features, each without the row.
-
-    ``numbered`` has the numbers of cells, from 1 on, in place of log-probabilities of one class, so that the kernel looks up
-    the cell of every value; 0 is none. ``shares`` has the cells of each feature.
-    """
-    rows = held_out.rows
-    numbers = _core.score(rows.n_rows, np.zeros(1), numbered.parts(rows), "parts", held_out.threads)[0]
-    places = np.rint(numbers[:, :, 0].T).astype(np.int64) - 1
-    total = np.zeros((len(held_out.labels), held_out.n_classes))
-    for f, place in enumerate(places):
-        table = shares(f)
-        if table is None:
-            continue
-        if int(place.min(initial=0)) >= 0:
-            total += table.of_rows(place, held_out.labels, held_out.weights)
-            continue
-        there = np.flatnonzero(place >= 0)
-        weights = None if held_out.weights is None else held_out.weights[there]
-        total[there] += table.of_rows(place[there], held_out.labels[there], weights)
-    return total
-
-
 @dataclass(frozen=True)
 class Shares:
-    """One feature's cells, (keys, classes), under a Dirichlet prior. Keys that do not stay are gone with their last row.
+    """One feature's cells, (cells, classes), under a Dirichlet prior. Those that do not stay are gone with their last row.
 
-    ``spread``: the prior's strength is spread evenly over whatever keys there are. The first cell has the number ``start``;
-    ``log_width`` is taken off.
+    ``spread``: the prior's strength is spread evenly over whatever cells there are. ``log_width`` is taken off.
     """
 
     cells: Real
@@ -177,16 +151,18 @@ class Shares:
     how: How
     stays: NDArray[np.bool_]
     spread: bool = False
-    start: int = 0
     log_width: float = 0.0
 
-    def of_rows(self, keys: Int, labels: Int, weights: Real | None) -> Real:
-        """log P(key | class), (rows, classes), each without the row's own weight."""
-        keys = keys - self.start
-        if weights is not None:
-            return self._each(keys, labels, weights) - self.log_width
-        keys, labels, row = different_rows(keys, labels, self.cells.shape)
-        return (self._each(keys, labels, np.ones(len(keys))) - self.log_width)[row]
+    def left_out(self, cells: Int, held_out: HeldOutRows) -> Real:
+        """log P(cell | class) of rows in these cells, (rows, classes), each without its own weight; 0 for a row in none."""
+        total, there = np.zeros((len(cells), held_out.n_classes)), np.flatnonzero(cells >= 0)
+        cells, labels = cells[there], held_out.labels[there]
+        if held_out.weights is not None:
+            total[there] = self._each(cells, labels, held_out.weights[there]) - self.log_width
+            return total
+        cells, labels, row = different_rows(cells, labels, self.cells.shape)
+        total[there] = (self._each(cells, labels, np.ones(len(cells))) - self.log_width)[row]
+        return total
 
     def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
         at, n_keys = np.arange(len(keys)), len(self.cells)

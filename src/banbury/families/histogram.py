@@ -24,14 +24,13 @@ from banbury.families.bins import (
     rounding,
 )
 from banbury.families.categorical import Categorical
-from banbury.families.dirichlet import Shares, by_cells
+from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     NumberColumn,
     NumericParameters,
     Parameters,
@@ -180,7 +179,7 @@ class Histogram(GridFamily):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> HistogramParameters | HistogramBlockParameters:
-        alpha = choice.alpha if self.alpha is None else self.alpha
+        alpha = self._alpha(choice)
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
             cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
@@ -195,6 +194,9 @@ class Histogram(GridFamily):
             (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
         )
         return replace(parameters, tables=tuple(tables))
+
+    def _alpha(self, choice: Choice) -> float:
+        return choice.alpha if self.alpha is None else self.alpha
 
     def _joined_of(self, sums: Counts) -> list[Joined]:
         """The bins of every column, which no prior changes."""
@@ -227,7 +229,7 @@ class Histogram(GridFamily):
         return (told_apart,) if column.few else (self, told_apart)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
-        alpha = choice.alpha if self.alpha is None else self.alpha
+        alpha = self._alpha(choice)
         if isinstance(parameters, HistogramBlockParameters):
             return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
         first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
@@ -295,19 +297,13 @@ class Histogram(GridFamily):
         whole = self.bins == "mdl" or bool(features[0].columns)
         return not whole and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """As for keys, of which all stay: the bins are those of all rows."""
-        alpha = choice.alpha if self.alpha is None else self.alpha
-        joined = self._joined_of(sums)
-        numbers = [np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined]
-        numbered = HistogramParameters.of(features, joined, numbers)
-
-        def shares(f: int) -> Shares:
-            cells, log_width = joined[f].cells, float(np.log(numbered.widths[f]))
-            every = np.ones(len(cells), dtype=np.bool_)
-            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=log_width)
-
-        return by_cells(numbered, held_out, shares)
+    def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        """The bins are those of all rows, and all stay."""
+        bins = self.joined(keys, cells)
+        width, n_bins = _width(bins, feature), len(bins.cells)
+        every = np.ones(n_bins, dtype=np.bool_)
+        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, every, log_width=np.log(width))
+        return shares, (np.array(keys, dtype=np.int64) >> int(np.log2(bins.width))) - bins.first
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the bins of histograms"]
@@ -365,6 +361,11 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
+def _width(bins: Joined, feature: Feature) -> float:
+    """How wide a step is, as the column has it."""
+    return min(bins.width * feature.unit, 2.0**1023)
+
+
 @dataclass(frozen=True)
 class HistogramParameters(NumericParameters):
     """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
@@ -378,7 +379,7 @@ class HistogramParameters(NumericParameters):
     @classmethod
     def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
-        widths = (min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True))
+        widths = map(_width, joined, features)
         return cls(features, firsts, tuple(widths), tuple(tables), sizes)
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
