@@ -12,16 +12,19 @@ from banbury.arrays import Int, Real
 from banbury.families.family import HeldOutRows, How, at_least, by_class
 
 
+def added(alpha: Any, how: How) -> Any:
+    """What the prior adds to the rows of each key; under map it may be less than nothing."""
+    if how == "mle":
+        return 0.0 * alpha
+    return alpha - 1.0 if how == "map" else at_least(alpha)
+
+
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
     """P(key | class), (keys, classes), for features whose keys begin at ``offsets``; ``alpha`` holds one number per key.
 
     A feature without rows in a class gets equal shares under mle, and under map when nothing is left to divide.
     """
-    if how == "mle":
-        return _divided(cells, offsets)
-    if how == "map":
-        return _divided(np.maximum(cells + alpha[:, None] - 1.0, 0.0), offsets)
-    weights = cells + at_least(alpha)[:, None]
+    weights = np.maximum(cells + added(alpha, how)[:, None], 0.0)
     if how == "gibbs":
         weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
     return _divided(weights, offsets)
@@ -29,9 +32,7 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
     """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
-    if how == "mle":
-        return 0.0
-    pseudo = np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    pseudo = np.maximum(added(alpha, how), 0.0)
     return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
 
 
@@ -40,12 +41,9 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
 
     The keys' own probabilities sum to one already; this is what the next new key would have had.
     """
-    n_features = len(offsets) - 1
     size = np.diff(offsets)
     strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
-    if how == "mle":
-        return np.zeros((n_features, cells.shape[1]))
-    strength = np.maximum(strength - 1.0, 0.0) if how == "map" else at_least(strength)
+    strength = np.maximum(added(strength, how), 0.0)
     rows = per_feature(cells, offsets) + (strength * size)[:, None]
     skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
     share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
@@ -166,7 +164,7 @@ class Shares:
 
     def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
         at, n_keys = np.arange(len(keys)), len(self.cells)
-        pseudo = _pseudo_counts(self.alpha, self.how)
+        pseudo = added(self.alpha, self.how)
         counts = self.cells[keys]
         every = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
         parts = np.maximum(self.cells + pseudo[:, None], 0.0)
@@ -189,12 +187,10 @@ class Shares:
 
     def _unseen(self, keys: Int, every: Real) -> Real:
         """The same of keys that no other row has."""
-        if self.how == "mle":
-            return np.zeros(every.shape)
         size = len(self.cells) - 1
         rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
         strength = np.broadcast_to(rest / max(size, 1), keys.shape)
-        strength = np.maximum(strength - 1.0, 0.0) if self.how == "map" else at_least(strength)
+        strength = np.maximum(added(strength, self.how), 0.0)
         rows = every + (strength * size)[:, None]
         skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
         return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
@@ -211,9 +207,3 @@ def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int
     there[pairs] = True
     each = np.flatnonzero(there)
     return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]
-
-
-def _pseudo_counts(alpha: Real, how: How) -> Real:
-    if how == "mle":
-        return np.zeros_like(alpha)
-    return alpha - 1.0 if how == "map" else at_least(alpha)
