@@ -372,9 +372,9 @@ class QuantileTreeParameters(NumericParameters):
     tables: tuple[Real, ...]
     leaf_cuts: tuple[Real, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        return [("steps", columns, list(self.edges), self._table)]
+        return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
     def _table(self) -> Real:
