@@ -98,7 +98,7 @@ class Graph:
 
 def input_columns(tables: EvidenceTable) -> list[tuple[str, str, Any]]:
     """The inputs: name, type and width."""
-    inputs = []
+    inputs = list[tuple[str, str, Any]]()
     for column in tables.columns.to_pylist():
         name, kind = column["name"], column["kind"]
         if kind == "text":
@@ -153,7 +153,11 @@ def _entries(
         missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
         unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
         keys = {row["value"]: i for i, row in enumerate(rows) if row["value"]} | {"": missing}
-        coded = {"keys_strings": list(keys), "values_int64s": list(keys.values()), "default_int64": unseen}
+        coded: dict[str, Any] = {
+            "keys_strings": list(keys),
+            "values_int64s": list(keys.values()),
+            "default_int64": unseen,
+        }
         at = graph.add("LabelEncoder", x, domain="ai.onnx.ml", **coded)
     elif steps.num_rows:
         spans = [(i, row) for i, row in enumerate(rows) if row["from"] is not None]
@@ -212,8 +216,12 @@ def _bag(graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str) ->
         wanted = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
         raise errors.bad_setting("length", True, wanted)
     if column["kind"] == "text":
-        size = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
-        pool = {"pool_strings": words or [""], "ngram_counts": [0], "ngram_indexes": list(range(max(len(words), 1)))}
+        size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
+        pool: dict[str, Any] = {
+            "pool_strings": words or [""],
+            "ngram_counts": [0],
+            "ngram_indexes": list(range(max(len(words), 1))),
+        }
         n = graph.cast(graph.add("TfIdfVectorizer", x, **size, **pool), "DOUBLE")
         table, scale = (table, scale) if words else (np.zeros((1, len(common))), np.ones(1))
     else:

@@ -89,7 +89,7 @@ DIALECTS = {
 }
 
 
-class Term(NamedTuple):
+class EvidenceTerm(NamedTuple):
     """A part of the evidence: what is joined to a row, its cell and its nats in each class; and how it is shown."""
 
     join: str
@@ -291,14 +291,14 @@ class _Script:
                 chosen += [f"{x} AS x{number}_{k}" for k, x in enumerate(each)]
         return f"SELECT {', '.join(chosen)} FROM {self.named(self.table)}"
 
-    def column_terms(self) -> Iterator[Term]:
+    def column_terms(self) -> Iterator[EvidenceTerm]:
         curved = {curve["column"] for curve in self.curves}
         for column in self.columns:
             j, e = column["column"], f"e{column['column']}"
             if column["kind"] not in ("string", "number"):
                 continue
             if j in curved:
-                yield Term("", self.curve(j), column["name"], f"CAST(f.x{j} AS {self.sql.text})")
+                yield EvidenceTerm("", self.curve(j), column["name"], f"CAST(f.x{j} AS {self.sql.text})")
                 continue
             cell, nats = self.unseen.get(j, (None, [0.0] * self.k))
             entries = self.own("entries")
@@ -313,7 +313,7 @@ class _Script:
                 join = f"LEFT JOIN ({found}) AS {e} ON {e}.x = f.x{j}"
             each = [f"COALESCE({e}.n{c}, {self.literal(x)})" for c, x in enumerate(nats)]
             shown = f"SUBSTR(f.x{j}, 2)" if column["kind"] == "string" else f"CAST(f.x{j} AS {self.sql.text})"
-            yield Term(join, each, column["name"], shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}")
+            yield EvidenceTerm(join, each, column["name"], shown, f"COALESCE({e}.cell, {self.literal(cell)}) AS c{j}")
 
     def curve(self, number: int) -> list[str]:
         """What a number says of each class."""
@@ -325,9 +325,9 @@ class _Script:
                 x = f"(({x} - ({lit['centre']})) / {lit['width']})"
                 powers = {"one": "1e0", "x": x, "x2": f"{x} * {x}", "log_x": f"LN({x})"}
                 each[curve["class"]] += [f"({lit[name]}) * {power}" for name, power in powers.items() if curve[name]]
-        return [f"COALESCE({' + '.join(terms) or '0e0'}, 0e0)" for terms in each]
+        return [f"CASE WHEN f.x{number} IS NULL THEN 0e0 ELSE {' + '.join(terms) or '0e0'} END" for terms in each]
 
-    def pair_terms(self) -> Iterator[Term]:
+    def pair_terms(self) -> Iterator[EvidenceTerm]:
         names = {column["column"]: column["name"] for column in self.columns}
         pairs = dict.fromkeys(
             zip(self.tables.pairs["first"].to_pylist(), self.tables.pairs["second"].to_pylist(), strict=True)
@@ -337,7 +337,7 @@ class _Script:
             where = f"{e}.first = {a} AND {e}.second = {b} AND {e}.first_cell = f.c{a} AND {e}.second_cell = f.c{b}"
             join = f"LEFT JOIN {self.own('pairs')} AS {e} ON {where}"
             nats = [f"COALESCE({e}.n{c}, 0e0)" for c in range(self.k)]
-            yield Term(join, nats, f"{names[a]} with {names[b]}", "NULL")
+            yield EvidenceTerm(join, nats, f"{names[a]} with {names[b]}", "NULL")
 
     def bag(self, column: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """Named queries of a column's words: ``bag`` has the words of each row, ``said`` what they add."""
@@ -563,7 +563,7 @@ class _Script:
         return "WITH " + ",\n".join(f"{name} AS {kept}({query})" for name, query in queries)
 
 
-def _chunks(terms: Iterable[Term]) -> Iterator[list[Term]]:
+def _chunks(terms: Iterable[EvidenceTerm]) -> Iterator[list[EvidenceTerm]]:
     every = list(terms)
     for start in range(0, len(every), MOST_JOINS):
         yield every[start : start + MOST_JOINS]
