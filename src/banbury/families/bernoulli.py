@@ -19,7 +19,6 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -28,7 +27,6 @@ from banbury.families.family import (
     check_settings,
 )
 from banbury.families.keys import KeyCounter, KeyedFamily, count_values, dense_numbers, finite_numbers, scalar_keys
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
 
@@ -128,16 +126,6 @@ class Bernoulli(KeyedFamily):
         low, high = column.least, column.greatest
         middle = low / 2.0 + high / 2.0
         return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
-
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
-        numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
-        cells, alpha, stays = sums.cells.value, self.pseudo_counts(KEYS, choice.alpha), np.ones(2, dtype=np.bool_)
-
-        def shares(f: int) -> Shares:
-            return Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
-
-        return by_cells(numbered, held_out, shares)
 
 
 class FlagCounter(KeyCounter):

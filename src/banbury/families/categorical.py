@@ -15,12 +15,12 @@ from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import dirichlet
 from banbury.families.cells import NamedCells, flat, prior_of
+from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -29,7 +29,6 @@ from banbury.families.family import (
     side_by_side,
 )
 from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, looked_up
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
@@ -139,20 +138,9 @@ class Categorical(KeyedFamily):
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        numbers = np.concatenate([np.arange(1.0, sums.cells.shape[0] + 1.0), np.zeros(len(features))])
-        numbered = CategoricalParameters(features, sums.keys, sums.offsets, numbers[:, None], sums.keys)
-        cells, declared = sums.cells.value, self.declared() or frozenset()
-
-        def shares(f: int) -> Shares | None:
-            (start, stop), keys = sums.offsets[f : f + 2], sums.keys[f]
-            if not keys:
-                return None
-            stays = np.array([key in declared for key in keys], dtype=np.bool_)
-            alpha, spread = self.pseudo_counts(keys, choice.alpha), self.m is not None and self.p is None
-            return Shares(cells[start:stop], alpha, choice.how, stays, spread, start)
-
-        return by_cells(numbered, held_out, shares)
+    def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        shares, cell_of_key = super().shares(feature, keys, cells, choice)
+        return replace(shares, spread=self.m is not None and self.p is None), cell_of_key
 
 
 class ValueCounter(KeyCounter):

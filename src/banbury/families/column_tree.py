@@ -28,7 +28,6 @@ from banbury.families.family import (
     RowsToCount,
     line_by_line,
 )
-from banbury.families.forests import Node, NodeForest, children_first
 from banbury.families.histogram import Histogram
 from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, informed
 from banbury.families.joint import TOGETHER, CombinationCounter, OrderedColumn, filled, stacked
@@ -40,10 +39,13 @@ from banbury.families.nodes import (
     MOST_FINE,
     UNSEEN,
     Bins,
+    Node,
+    NodeForest,
     Places,
     Variable,
     as_node,
     can_be_node,
+    children_first,
     intervals,
 )
 from banbury.reading import Batch

@@ -40,8 +40,7 @@ from banbury.families.family import (
     check_settings,
 )
 from banbury.families.information import shares
-from banbury.families.leave_one_out import one_by_one
-from banbury.families.moments import MOMENTS, PRODUCTS, log_rising
+from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
 from banbury.sums import Counts, Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")

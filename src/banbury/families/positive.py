@@ -24,8 +24,7 @@ from banbury.families.family import (
     Stored,
     line_by_line,
 )
-from banbury.families.leave_one_out import one_by_one
-from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, scales
+from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, one_by_one, scales
 from banbury.reading import Batch
 from banbury.sums import GRID, Keyless, Moments
 
