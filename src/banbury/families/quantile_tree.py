@@ -28,6 +28,7 @@ from banbury.families.cells import (
     prior_of,
     trees_of,
 )
+from banbury.families.dirichlet import different_rows
 from banbury.families.evidence import stretch
 from banbury.families.family import (
     Choice,
@@ -42,7 +43,6 @@ from banbury.families.family import (
     is_power,
 )
 from banbury.families.keys import LOWEST, BinnedFamily, KeyCounter, bin_codes, scalar_keys
-from banbury.families.leave_one_out import different_rows
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
 
@@ -372,9 +372,9 @@ class QuantileTreeParameters(NumericParameters):
     tables: tuple[Real, ...]
     leaf_cuts: tuple[Real, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        return [("steps", columns, list(self.edges), self._table)]
+        return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
     def _table(self) -> Real:
