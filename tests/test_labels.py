@@ -560,7 +560,9 @@ def test_settings_are_tuned_and_the_best_is_kept(tmp_path: Path) -> None:
         texts, sets, alpha=[1.0, 0.01], text={"model": ["multinomial", "presence"]}, weigh=[False, True], folds=4
     )
     assert len(found.settings) == 5 and found.best == found.settings[int(np.argmin(found.scores))]
-    assert str(found).startswith("5 settings tried on 200 rows, best first:") and "micro f1" in str(found)
+    assert str(found).startswith(
+        "5 settings tried on 200 rows by 4-fold cross-validation, best first:"
+    ) and "micro f1" in str(found)
     alone = bb.cross_validate(texts, sets, folds=4, alpha=0.01)
     assert (
         found.scores[found.settings.index({"alpha": 0.01, "how": "mean", "text": {"model": "multinomial"}})]

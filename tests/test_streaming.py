@@ -12,7 +12,8 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 import banbury as bb
 from banbury import errors
-from banbury.quality.cross_validation import cross_validate_stream
+from banbury.quality.recipes import Plain
+from banbury.quality.validation import validate
 from banbury.rows.folds import rounds
 from banbury.rows.labelled import stream_rows
 
@@ -28,6 +29,12 @@ def table(n_rows, n_classes, seed, gaps=False):
     texts = [" ".join(rng.choice(["red", "green", "blue", f"w{label}"], 4)) for label in labels]
     names = [None if gaps and i % 7 == 3 else f"class {label}" for i, label in enumerate(labels)]
     return {"number": number, "word": [f"v{v}" for v in rng.integers(0, 4, n_rows)], "text": texts, "y": names}
+
+
+def cross_validate_stream(data, target=None, *, folds=10, how="mean", seed=0, **counting):
+    """Cross-validation as the command line has it of rows that are too many to be held."""
+    rows = stream_rows(data, target, takes_sets=False, **counting)
+    return validate(rows, folds, [Plain(how, seed=seed)], seed=seed)[0]
 
 
 def in_batches(rows, sizes):
@@ -214,9 +221,9 @@ def test_no_rows_and_no_classes():
 )
 def test_rows_that_leave_nothing_to_learn_from_or_to_test(weights, problem, words):
     rows = {"a": ["p", "q"][: len(weights)], "w": weights, "y": ["k", "k"][: len(weights)]}
-    for validate in (bb.cross_validate, cross_validate_stream):
+    for judge in (bb.cross_validate, cross_validate_stream):
         with pytest.raises(problem, match=words):
-            validate(rows, "y", folds=2, features={"a": "categorical"}, weights="w")
+            judge(rows, "y", folds=2, features={"a": "categorical"}, weights="w")
 
 
 def test_a_measurement_is_no_class():

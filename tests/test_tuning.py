@@ -344,13 +344,15 @@ def test_to_dict_is_json_and_best_first(scoring: Any) -> None:
 def test_it_prints_the_best_ten() -> None:
     found = bb.tune(TEXTS, LABELS, features=bb.Text(), folds=3)
     lines = str(found).splitlines()
-    assert lines[0] == "13 settings tried on 48 rows, best first:"
+    assert lines[0] == "13 settings tried on 48 rows by 3-fold cross-validation, best first:"
     assert lines[1].split() == ["settings", "log", "loss", "accuracy"]
     assert len(lines) == 13 and lines[-1] == "  … and 3 more" and repr(found) == str(found)
     best = found.best
     assert lines[2].startswith(f"  alpha={best['alpha']:g}, how='mean'")
     assert lines[2].split()[-2:] == [f"{found.scores[found.order[0]]:.4f}", f"{found.accuracies[found.order[0]]:.4f}"]
-    assert str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3)).startswith("1 setting tried on 48 rows, best first:\n")
+    assert str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3)).startswith(
+        "1 setting tried on 48 rows by 3-fold cross-validation, best first:\n"
+    )
     one_column = str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, scoring="accuracy"))
     assert one_column.splitlines()[1].split() == ["settings", "accuracy"]
     assert "min_count=2" in str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": 2}))

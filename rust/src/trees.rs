@@ -253,15 +253,41 @@ pub fn grown(cells: Cells, totals: &[f64], prior: &[f64]) -> Result<(Grown, Opti
     let (own, gain) = chosen(&plain, false)?;
     let cuts = cuts(cells);
     let mut told = None;
-    if !cuts.is_empty() {
+    let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
+    if !cuts.is_empty() && highest_gain(cells, prior).is_none_or(|most| most - gain > cost) {
         let first: Vec<i64> =
             (0..cells.len()).map(|cell| cuts.partition_point(|&cut| cut <= cell) as i64).collect();
         let levels = halved(totals, Some(&first))?;
         let (own, more) = chosen(&levels, true)?;
-        let cost = cuts.len() as f64 * (cells.len().saturating_sub(1).max(2) as f64).ln();
         told = (more - gain > cost).then_some((levels, own));
     }
     Ok(((plain, own), told))
+}
+
+/// How much likelier than by the prior alone rows, each left out, can be under any tree over these cells: where that is not
+/// enough, no other tree has to be tried, which is most of the time of growing. None where a cell has less than a row.
+///
+/// Of N rows of K classes in a cell, the shares of the classes without a row add up to (N - K + m) / (N - 1 + m) at most; so
+/// their likelihood is that of the shares themselves, times this, at most. It grows with m.
+fn highest_gain(cells: Cells, prior: &[f64]) -> Option<f64> {
+    let most = STRENGTHS[STRENGTHS.len() - 1];
+    let mut gain = 0.0;
+    for rows in cells.rows.chunks_exact(cells.n_classes) {
+        if rows.iter().any(|&rows| rows > 0.0 && rows < 1.0) {
+            return None;
+        }
+        let total: f64 = rows.iter().sum();
+        let there = rows.iter().filter(|&&rows| rows > 0.0).count() as f64;
+        for (&rows, &prior) in rows.iter().zip(prior) {
+            if rows > 0.0 {
+                gain += rows * (rows / total / prior).ln();
+            }
+        }
+        if total > 0.0 {
+            gain += total * ((1.0 - there) / (total - 1.0 + most)).ln_1p();
+        }
+    }
+    Some(gain + 1e-9 * gain.abs() + 1e-6) // it is rounded
 }
 
 /// The leaf of each bin of numbers, in order: bins as they are where they are few, or joined to leaves of equally many rows.
@@ -459,6 +485,29 @@ mod tests {
         assert_eq!(found, [vec![0.75, 0.25], vec![4.5 / 5.0, 0.1, 2.5 / 3.0, 0.5 / 3.0]]);
         let less = shares(&[&[0, 1]], cells, [0.0, 0.0], &[0.5, 0.5], true).unwrap();
         assert_eq!(less, [[1.0, 0.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0]]);
+    }
+
+    #[test]
+    fn no_tree_gains_more_than_the_highest_gain() {
+        let mut state = 1_u64;
+        for round in 0..200 {
+            let mut rows = vec![];
+            for _ in 0..48 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                rows.push(((state >> 33) % (1 << (round % 11))) as f64);
+            }
+            let cells = Cells::new(&rows, 3).unwrap();
+            let totals: Vec<f64> = rows.chunks_exact(3).map(|rows| rows.iter().sum()).collect();
+            let first: Vec<i64> = (0..16).map(|cell| i64::from(cell >= 5)).collect();
+            let (prior, most) = ([0.2, 0.3, 0.5], highest_gain(cells, &[0.2, 0.3, 0.5]).unwrap());
+            for first in [None, Some(&first[..])] {
+                let levels = halved(&totals, first).unwrap();
+                let levels: Vec<&[i64]> = levels.iter().map(Vec::as_slice).collect();
+                let (_, gain) = strengths(&levels, cells, &prior, first.is_some()).unwrap();
+                assert!(gain <= most, "{gain} {most} {rows:?}");
+            }
+        }
+        assert_eq!(highest_gain(Cells::new(&[0.5, 1.0], 2).unwrap(), &[0.5, 0.5]), None);
     }
 
     #[test]

@@ -104,11 +104,11 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
     return KeptRecipe(chosen_rows, recipe, validation, tuple(notes), model)
 
 
-def decide(args: Namespace, data: Any) -> tuple[MemoryRows, Recipe]:
-    """The recipe that is kept, with its rows; where one is asked for, nothing is compared."""
-    kept = judge(args, data, compares=not (args.plain or args.weigh), takes_sets=False)
-    assert isinstance(kept.rows, MemoryRows)
-    return kept.rows, kept.recipe
+def decide(args: Namespace, data: Any) -> KeptRecipe:
+    """The recipe that is kept; where one is asked for, nothing is compared."""
+    asked = args.plain or args.weigh
+    kept = judge(args, data, compares=not asked, takes_sets=False)
+    return replace(kept, notes=()) if asked else kept
 
 
 def tune(args: Namespace, data: Any) -> Tuning:

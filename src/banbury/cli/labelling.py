@@ -13,9 +13,9 @@ from banbury.insight.wrong_labels import Suspicious, find_suspicious
 def suspicious(args: Namespace) -> None:
     """Rows whose labels look wrong, each with the evidence for another."""
     with inputs.labelled(args) as data:
-        rows, recipe = judging.decide(args, data)
-        found = find_suspicious(rows, recipe, args.n, args.by)
-    _print(args, found)
+        kept = judging.decide(args, data)
+        found = find_suspicious(kept.rows, kept.recipe, args.n, args.by)  # type: ignore[arg-type]
+    _print(args, found, kept.notes)
 
 
 def next(args: Namespace) -> None:
@@ -27,14 +27,14 @@ def next(args: Namespace) -> None:
     _print(args, found)
 
 
-def _print(args: Namespace, found: Suspicious | NextToLabel) -> None:
+def _print(args: Namespace, found: Suspicious | NextToLabel, notes: tuple[str, ...] = ()) -> None:
     """Here rows are numbered from 1, as `explain --row` takes them."""
     rows = [{**each, "row": each["row"] + 1} for each in (row.to_dict() for row in found.rows)]
     text, facts = "", dict[str, Any]()
     if output.kind(args) == "table":
         table = output.table(found.HEAD, found.lines(first=1), (0, 2, 4))
-        text = "\n".join([found.head, table, *(f"  {line}" for line in found.feet)])
+        text = "\n".join([found.head, table, *(f"  {line}" for line in (*found.feet, *notes))])
     elif output.kind(args) == "json":
-        facts = found.to_dict()
+        facts = {**found.to_dict(), **({"notes": list(notes)} if notes else {})}
         facts["rows"] = [{**row, "row": row["row"] + 1} for row in facts["rows"]]
     output.result(args, facts, text, rows)

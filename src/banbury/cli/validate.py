@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 
 from banbury import errors, quality
 from banbury.cli import inputs, judging, labels, output, settings
@@ -52,10 +53,11 @@ def learning_curve(args: Namespace) -> None:
 def curve_of(args: Namespace) -> LearningCurve:
     """The learning curve of the recipe that is best on all rows; one repeat where it is weighed, unless told otherwise."""
     with inputs.labelled(args) as data:
-        rows, recipe = judging.decide(args, data)
-        repeats = args.repeats if args.repeats is not None else 1 if isinstance(recipe, Weighed) else 5
+        kept = judging.decide(args, data)
+        repeats = args.repeats if args.repeats is not None else 1 if isinstance(kept.recipe, Weighed) else 5
         sizes = settings.sizes(args.sizes)
-        return learn_sizes(rows, recipe, sizes, repeats, args.test, args.beside)
+        curve = learn_sizes(kept.rows, kept.recipe, sizes, repeats, args.test, args.beside)  # type: ignore[arg-type]
+        return replace(curve, notes=kept.notes)
 
 
 def tune(args: Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -236,21 +236,23 @@ class Leaves:
         joined = _joined([rows for _, rows in counted], threads)
         begins = [np.flatnonzero(np.diff(leaf, prepend=-1)) for leaf, _ in joined]
         each = zip((keys for keys, _ in counted), begins, strict=True)
+        # Where all leaves but the last end, where they begin, and where the last one ends.
         outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in each]
-        units = np.repeat([unit for *_, unit in columns], [len(keys) for keys in outer])
-        edges = np.split(bin_edges(np.concatenate(outer), units), np.cumsum([len(keys) for keys in outer])[:-1])
-        trees = trees_of([cells for _, cells in joined], threads)
-        return [cls._within(cells, *own, ends, m) for (_, cells), own, ends in zip(joined, trees, edges, strict=True)]
-
-    @classmethod
-    def _within(
-        cls, cells: Real, told: tuple[Tree, Strengths], plain: tuple[Tree, Strengths], edges: Real, m: float | None
-    ) -> Leaves:
-        """Leaves with these trees: ``edges`` are where all but the last end, where they begin, and where the last one ends."""
-        n = len(cells)
-        cuts, strengths = between(edges[: n - 1], edges[n:-1]), None if m is None else (m, m)
-        stretches = _stretches(cuts, float(edges[n - 1]), float(edges[-1]))
-        return cls(cells, told[0], strengths or told[1], plain[0], strengths or plain[1], cuts, *stretches)
+        sizes = np.array([len(keys) for keys in outer])
+        edges = bin_edges(np.concatenate(outer), np.repeat([unit for *_, unit in columns], sizes))
+        lines: list[tuple[Any, ...]] = [()] * len(columns)
+        for size in set(sizes.tolist()):  # columns of as many leaves at once
+            alike, n = np.flatnonzero(sizes == size), size // 2
+            ends = edges[np.repeat(sizes == size, sizes)].reshape(-1, size)
+            cuts = between(ends[:, : n - 1], ends[:, n:-1])
+            for column, line in zip(alike.tolist(), _stretches(cuts, ends[:, n - 1], ends[:, -1]), strict=True):
+                lines[column] = line
+        strengths, found = None if m is None else (m, m), []
+        for (_, cells), (told, plain), line in zip(
+            joined, trees_of([c for _, c in joined], threads), lines, strict=True
+        ):
+            found.append(cls(cells, told[0], strengths or told[1], plain[0], strengths or plain[1], *line))
+        return found
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
@@ -316,18 +318,24 @@ def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:
     return _core.Trees.leaves(every, every.sum(axis=1), sizes, MOST_LEAVES, threads)
 
 
-def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Real]:
-    """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the rows."""
-    first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, low)
-    least = max(abs(low), abs(high)) * 2.0**-40 or 2.0**-1000
+def _stretches(cuts: Real, low: Real, high: Real) -> Iterator[tuple[Real, Real, Int, Real, Real]]:
+    """Of columns of as many leaves, whose cuts are lines of a table, each line; the edges of leaves and of the stretches beyond;
+    and of each stretch the leaf, its log width, and its part of the rows."""
+    n = cuts.shape[1] + 1
+    first, last = (cuts[:, 0], cuts[:, -1]) if n > 1 else (high, low)
+    least = np.maximum(np.abs(low), np.abs(high)) * 2.0**-40
+    least = np.where(least > 0, least, 2.0**-1000)
     with np.errstate(over="ignore"):
-        below = min(max(first - low, least), LARGEST)  # from the least number to the largest is more than the largest
-        above = min(max(high - last, least), LARGEST)
-        left = np.maximum(low - below * POWERS[::-1], -LARGEST)
-        right = np.minimum(high + above * POWERS, LARGEST)
-        edges = np.concatenate([left, cuts, right])
-        widths = np.concatenate([[below * 2.0 ** (TAILS - 1)], np.diff(edges), [above * 2.0 ** (TAILS - 1)]])
-    n = len(cuts) + 1
+        below = np.minimum(
+            np.maximum(first - low, least), LARGEST
+        )  # from the least number to the largest is more than the largest
+        above = np.minimum(np.maximum(high - last, least), LARGEST)
+        left = np.maximum(low[:, None] - below[:, None] * POWERS[::-1], -LARGEST)
+        right = np.minimum(high[:, None] + above[:, None] * POWERS, LARGEST)
+        edges = np.concatenate([left, cuts, right], axis=1)
+        outermost = np.array([below, above]).T * 2.0 ** (TAILS - 1)
+        widths = np.concatenate([outermost[:, :1], np.diff(edges), outermost[:, 1:]], axis=1)
+    log_widths = np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST))
     leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(n), np.full(TAILS, n - 1, np.int64)])
     part = np.zeros(len(leaf))
     part[:TAILS], part[-TAILS:] = OUTSIDE[::-1], OUTSIDE
@@ -335,7 +343,7 @@ def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Re
     if n == 1:  # one leaf has both tails
         part[:TAILS] -= np.log(2.0)
         part[-TAILS:] -= np.log(2.0)
-    return edges, leaf, np.log(np.minimum(np.maximum(widths, 2.0**-1060), LARGEST)), part
+    return ((*line, leaf, own, part) for *line, own in zip(cuts, edges, log_widths, strict=True))
 
 
 @dataclass(frozen=True)

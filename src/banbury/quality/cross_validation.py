@@ -9,15 +9,14 @@ import numpy as np
 
 from banbury import errors
 from banbury.families.family import How
-from banbury.model.naive_bayes import ClassPrior, check_seed
+from banbury.model.naive_bayes import ClassPrior, check_seed, checked_choice
 from banbury.quality.calibration import Method
 from banbury.quality.label_recipes import LabelRecipe, PlainLabels, WeighedLabels
 from banbury.quality.recipes import Calibrated, Plain, Recipe, Weighed
-from banbury.quality.results import SummedValidation
 from banbury.quality.tuning import Tuned, check_weighs_alone
 from banbury.quality.validation import validate
 from banbury.rows.folds import Deal, kept_together
-from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several, stream_rows
+from banbury.rows.labelled import chooses, labelled_rows, open_labelled, refuse_for_sets, several
 from banbury.tally.label_sets import LabelSets, are_sets
 from banbury.tally.schema import Features, Missing, Schema
 
@@ -118,13 +117,9 @@ def is_estimator(thing: Any) -> bool:
     """Whether it is an estimator; raises where it is none of Banbury's that can be validated by counting once."""
     if isinstance(thing, type) or not (hasattr(thing, "get_params") and hasattr(thing, "fit")):
         return False
-    name = f"{type(thing).__module__}.{type(thing).__name__}"
-    errors.require(
-        hasattr(thing, "validation"),
-        "estimator",
-        name,
-        "one of Banbury's that count rows once, such as bb.MultinomialNB()",
-    )
+    if not hasattr(thing, "validation"):
+        wanted = "one of Banbury's that count rows once, such as bb.MultinomialNB()"
+        raise errors.bad_setting("estimator", f"{type(thing).__module__}.{type(thing).__name__}", wanted)
     return True
 
 
@@ -180,40 +175,5 @@ def recipe_from(settings: Mapping[str, Any], seed: int) -> Recipe:
         has_schema = settings["schema"] is not None
         return Tuned.of(alpha, how, None, settings["features"], prior, seed, calibrate, has_schema=has_schema)
     plain = Plain(how, alpha, prior, seed)
-    plain.check()
+    checked_choice(how, alpha, seed)
     return plain if calibrate is None else Calibrated(plain, calibrate)
-
-
-def cross_validate_stream(
-    data: Any,
-    target: Any = None,
-    *,
-    folds: Any = 10,
-    groups: Any = None,
-    how: How = "mean",
-    alpha: float = 1.0,
-    class_prior: ClassPrior = None,
-    seed: int = 0,
-    **counting: Any,
-) -> SummedValidation:
-    """Exact cross-validation of a file that does not fit in memory: a batch at a time is held.
-
-    It is read three times: for the classes of the rows, which are dealt out to the folds as ``bb.cross_validate`` deals them;
-    to count the folds apart; and to score each by the model of all rows minus its own. The settings are those of
-    ``bb.cross_validate``, and so is every figure.
-
-    >>> import banbury as bb
-    >>> print(cross_validate_stream(bb.datasets.play_tennis(), target="play", folds=7))
-    7-fold cross-validation in three passes of plain naive Bayes: 14 rows, 2 classes
-      accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
-      log loss           0.7346
-      Brier score        0.2516
-      macro F1           0.4750
-      calibration error  0.2090
-      class  precision  recall      F1        rows  most often taken for
-      'no'      0.3333  0.2000  0.2500           5  'yes' (4)
-      'yes'     0.6364  0.7778  0.7000           9  'no' (2)
-    """
-    check_seed(seed)
-    rows = stream_rows(data, target, groups=groups, takes_sets=False, **counting)
-    return validate(rows, folds, [Plain(how, alpha, class_prior, int(seed))], seed=int(seed))[0]  # type: ignore[return-value]

@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
+from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families.family import Choice, HeldOutRows, check_positive, estimates_without_each
+from banbury.families.family import Choice, HeldOutRows, estimates_without_each
 from banbury.model.naive_bayes import Model
-from banbury.quality.recipes import Plain
 from banbury.reading import Batch
 from banbury.rows.labelled import MemoryRows
 from banbury.sums import weighed as weighed_numbers
@@ -24,30 +23,28 @@ SETTLED = 750.0  # nats between two classes: the smallest double is e^-745, so t
 
 
 class WithoutEach(NamedTuple):
-    """What is said of labelled rows, each without itself, and the model of all of them.
+    """What is said of labelled rows, each without itself.
 
     ``scores`` are log P(class, row), (rows, classes), but for a constant of each row. Where every class is impossible they are
     the log prior; ``impossible`` is how many such rows there are. ``kept`` is what stays that of all rows.
     """
 
-    model: Model
     tested: Int
     scores: Real
     impossible: int
     kept: list[str]
 
 
-def can_leave_one_out(rows: MemoryRows, recipe: Plain) -> bool:
+def can_leave_one_out(rows: MemoryRows, choice: Choice) -> bool:
     """Whether every family has a formula for what it says of a row that is left out."""
-    check_positive("alpha", recipe.alpha, zero=True)
-    choice = Choice(recipe.how, float(recipe.alpha), int(recipe.seed))
     kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
     return all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values())
 
 
-def leave_each_out(rows: MemoryRows, recipe: Plain) -> WithoutEach:
-    """Every labelled row scored by what all others add up to."""
-    model = recipe.learn(rows)
+def leave_each_out(rows: MemoryRows, model: Model) -> WithoutEach:
+    """Every labelled row scored by what all others add up to: the model of all rows without it."""
+    if np.count_nonzero(rows.counts) < 2:
+        raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
     total = model.tally
     tested = np.flatnonzero(rows.labels >= 0)
     place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
@@ -59,7 +56,7 @@ def leave_each_out(rows: MemoryRows, recipe: Plain) -> WithoutEach:
         wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
         every = wide
     notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
-    return WithoutEach(model, tested, every, impossible, list(dict.fromkeys(notes)))
+    return WithoutEach(tested, every, impossible, list(dict.fromkeys(notes)))
 
 
 def _each_left_out(model: Model, rows: MemoryRows, tested: Int, labels: Int, weights: Real | None) -> tuple[Real, int]:

@@ -12,12 +12,13 @@ import numpy as np
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.families.column_tree import joining_family
-from banbury.families.family import How
+from banbury.families.family import Choice, How
 from banbury.model.naive_bayes import ClassPrior, Model, checked_choice, estimate
 from banbury.quality.calibration import METHODS, Calibration, Method, calibrate
-from banbury.rows.folds import Round
+from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
+from banbury.rows.folds import Round, SingleRows
 from banbury.rows.labelled import LabelledRows, MemoryRows
-from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, score_rows
+from banbury.rows.scoring import PendingWarnings, Sink, fitting_prior, leave_out, normalised, score_rows
 from banbury.tally.schema import Missing, Schema
 from banbury.tally.tally import Label, Tally
 from banbury.weighing import FEWEST_ROWS, Weighing, learn
@@ -82,9 +83,10 @@ class Plain(Recipe):
         is_tree = any(joining_family(feature.family) is not None for feature in schema.features)
         return "a tree of columns (TAN)" if is_tree else self.name
 
-    def check(self) -> None:
-        """Raises where a setting is not one."""
-        checked_choice(self.how, self.alpha, self.seed)
+    @property
+    def choice(self) -> Choice:
+        """How parameters are estimated; raises where a setting is not one."""
+        return checked_choice(self.how, self.alpha, self.seed)
 
     def under(self, rows: R) -> R:
         return rows.with_schema(with_text(rows.schema, self.text)) if self.text else rows
@@ -108,7 +110,16 @@ class Plain(Recipe):
         return self.estimate(rows.tally, rows.classes)
 
     def leave_out(self, rows: Any, splits: Round, want: str, sink: ModelSink, pending: PendingWarnings) -> None:
-        leave_out(rows, splits, [self], want, [sink], pending)
+        """One count for all splits; the formula for single rows, where every family has one."""
+        if not isinstance(splits, SingleRows):
+            leave_out(rows, splits, [self], want, [sink], pending)
+        elif can_leave_one_out(rows, self.choice):
+            each = leave_each_out(rows, self.learn(rows))
+            notes = (f"of all rows, not of all but one: {', '.join(each.kept)}",) if each.kept else ()
+            pending.add(PendingWarnings(each.impossible, notes=notes))
+            sink.put(each.tested, splits.groups[each.tested], normalised(each.scores))
+        else:
+            leave_out(rows, splits.split_up(), [self], want, [sink], pending)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings, as JSON can hold them."""

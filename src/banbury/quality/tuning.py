@@ -16,6 +16,7 @@ from banbury.families.bags.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.families.family import HOWS, Family, How, check_positive
 from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
+from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import METHODS, Calibration, Method
 from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
@@ -247,7 +248,7 @@ class Tuned(Recipe):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuning:
+class Tuning(Tabular):
     """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
 
     comparison: RecipeComparison
@@ -355,7 +356,14 @@ class Tuning:
             for i in self.order
         ]
         families = {} if self.chosen is None else {"families": self.chosen.names}
-        return {"scoring": self.scoring, "best": self.best, "settings": each, **families}
+        folds = self.comparison.validations[0].n_folds
+        return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": each, **families}
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each setting, the best first."""
+        beside = self._each(self._headline)
+        measures = ({self.scoring: float(self.scores[i]), self._headline: float(beside[i])} for i in self.order)
+        return columns_of({**_flat(self.settings[i]), **each} for i, each in zip(self.order, measures, strict=True))
 
     def __str__(self) -> str:
         shown, texts = self.order[:SHOWN], []
@@ -366,7 +374,8 @@ class Tuning:
         tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         method = getattr(self.calibration, "method", None)
         calibrated = "" if method is None else f", each calibrated ({method})"
-        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows{calibrated}, best first:"
+        by = f"by {self.comparison.validations[0].n_folds}-fold cross-validation"
+        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows {by}{calibrated}, best first:"
         also = [] if self.scoring == self._headline else [self._headline]
         measures = [measure.replace("_", " ") for measure in (self.scoring, *also)]
         lines = [head, "  " + "  ".join([f"{'settings':{width}}", *measures])]
@@ -399,9 +408,13 @@ def check_weighs_alone(weigh: Any, how: Any, alpha: Any, chooses_families: bool)
 
 
 def _same_model(recipe: Plain | PlainLabels, rows: LabelledRows) -> tuple[Any, ...]:
-    """What recipes share that make the same model of the rows."""
-    families = tuple(feature.family for feature in with_text(rows.schema, recipe.text).features)
-    return families, recipe.how, recipe.alpha, getattr(recipe, "telling", None)
+    """What recipes share that make the same model of the rows: "mle" has no α, and of two classes log-odds say what p does."""
+    text = dict(recipe.text or {})
+    if len(rows.classes) == 2 and not rows.has_sets and recipe.how == "mean" and text.get("model") == "log_odds":
+        text["model"] = "multinomial"
+    families = tuple(feature.family for feature in with_text(rows.schema, text).features)
+    alpha = None if recipe.how == "mle" else recipe.alpha
+    return families, recipe.how, alpha, getattr(recipe, "telling", None)
 
 
 def _alphas(alpha: Any) -> tuple[float, ...]:

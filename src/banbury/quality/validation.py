@@ -16,12 +16,11 @@ from banbury.arrays import Int, Real
 from banbury.labels import LabelEvaluation, Thresholds
 from banbury.model.naive_bayes import Model
 from banbury.quality.label_recipes import PlainLabels
-from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
 from banbury.quality.recipes import Calibrated, Plain, Recipe
 from banbury.quality.results import CrossValidation, Outcomes, SummedValidation
-from banbury.rows.folds import MOST_FOLDS, Round, n_folds, refuse_groups
+from banbury.rows.folds import Round, SingleRows, n_folds
 from banbury.rows.labelled import LabelledRows, MemoryRows, StreamedRows
-from banbury.rows.scoring import PendingWarnings, leave_out, normalised
+from banbury.rows.scoring import PendingWarnings, leave_out
 from banbury.tally.schema import Schema
 
 Validation = CrossValidation | SummedValidation | LabelEvaluation
@@ -54,7 +53,7 @@ def validate(
     split are added to ``models``, if given.
     """
     if isinstance(folds, str) and folds == "loo":
-        return [_leave_one_out(recipe.under(rows), recipe) for recipe in recipes]
+        _check_single_rows(rows, recipes)
     splits = rows.deal(folds, seed)
     n_splits = sum(len(each.splits) for each in splits)
     if not isinstance(rows, MemoryRows):
@@ -68,7 +67,7 @@ def validate(
         for each in splits:
             for sink in sinks:
                 sink.begin(each)
-            if all(isinstance(recipe, Plain) for recipe in shared):
+            if len(shared) > 1 and all(isinstance(recipe, Plain) for recipe in shared):
                 leave_out(own, each, shared, "posterior", sinks, pending)  # type: ignore[arg-type]
                 continue
             for recipe, sink in zip(shared, sinks, strict=True):
@@ -76,12 +75,15 @@ def validate(
         if keep == "posteriors":  # of many settings some may well be odd
             pending.warn(getattr(shared[0], "how", "mean"))
         for k, sink in zip(members, sinks, strict=True):
-            results[k] = sink.result(_what(own, splits, recipes[k]))
+            result = sink.result(_what(own, splits, recipes[k]))
+            results[k] = replace(result, notes=(*pending.notes, *result.notes)) if pending.notes else result
     return [results[k] for k in range(len(recipes))]
 
 
 def _what(rows: LabelledRows, splits: Sequence[Round], recipe: Recipe) -> str:
     """What was judged, and how."""
+    if isinstance(splits[0], SingleRows):
+        return f"leave-one-out cross-validation of {recipe.called(rows.schema)}"
     passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
     in_passes = f" in {passes} passes" if isinstance(rows, StreamedRows) else ""
     return f"{n_folds(splits)}-fold cross-validation{in_passes} of {recipe.called(rows.schema)}"
@@ -102,39 +104,20 @@ def counted_as(schema: Schema) -> tuple[Any, ...]:
     return tuple(feature.family.counted() for feature in schema.features if feature.reads_text)
 
 
-def _leave_one_out(rows: LabelledRows, recipe: Recipe) -> Validation:
-    """By formula where every family has one, and row by row otherwise."""
-    if not isinstance(recipe, Plain) or not isinstance(rows, MemoryRows):
+def _check_single_rows(rows: LabelledRows, recipes: Sequence[Recipe]) -> None:
+    """Raises unless single rows can be left out."""
+    if not isinstance(rows, MemoryRows) or not all(isinstance(recipe, Plain) for recipe in recipes):
         wanted = "a number of folds, where settings are chosen, calibrated or weighed, or rows are read in passes"
         raise errors.bad_setting("folds", "loo", wanted)
-    refuse_groups(rows.groups)
-    what = f"leave-one-out cross-validation of {recipe.called(rows.schema)}"
-    if not can_leave_one_out(rows, recipe):
-        if not 2 <= rows.n_labelled <= MOST_FOLDS:
-            text = f"folds='loo' has no formula for these settings, and there are {rows.n_labelled:,} rows; row by row it can "
-            raise errors.BadSetting(
-                f"{text}be done for two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
-            )
-        alone = np.full(rows.n_rows, -1, dtype=np.int64)
-        alone[rows.labels >= 0] = np.arange(rows.n_labelled)
-        (validation,) = validate(replace(rows, fold=alone.astype(np.int32)), None, [recipe])
-        return replace(validation, what=what)
-    if np.count_nonzero(rows.counts) < 2:
-        raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
-    scored = leave_each_out(rows, recipe)
-    PendingWarnings(scored.impossible).warn(recipe.how)
-    notes = (f"of all rows, not of all but one: {', '.join(scored.kept)}",) if scored.kept else ()
-    numbers = np.arange(len(scored.tested), dtype=np.int32)
-    return _cross_validation(rows, scored.tested, numbers, normalised(scored.scores), what, notes)
 
 
 def _cross_validation(
-    rows: LabelledRows, tested: Int, folds: NDArray[np.int32], posteriors: Real, what: str, notes: tuple[str, ...] = ()
+    rows: LabelledRows, tested: Int, folds: NDArray[np.int32], posteriors: Real, what: str
 ) -> CrossValidation:
     weights = None if rows.weights is None else rows.weights[tested]
     if weights is not None and not weights.any():
         raise errors.tested_nothing()
-    notes = (*notes, *_sample_note(rows))
+    notes = _sample_note(rows)
     return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
 
 

@@ -14,7 +14,7 @@ from banbury.arrays import Int
 from banbury.families.family import by_class
 from banbury.reading import Batch
 from banbury.tally.schema import Schema
-from banbury.tally.table import MIX, content_hashes, mixed
+from banbury.tally.table import MIX, mixed, row_hashes
 from banbury.threads import n_threads
 
 Deal = Literal["stratified", "content"]  # how rows are dealt to folds
@@ -53,6 +53,31 @@ class Round:
 
 
 @dataclass(frozen=True)
+class SingleRows(Round):
+    """Every row tested alone, by all the others; splits are made only where there is no formula for leaving one row out."""
+
+    @classmethod
+    def of(cls, labels: NDArray[np.int32]) -> SingleRows:
+        numbers = np.full(len(labels), -1, dtype=np.int32)
+        n_rows = int(np.count_nonzero(labels >= 0))
+        numbers[labels >= 0] = np.arange(n_rows)
+        return cls(numbers, n_rows, ())
+
+    @property
+    def tested_by(self) -> NDArray[np.int32]:
+        return self.groups
+
+    def split_up(self) -> Round:
+        """The same, split by split; raises where there are too many rows for it."""
+        if not 2 <= self.n_groups <= MOST_FOLDS:
+            text = f"folds='loo' has no formula for these settings, and there are {self.n_groups:,} rows; row by row it can "
+            raise errors.BadSetting(
+                f"{text}be done for two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
+            )
+        return _partition(self.groups)
+
+
+@dataclass(frozen=True)
 class Dealing:
     """How rows are dealt to folds by what they hold, wherever they stand: by a column, or by all that is counted."""
 
@@ -77,8 +102,11 @@ class Dealing:
 
     def folds(self, batch: Batch, schema: Schema) -> NDArray[np.int32]:
         """The fold of each row; rows that are alike have the same."""
-        names = [name for feature in schema.features for name in feature.inputs] if self.id is None else [self.id]
-        turned = mixed(content_hashes(batch, names) * MIX + np.uint64(self.seed))
+        return self.of_hashes(row_hashes(batch, schema, self.id))
+
+    def of_hashes(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """The fold of each row, by what it holds."""
+        turned = mixed(hashes * MIX + np.uint64(self.seed))
         return ((turned >> np.uint64(11)) % np.uint64(self.n_folds)).astype(np.int32)
 
 
@@ -92,12 +120,27 @@ def kept_together(groups: Any, id: Any, deal: Any) -> Any:
     return groups if id is None else id
 
 
-def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any, others: bool = False) -> list[Round]:
-    """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter.
+def rounds(
+    folds: Any,
+    labels: NDArray[np.int32],
+    seed: int,
+    groups: Any,
+    others: bool = False,
+    fold: NDArray[Any] | None = None,
+    hashes: NDArray[np.uint64] | None = None,
+) -> list[Round]:
+    """The splits that ``folds`` asks for: a number of them, a fold for each row, "loo", or a scikit-learn splitter.
 
-    ``others``: there are rows that are not here, a group of their own, which all splits learn from.
+    ``others``: there are rows that are not here, a group of their own, which all splits learn from. Rows that were dealt already
+    keep their ``fold``; where ``hashes`` say what they hold, they are dealt by that.
     """
-    return [each.with_others() if others else each for each in _asked(folds, labels, seed, groups)]
+    if isinstance(folds, str) and folds == "loo":
+        refuse_groups(groups)
+        return [SingleRows.of(labels)]
+    if fold is None and hashes is not None:
+        fold = rank_folds(hashes, labels, int(folds), seed)
+    asked = _asked(folds, labels, seed, groups) if fold is None else [given_folds(fold, labels)]
+    return [each.with_others() if others else each for each in asked]
 
 
 def _asked(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
@@ -120,8 +163,10 @@ def given_folds(fold: NDArray[Any], labels: NDArray[np.int32]) -> Round:
     """The round of folds that rows were dealt to by what they hold; a row of fold −1, or without a label, is in none."""
     numbers = np.where(labels >= 0, fold, -1)
     used = np.unique(numbers[numbers >= 0])
-    wanted = "two folds at least; rows that are alike share one"
-    errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
+    if len(used) < 2:
+        raise errors.bad_setting(
+            "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+        )
     return _partition(np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32))
 
 
@@ -145,8 +190,9 @@ def n_folds(splits: Sequence[Round]) -> str:
 
 def refuse_groups(groups: Any) -> None:
     """Only a splitter knows what to do with groups."""
-    wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
-    errors.require(groups is None, "groups", "given", wanted)
+    if groups is not None:
+        wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        raise errors.bad_setting("groups", "given", wanted)
 
 
 def _is_split(part: Any) -> bool:
@@ -159,7 +205,8 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
     rows = np.flatnonzero(labels >= 0)
     kept = None if groups is None else _kept_together(groups, labels)[rows]
     for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
-        errors.require(_is_split(split), "folds", "a splitter of something else", "one that gives pairs of row numbers")
+        if not _is_split(split):
+            raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
         train, test = (rows[_numbers(part, len(rows))] for part in split)
         yield train, test
 
@@ -167,12 +214,14 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
 def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
     """A group for each row, none of them missing."""
     wanted = "a column, or one number or name for each row, none of them missing"
-    errors.require(not isinstance(groups, (str, bytes)) and hasattr(groups, "__len__"), "groups", groups, wanted)
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+        raise errors.bad_setting("groups", groups, wanted)
     try:
         given = np.asarray(groups)
     except ValueError:
         raise errors.bad_setting("groups", "lists of different lengths", wanted) from None
-    errors.require(given.ndim == 1, "groups", f"an array of {given.ndim} dimensions", wanted)
+    if given.ndim != 1:
+        raise errors.bad_setting("groups", f"an array of {given.ndim} dimensions", wanted)
     if len(given) != len(labels):
         raise errors.length_mismatch("groups", len(given), len(labels))
     values = list(groups) if isinstance(groups, (list, tuple)) else given.tolist()
@@ -240,8 +289,9 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
     numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
     used = np.unique(numbers[numbers >= 0])
-    different = f"an array of {len(used):,} different folds"
-    errors.require(2 <= len(used) <= MOST_FOLDS, "folds", different, "an array of two folds at least")
+    if not 2 <= len(used) <= MOST_FOLDS:
+        different = f"an array of {len(used):,} different folds"
+        raise errors.bad_setting("folds", different, "an array of two folds at least")
     return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
 
 
@@ -261,8 +311,9 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         rows, test = _labelled(train, labels), _labelled(test, labels)
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
-        wanted = "one that has labelled rows to learn from and to test"
-        errors.require(len(test) and len(rows), "folds", f"split {n_splits}", wanted)
+        if not len(test) or not len(rows):
+            wanted = "one that has labelled rows to learn from and to test"
+            raise errors.bad_setting("folds", f"split {n_splits}", wanted)
         if tested[test].any():
             yield _round(pending, labels)
             pending, tested[:] = [], False
@@ -279,8 +330,9 @@ def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
     given = _numbers(rows, len(labels))
     unique = np.unique(given)
-    wanted = "every row once, at most, in each part of a split"
-    errors.require(len(unique) == len(given), "folds", "a split that has a row twice", wanted)
+    if len(unique) < len(given):
+        wanted = "every row once, at most, in each part of a split"
+        raise errors.bad_setting("folds", "a split that has a row twice", wanted)
     return np.asarray(unique[labels[unique] >= 0])
 
 

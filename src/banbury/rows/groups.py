@@ -51,14 +51,14 @@ class Groups:
             return tally
         return replace(tally, schema=replace(tally.schema, labels=self.label_target))
 
-    def _summed(self, tally: Tally, chosen: NDArray[np.bool_]) -> Tally:
+    def _summed(self, tally: Tally, chosen: NDArray[np.bool_], trims: bool = True) -> Tally:
         classes, groups = self.numbers.T
         kept = np.flatnonzero(chosen[groups])
         used, index = np.unique(classes[kept], return_inverse=True)
         names = tuple(self.classes[c] for c in used.tolist())
         if len(used) == len(kept):  # one group of each class, so that there is nothing to add up
-            return tally.of_classes(kept.tolist(), names)
-        return tally.of_classes(kept.tolist(), tuple(range(len(kept)))).merged(index.reshape(-1), names)
+            return tally.of_classes(kept.tolist(), names, trims)
+        return tally.of_classes(kept.tolist(), tuple(range(len(kept))), trims).merged(index.reshape(-1), names)
 
     @cached_property
     def _rest(self) -> Tally:
@@ -89,7 +89,8 @@ class Groups:
         else:  # all groups minus the others, which are fewer
             rest = self._total
             for group in others.tolist():
-                rest = rest - self._summed(self._rest, np.arange(self.n_groups) == group)
+                # Of the same keys as the total, so that none has to be looked up.
+                rest = rest.without_part(self._summed(self._rest, np.arange(self.n_groups) == group, trims=False))
         if not self._columns:
             return self._of_target(rest)
         place = {name: c for c, name in enumerate(rest.classes)}

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Int, Real
+from banbury.arrays import Int
 from banbury.families.bags.text_parameters import missing_texts
-from banbury.families.keys import dense_numbers
 from banbury.progress import watched
 from banbury.reading import Batch, Codes
-from banbury.rows.folds import Dealing, Round, given_folds, learned_from, rank_folds, rounds
+from banbury.rows.folds import Dealing, Round, learned_from, rounds
 from banbury.rows.groups import Groups
 from banbury.rows.sampling import MOST_ROWS, RowSample
 from banbury.sums import in_order, some
@@ -25,14 +24,13 @@ from banbury.tally.label_sets import EVERY, LabelSets
 from banbury.tally.schema import Known, Schema, infer
 from banbury.tally.table import (
     Held,
+    LabelledBatch,
     Labels,
     Table,
-    content_hashes,
     doubt,
     fractional_among,
-    numbered,
     open_table,
-    refuse_continuous,
+    row_hashes,
 )
 from banbury.tally.tally import Growing, Label, Part, Tally, count_sets, counted_weights, parts
 
@@ -106,23 +104,19 @@ class LabelledRows:
 
         So many folds of rows with sets of labels are dealt by what rows hold, since no label divides all rows.
         """
-        fold = self.fold
-        if fold is None and self.sets is not None and isinstance(folds, (int, np.integer)):
-            fold = rank_folds(self.hashes, self.labels, int(folds), seed)
-        if fold is None:
-            return rounds(folds, self.labels, seed, self.groups, self.others is not None)
-        return [self.round_of(fold)]
+        by_content = self.sets is not None and isinstance(folds, (int, np.integer))
+        hashes = self.hashes if by_content and self.fold is None else None
+        return rounds(folds, self.labels, seed, self.groups, self.others is not None, self.fold, hashes)
 
     def round_of(self, fold: NDArray[Any]) -> Round:
         """The round in which each row is tested with the others of its fold."""
-        splits = given_folds(fold, self.labels)
-        return splits if self.others is None else splits.with_others()
+        (splits,) = rounds(None, self.labels, 0, None, self.others is not None, fold)
+        return splits
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """Of each row what it holds, as a number: rows that are alike have the same."""
-        names = [name for feature in self.schema.features for name in feature.inputs]
-        return np.concatenate([content_hashes(batch, names) for batch in self.each("reading")])
+        return np.concatenate([row_hashes(batch, self.schema) for batch in self.each("reading")])
 
     def count(self, groups: NDArray[np.int32], n_groups: int) -> Groups:
         """The rows of each group counted apart, in one pass; group −1 is not counted."""
@@ -341,7 +335,7 @@ class StreamedRows(LabelledRows):
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed
-            yield _features_only(self.table.aligned(batch, self.schema), self.schema)
+            yield self.table.features_of(batch, self.schema)
         if next(sizes, None) is not None:
             raise changed
 
@@ -406,15 +400,15 @@ def labelled_rows(table: Any, folds: Any, seed: int, id: Any = None, deal: Any =
 
 def read_into_memory(table: Table, dealing: Dealing | None = None) -> MemoryRows:
     """The rows of a table in memory; the first batch settles what is counted, as in ``bb.count``."""
-    batches = list[Batch]()
-    known = _read_labels(table, dealing, batches)
-    return MemoryRows(**known, batches=tuple(batches))
+    known, parts = _read_labels(table, dealing, keeps=True)
+    return MemoryRows(**known, batches=tuple(part.batch for part in parts))
 
 
 def stream_rows(data: Any, target: Any, dealing: Dealing | None = None, **settings: Any) -> StreamedRows:
     """The same rows, read again for each pass; the class, weight and group of each are known after the first."""
     table = open_labelled(data, target, **settings).again()
-    return StreamedRows(**_read_labels(table, dealing, None))
+    known, parts = _read_labels(table, dealing, keeps=False)
+    return StreamedRows(**known, batch_sizes=tuple(len(part.numbers) for part in parts))
 
 
 def open_labelled(
@@ -445,39 +439,16 @@ def several(alpha: Any) -> bool:
     return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
-def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None) -> dict[str, Any]:
-    """What ``LabelledRows`` knows of the rows of a table, after one pass; the batches are ``kept``, if a list is given."""
-    sizes, schemas = list[int](), list[Schema]()
-    marks: list[tuple[NDArray[np.int32], Sequence[Label], Real | None]] = []
-    sets = list[LabelSets]()
-    groups: list[tuple[NDArray[np.int32], Sequence[Label]]] = []
-    folds = list[NDArray[np.int32]]()
-    batches = list[Batch]() if kept is None else kept
-
-    def restart() -> None:
-        for collected in (batches, sizes, schemas, marks, sets, groups, folds):
-            collected.clear()
-
-    for batch in table.batches("reading", restart, quietly=kept is not None):
-        if not schemas:
-            schemas.append(table.settled(batch))
-        if table.labels.several is None:
-            marks.append(numbered(batch, schemas[0], table.labels))
-            refuse_continuous(marks[-1][1], batch.n_rows)
-        else:
-            sets.append(table.labels.sets_of(batch))
-            marks.append((np.where(sets[-1].known, 0, -1).astype(np.int32), [EVERY], table.labels.weights_of(batch)))
-        sizes.append(batch.n_rows)
-        if dealing is not None:
-            folds.append(dealing.folds(table.aligned(batch, schemas[0]), schemas[0]))
-        elif table.labels.group_name is not None:
-            groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
-        if kept is not None:
-            batches.append(_encoded(_features_only(table.aligned(batch, schemas[0]), schemas[0]), schemas[0]))
-    numbers = used = [(names, numbers) for numbers, names, _ in marks]
+def _read_labels(table: Table, dealing: Dealing | None, keeps: bool) -> tuple[dict[str, Any], list[LabelledBatch]]:
+    """What ``LabelledRows`` knows of the rows of a table, after one pass; and the batches, of which ``keeps`` keeps the rows."""
+    parts = list[LabelledBatch]()
+    for part in table.labelled(parts.clear, keeps, dealing):
+        parts.append(part if keeps else replace(part, batch=part.batch.cut(0, 0)))
+    sizes = [len(part.numbers) for part in parts]
+    numbers = used = [(part.names, part.numbers) for part in parts]
     weights = None
-    if marks[0][2] is not None:
-        weights = counted_weights(np.concatenate([w for _, _, w in marks if w is not None]))
+    if parts[0].weights is not None:
+        weights = counted_weights(np.concatenate([part.weights for part in parts if part.weights is not None]))
         each_weight = np.split(weights, np.cumsum(sizes)[:-1])
         used = [(names, np.where(w > 0, own, -1)) for (names, own), w in zip(numbers, each_weight, strict=True)]
     occurring = set[Label]().union(*(used_names(*each) for each in used))
@@ -487,44 +458,34 @@ def _read_labels(table: Table, dealing: Dealing | None, kept: list[Batch] | None
         raise errors.no_target(sum(sizes), table.labels.name)
     skipped = sum(int(np.count_nonzero(each < 0)) for _, each in numbers)
     every_set = None
-    if sets:
-        every_set, numbers = LabelSets.joined(sets), used  # a row that weighs nothing is no row
+    if table.has_sets:
+        every_set, numbers = LabelSets.joined([part.sets for part in parts if part.sets is not None]), used
         occurring |= every_set.used_names(np.concatenate([own >= 0 for _, own in used]))
     else:
         doubt(in_order(occurring))
     classes: Any = in_order(occurring)
-    kept_together = table.labels.groups
-    if table.labels.group_name is not None and dealing is None:
-        every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
-        kept_together = renumbered([(own, codes) for codes, own in groups], every)
+    hashes = [part.hashes for part in parts if part.hashes is not None]
+    groups = [(part.groups[1], part.groups[0]) for part in parts if part.groups is not None]
     known = {
-        "schema": schemas[0],
+        "schema": parts[0].schema,
         "classes": classes,
         "labels": renumbered(numbers, classes),
         "weights": weights,
         "threads": table.labels.threads,
         "name": table.name,
-        "groups": kept_together,
+        "groups": _numbers_of_all(groups) if groups else table.labels.groups,
         "skipped": skipped,
         "table": table,
-        "fold": np.concatenate(folds) if folds else None,
+        "fold": None if dealing is None else dealing.of_hashes(np.concatenate(hashes)),
         "sets": every_set,
     }
-    return known if kept is not None else {**known, "batch_sizes": tuple(sizes)}
+    return known, parts
 
 
-def _features_only(batch: Batch, schema: Schema) -> Batch:
-    """The batch without the target, weights and groups."""
-    for name in [name for name in batch.names if name not in schema.columns]:
-        batch = batch.without(name)
-    return batch
-
-
-def _encoded(batch: Batch, schema: Schema) -> Batch:
-    """The batch with its words as codes: they are asked for many times."""
-    values = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
-    names = [name for name in values if batch.kind(name) == "string"]
-    return batch.coded(names) if names else batch
+def _numbers_of_all(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]]) -> NDArray[np.int32]:
+    """Numbers of batches over the names of all."""
+    every: Any = in_order(set[Label]().union(*(used_names(*part) for part in parts)))
+    return renumbered(parts, every)
 
 
 def used_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:

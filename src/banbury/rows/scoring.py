@@ -56,13 +56,16 @@ class PendingWarnings:
     impossible: int = 0  # rows that are impossible in every class
     # Columns none of whose words is left, and how many there were.
     wordless: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # which are no warnings: a result has them
 
     def __add__(self, other: PendingWarnings) -> PendingWarnings:
-        return PendingWarnings(self.impossible + other.impossible, self.wordless | other.wordless)
+        wordless, notes = self.wordless | other.wordless, dict.fromkeys((*self.notes, *other.notes))
+        return PendingWarnings(self.impossible + other.impossible, wordless, tuple(notes))
 
     def add(self, other: PendingWarnings) -> None:
         self.impossible += other.impossible
         self.wordless |= other.wordless
+        self.notes += other.notes
 
     def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():

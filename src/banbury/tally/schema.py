@@ -538,7 +538,8 @@ def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping
 
 def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Feature:
     """A feature of several columns."""
-    errors.require(columns, "features", "a block of no columns", "one column at least in a block")
+    if not columns:
+        raise errors.bad_setting("features", "a block of no columns", "one column at least in a block")
     name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
     return Feature(name, given, kind="float", why=why, columns=columns)
 

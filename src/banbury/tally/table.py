@@ -23,7 +23,7 @@ from banbury.reading import Batch, Beside, Codes, Scalar, Source, Widened, encod
 from banbury.reading.batches import NumberBatch, all_whole, as_name
 from banbury.reading.columns import missing as is_missing
 from banbury.sums import MOST_ROWS
-from banbury.tally.label_sets import FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
+from banbury.tally.label_sets import EVERY, FOLDERS, LabelSets, LabelTarget, are_sets, gathered, holds_sets
 from banbury.tally.partitioned import partitions_of
 from banbury.tally.schema import Features, Known, Missing, Schema, Trees, infer
 from banbury.threads import n_threads
@@ -126,6 +126,23 @@ class Table:
         if not n_rows:
             raise errors.empty_data(self.name)
 
+    def labelled(self, restart: Callable[[], None], quietly: bool, dealing: Any = None) -> Iterator[LabelledBatch]:
+        """The batches of one pass, with the label of each row; the first settles the schema.
+
+        ``restart`` is called before all batches come again. ``dealing``: rows are dealt to folds by what they hold, or by its
+        column ``id``.
+        """
+        schemas = list[Schema]()
+
+        def anew() -> None:
+            schemas.clear()
+            restart()
+
+        for batch in self.batches("reading", anew, quietly):
+            if not schemas:
+                schemas.append(self.settled(batch))
+            yield LabelledBatch.of(self, batch, schemas[0], dealing, codes_words=quietly)
+
     def settled(self, batch: Batch, more_to_come: bool = False) -> Schema:
         """What is counted: as the schema says, or as the first batch, which this is, makes one think.
 
@@ -147,6 +164,10 @@ class Table:
     def aligned(self, batch: Batch, schema: Schema) -> Batch:
         """The batch with the schema's names of columns."""
         return aligned(batch, schema, self.labels.reserved())
+
+    def features_of(self, batch: Batch, schema: Schema) -> Batch:
+        """The same without the target, weights and groups."""
+        return features_only(self.aligned(batch, schema), schema)
 
     def again(self) -> Table:
         """The same rows, to be read as often as one likes: those that come only once are kept."""
@@ -341,6 +362,51 @@ def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Bat
     return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
 
 
+def features_only(batch: Batch, schema: Schema) -> Batch:
+    """The batch without the target, weights and groups."""
+    for name in [name for name in batch.names if name not in schema.columns]:
+        batch = batch.without(name)
+    return batch
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBatch:
+    """Rows of features, their words as codes if rows are kept; and of each row the number of its class, −1 where it has none, its
+    weight, its labels and its group.
+
+    ``hashes`` say what rows hold, where they are dealt to folds by that.
+    """
+
+    batch: Batch
+    schema: Schema
+    numbers: NDArray[np.int32]
+    names: Sequence[Any]
+    weights: Real | None
+    sets: LabelSets | None
+    hashes: NDArray[np.uint64] | None
+    groups: tuple[NDArray[np.int32], Sequence[Any]] | None
+
+    @classmethod
+    def of(cls, table: Table, batch: Batch, schema: Schema, dealing: Any, codes_words: bool) -> LabelledBatch:
+        labels, sets = table.labels, None
+        if labels.several is None:
+            numbers, names, weights = numbered(batch, schema, labels)
+            refuse_continuous(names, batch.n_rows)
+        else:
+            sets = labels.sets_of(batch)
+            numbers, names, weights = np.where(sets.known, 0, -1).astype(np.int32), [EVERY], labels.weights_of(batch)
+        by_column = labels.group_name is not None and dealing is None
+        groups = dense_numbers(batch.codes(str(labels.group_name)), labels.threads) if by_column else None
+        batch = table.aligned(batch, schema)
+        hashes = None if dealing is None else row_hashes(batch, schema, dealing.id)
+        batch = features_only(batch, schema)
+        if codes_words:  # they are asked for many times
+            inputs = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
+            words = [name for name in inputs if batch.kind(name) == "string"]
+            batch = batch.coded(words) if words else batch
+        return cls(batch, schema, numbers, names, weights, sets, hashes, groups)
+
+
 # Labels and weights --------------------------------------------------------------------------------------------------
 
 
@@ -433,8 +499,9 @@ class Labels:
             raise errors.length_mismatch("weights", len(self.weights), n_rows)
 
     def check_one_class(self) -> None:
-        wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
-        errors.require(self.several is None, "the target", "sets of labels", wanted)
+        if self.several is not None:
+            wanted = "one class for each row here; bb.MultiLabelClassifier and bb.cross_validate take sets of labels"
+            raise errors.bad_setting("the target", "sets of labels", wanted)
 
     @property
     def by_column(self) -> bool:
@@ -596,6 +663,12 @@ def content_hashes(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
             own = np.array([known[text] for text in texts], dtype=np.uint64)
         hashes = mixed(hashes * MIX + own)
     return hashes
+
+
+def row_hashes(batch: Batch, schema: Schema, column: str | None = None) -> NDArray[np.uint64]:
+    """The same of all that is counted, or of one column."""
+    inputs = [name for feature in schema.features for name in feature.inputs]
+    return content_hashes(batch, inputs if column is None else [column])
 
 
 def _bits(numbers: NDArray[Any]) -> NDArray[np.uint64]:

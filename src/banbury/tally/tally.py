@@ -24,6 +24,7 @@ from banbury.errors import many
 from banbury.families.bags.words import GrowingWords, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
+from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
 from banbury.reading.batches import LazyColumns, joined
 from banbury.reading.columns import empty_column
@@ -54,7 +55,7 @@ MANY_BYTES = 1 << 24  # of texts that are counted together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class Tally(Displayed):
     """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
 
     >>> import banbury as bb
@@ -207,16 +208,21 @@ class Tally:
             raise errors.not_a_tally(other, "subtract")
         if self.rounded or other.rounded:
             raise errors.forget_before_fading("this tally" if self.rounded else "the tally to be subtracted")
-        a, b = _together(self, other)
-        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
-        differences = (subtract(g.features, x, y, a.classes) for g, x, y in each)
-        skipped = max(0, a.skipped - b.skipped)
         try:
-            rows, sums, parts = a.rows - b.rows, tuple(differences), a.parts - b.parts
-            left = replace(a, rows=rows, sums=sums, skipped=skipped, parts=parts)
-            return left.checked()._trimmed()
+            return self._minus(other).checked()._trimmed()
         except errors.NegativeCount as problem:
             raise self._in_words(problem) from None
+
+    def without_part(self, part: Tally) -> Tally:
+        """This data set without rows that were counted in it: their sums need no check."""
+        return self._minus(part)._trimmed()
+
+    def _minus(self, other: Tally) -> Tally:
+        a, b = _together(self, other)
+        each = zip(a.schema.groups, a.sums, b.sums, strict=True)
+        differences = tuple(subtract(g.features, x, y, a.classes) for g, x, y in each)
+        skipped = max(0, a.skipped - b.skipped)
+        return replace(a, rows=a.rows - b.rows, sums=differences, skipped=skipped, parts=a.parts - b.parts)
 
     def _in_words(self, problem: errors.NegativeCount) -> errors.NegativeCount:
         """What is said of sums that cannot be; of sets of labels by their names."""
@@ -326,9 +332,10 @@ class Tally:
             return self
         return self.merged(_places(self.classes, names), names)
 
-    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
-        """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
-        return self._of(np.asarray(kept, dtype=np.int64), names)._trimmed()
+    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...], trims: bool = True) -> Tally:
+        """Some of the classes, by their numbers, under these names; unless ``trims`` is False, without keys that none has."""
+        some_classes = self._of(np.asarray(kept, dtype=np.int64), names)
+        return some_classes._trimmed() if trims else some_classes
 
     def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
         """Class c is class ``index[c]`` of these; those that become one are added up."""
@@ -431,6 +438,23 @@ class Tally:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _notebook_tables(self) -> list[NotebookTable]:
+        several = self.schema.labels is not None
+        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
+        rows, share = self.rows.value, self.rows.value / max(float(self.n_rows), 1e-300)
+        classes: dict[str, list[Any]] = {
+            "label" if several else "class": [self.classes[c] for c in named],
+            "rows": [float(rows[c]) for c in named],
+            "share": [f"{share[c]:.1%}" for c in named],
+        }
+        summaries = self.summaries(SHOWN if len(self.schema.features) > SHOWN else None)
+        features = {
+            "column": [feature.name for feature, _ in summaries],
+            "family": [feature.family.name for feature, _ in summaries],
+            "counted": [text for _, text in summaries],
+        }
+        return [NotebookTable("", classes), NotebookTable("", features)]
 
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""
