@@ -200,17 +200,17 @@ class BernoulliParameters(KeyedParameters):
     def family(self) -> Bernoulli:
         return _family(self.features[0])
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         names = [feature.name for feature in self.features]
         if self.family.yes is None and {rows.kind(name) for name in names} <= NUMBERS:
             limit = np.nan if self.family.threshold is None else self.family.threshold
-            return [("flags", rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
+            return [_core.FlagsPart(rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
         yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
         lookups = [np.array(own, dtype=np.uint32) + np.uint32(2 * f) for f, own in enumerate(yes)]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
-        return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
+        return [_core.TablePart([column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import dirichlet
@@ -261,15 +261,15 @@ class CategoricalParameters(KeyedParameters):
     table: Real
     counted: tuple[Keys, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
         if whole is not None:
             assert self._by_number is not None
-            return [("table", [whole], *self._by_number, self.table)]
+            return [_core.TablePart([whole], *self._by_number, self.table)]
         columns = [self._column(f, rows) for f in range(len(self.features))]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
-        return [("table", side_by_side(codes), *arrays, self.table)]
+        return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
 
     @cached_property
     def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bernoulli import Bernoulli
@@ -631,7 +631,7 @@ class TreeParameters(Parameters):
     features: tuple[Feature, ...]
     trees: tuple[EstimatedTree, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         lines = np.arange(rows.n_rows, dtype=np.int32)
         return [line_by_line(lines, tree.log_likelihood(tree.places(rows))) for tree in self.trees]
 

@@ -383,10 +383,10 @@ class GaussianParameters(NumericParameters):
     constant: Real
     power: Real | None
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
-        return [("normal", *common) if self.power is None else ("student", *common, self.power)]
+        curves = (self.mean, self.precision, self.constant, self.power)
+        return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
 
     def curve(self, f: int) -> Curve | None:
         if self.power is not None:

@@ -382,11 +382,11 @@ class HistogramParameters(NumericParameters):
         widths = map(_width, joined, features)
         return cls(features, firsts, tuple(widths), tuple(tables), sizes)
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
         origins = [feature.origin for feature in self.features]
         bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
-        return [("histogram", *each) for each in bins]
+        return [_core.HistogramPart(*arguments) for arguments in bins]
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
@@ -588,7 +588,7 @@ class HistogramBlockParameters(Parameters):
     features: tuple[Feature, ...]
     cells: tuple[BlockCells, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         parts = []
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])

@@ -304,7 +304,7 @@ class JointParameters(KeyedParameters):
     features: tuple[Feature, ...]
     tables: tuple[JointTable, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns, lookups, tables, start = [], [], [], 0
         for feature, table in zip(self.features, self.tables, strict=True):
             numbers, found = combinations(rows, feature)
@@ -317,7 +317,7 @@ class JointParameters(KeyedParameters):
             start += len(found)
         low = np.zeros(len(columns), dtype=np.int64)
         outside = np.full(len(columns), -1, dtype=np.int64)
-        return [("table", columns, low, lookups, outside, np.concatenate(tables))]
+        return [_core.TablePart(columns, low, lookups, outside, np.concatenate(tables))]
 
     def listed_values(self, f: int, column: str) -> Keys:
         return in_order(self.tables[f].values[self.features[f].columns.index(column)])

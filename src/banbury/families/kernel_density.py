@@ -442,16 +442,16 @@ class KernelDensityParameters(NumericParameters):
     features: tuple[Feature, ...]
     bumps: tuple[Bumps, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        parts: list[tuple[Any, ...]] = []
-        for feature, (kind, *shape) in zip(self.features, self._shapes, strict=True):
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        parts: list[_core.Part] = []
+        for feature, (kernel_part, *shape) in zip(self.features, self._shapes, strict=True):
             columns: Any = rows.numbers(feature.inputs)
-            parts.append((kind, columns if feature.columns else columns[0].reshape(-1), *shape))
+            parts.append(kernel_part(columns if feature.columns else columns[0].reshape(-1), *shape))
         return parts
 
     @cached_property
     def _shapes(self) -> list[tuple[Any, ...]]:
-        """The kernel's arguments beside the columns."""
+        """The class of each part, and its arguments beside the columns."""
         shapes: list[tuple[Any, ...]] = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             starts, widths = _places(feature)
@@ -459,11 +459,12 @@ class KernelDensityParameters(NumericParameters):
             bins = widths / units
             centres, bandwidth, floor = bump.centres * bins, bump.bandwidth * bins, bump.floor * bins
             if feature.columns:
-                shapes.append(("product", starts, units, bump.kernel, centres, bump.weights, bandwidth, floor))
+                arrays = (centres, bump.weights, bandwidth, floor)
+                shapes.append((_core.ProductPart, starts, units, bump.kernel, *arrays))
                 continue
             constant, unit = np.full(len(bandwidth), -np.log(units[0])), float(units[0])
             shape = (bump.kernel, centres[:, 0], bump.weights, bandwidth[:, 0], constant, floor[:, 0])
-            shapes.append(("kernel", feature.origin, unit, *shape))
+            shapes.append((_core.KernelPart, feature.origin, unit, *shape))
         return shapes
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:

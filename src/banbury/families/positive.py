@@ -108,7 +108,7 @@ class PositiveParameters(NumericParameters):
         logs = self.log_density(np.minimum(x / unit, FARTHEST)[:, None], f)
         return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         check_least(rows, self.features)
         parts = []
         for f, feature in enumerate(self.features):

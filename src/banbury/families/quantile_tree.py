@@ -53,6 +53,23 @@ OUTSIDE = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter 
 LARGEST = float(np.finfo(np.float64).max)
 
 
+def value_range(
+    feature: Feature, keys: Keys, rows: Real | None = None, share: float = 0.0
+) -> tuple[float, float] | None:
+    """The least and the greatest number that was counted, or the ends of their bins; None in other families.
+
+    A ``share`` of the ``rows`` of each key is left out at either end.
+    """
+    if not isinstance(feature.counter, LeadingBitsCounter) or not len(keys):
+        return None
+    bins = np.array(keys, dtype=np.int64)
+    if rows is not None and rows.sum() > 0:
+        below = np.cumsum(rows) / rows.sum()
+        bins = bins[[int(np.searchsorted(below, share)), min(int(np.searchsorted(below, 1.0 - share)), len(bins) - 1)]]
+    low, high = bin_edges(bins[[0, -1]] + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
+    return low, high
+
+
 class LeadingBitsCounter(BinCounter):
     """The rows that share the leading bits of a number: bins of every magnitude, that need no scale.
 
@@ -355,9 +372,9 @@ class QuantileTreeParameters(NumericParameters):
     tables: tuple[Real, ...]
     leaf_cuts: tuple[Real, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        return [("steps", columns, list(self.edges), self._table)]
+        return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
     def _table(self) -> Real:

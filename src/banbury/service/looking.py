@@ -14,15 +14,19 @@ from banbury import errors
 from banbury.model.explain.page import stated
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
+from banbury.plots.shapes import shapes_by_class
 from banbury.quality import CrossValidation, cross_validate
+from banbury.quality.calibration import reliability
 from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
+from banbury.reports import charts
+from banbury.reports.findings import BINS
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.service.log import Kept
 from banbury.service.rows import key
 from banbury.service.state import ServedState
-from banbury.service.teaching import batch_of, labels_of, suspicious, told_of
+from banbury.service.teaching import batch_of, labels_of, row_as_dict, suspicious
 from banbury.tally.tally import count
 from banbury.weighing import Weighing
 
@@ -32,6 +36,8 @@ FEWEST = 4  # rows that figures are made of
 CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
 SHOWN = 24  # classes whose telling values are listed
+SHAPES, SHAPE_CLASSES = 24, 4  # pictures of columns for each class, and of so many classes
+Z = 1.96  # deviations that hold 95 % of a normal distribution
 CELL = 50  # rows of a cell of the confusion matrix
 
 
@@ -74,8 +80,9 @@ class Looking:
         """
 
         def judged() -> tuple[list[Kept], CrossValidation | None]:
-            rows = self.rows()
-            return rows, self._judged(rows)
+            rows, tally = self.rows(), self.state.learner.tally()
+            few = len(rows) < FEWEST or len(tally.classes) < 2
+            return rows, None if few or tally.schema.labels is not None else self._validate(rows)
 
         found: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(self.state, recent, judged)
         return found
@@ -89,19 +96,17 @@ class Looking:
         left = [each for each, kept in now if kept is not None and kept.label == key(each["given"])]
         return {"rows": left[:n]}
 
-    def _judged(self, rows: list[Kept]) -> CrossValidation | None:
-        tally = self.state.learner.tally()
-        if tally.schema.labels is not None or len(rows) < FEWEST or len(tally.classes) < 2:
-            return None
-        recipe, held = self._recipe(), self._held(rows)
-        folds = default_folds(held.n_labelled, [recipe])
-        return None if folds < 2 else validate(held, folds, [recipe])[0]  # type: ignore[return-value]
+    def _validate(self, rows: list[Kept]) -> Any:
+        """The rows judged by models that have not seen them; None where there are too few for that."""
+        recipe, loaded = self._recipe(), self._load_rows(rows)
+        folds = default_folds(loaded.n_labelled, [recipe])
+        return validate(loaded, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
         """How the model that is served was learned."""
         return recipe_of(self.state.learner.settings.model(self.state.learner.tally()))
 
-    def _held(self, rows: list[Kept]) -> MemoryRows:
+    def _load_rows(self, rows: list[Kept]) -> MemoryRows:
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
     def accuracy(self) -> dict[str, Any]:
@@ -126,8 +131,10 @@ class Looking:
             told["measured"] = self._of_labels(rows)
         else:
             told["measured"] = None if found is None else _figures(found) | _right(found)
+        told["charts"] = self._charts(rows, found)
+        told["shapes"] = [] if model.schema.labels is not None else _shapes(model)
         why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
-        return told | {"why": why, "curve": self._curve(rows), "drift": self._drift(rows)}
+        return told | {"why": why, "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
@@ -137,29 +144,32 @@ class Looking:
         at = np.flatnonzero((found.truth == truth) & (found.best == answer))
         order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
         told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
-        listed = [{**told_of(row), "probability": share} for row, share in told]
+        listed = [{**row_as_dict(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
-        if len(rows) < FEWEST:
+        found = None if len(rows) < FEWEST else self._validate(rows)
+        if found is None:
             return None
-        recipe, held = self._recipe(), self._held(rows)
-        found: Any = validate(held, default_folds(held.n_labelled, [recipe]), [recipe])[0]
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
-    def _curve(self, rows: list[Kept]) -> list[dict[str, Any]]:
-        if len(rows) < CURVE or self.state.learner.schema.labels is not None:
+    def _charts(self, rows: list[Kept], found: CrossValidation | None) -> list[dict[str, str]]:
+        """Those of a report, with their captions."""
+        if found is None:
             return []
+        curve = reliability(found.posteriors, found.truth, BINS, found.weights)
+        drawn = [_figure("Right answers by confidence", charts.calibration({"out of fold": curve}))]
+        if len(rows) < CURVE:
+            return drawn
         try:
             recipe = self._recipe()
-            found = learn_sizes(self._held(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
+            grown = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
-            return []
-        each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
-        return [{"rows": n, "accuracy": share} for n, share in each]
+            return drawn
+        return [*drawn, _figure("Accuracy by rows learned from", charts.accuracy_curve(grown))]
 
     def _drift(self, rows: list[Kept]) -> dict[str, Any] | None:
         """Whether the rows that came last can be told from those before: two classes like any others."""
@@ -171,11 +181,34 @@ class Looking:
         apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
         found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
+        noise = (
+            0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
+        )  # of the AUC of rows that do not differ
+        if found.auc <= noise:
+            said = f"No drift detected: a model cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
+            said += f"AUC {found.auc:.2f}; up to {noise:.2f} may be chance."
+            return {"said": said, "auc": found.auc, "telling": []}
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        alike = "cannot be told" if found.auc < 0.6 else "can be told" if found.auc > 0.75 else "differ a little"
-        said = f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
-        return {"said": f"{said}difference.", "auc": found.auc, "telling": telling}
+        differ = "differ" if found.auc > 0.75 else "differ a little"
+        said = f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no difference."
+        return {"said": said, "auc": found.auc, "telling": telling}
+
+
+def _figure(caption: str, svg: str) -> dict[str, str]:
+    return {"caption": caption, "svg": svg}
+
+
+def _shapes(model: Any) -> list[dict[str, Any]]:
+    """The evidence of every column, for each class."""
+    groups = shapes_by_class(model, SHAPE_CLASSES)
+    return [
+        {
+            "class": label,
+            "charts": [_figure(f"{s.feature}: {charts.importance(s)}", charts.shape(s)) for s in shapes[:SHAPES]],
+        }
+        for label, shapes in groups
+    ]
 
 
 def _right(found: CrossValidation) -> dict[str, float]:
@@ -185,11 +218,9 @@ def _right(found: CrossValidation) -> dict[str, float]:
 
 
 def _figures(found: CrossValidation) -> dict[str, Any]:
-    each = zip(*(sums.tolist() for sums in found.outcomes.by_confidence), strict=True)
-    bins = [{"confidence": said / n, "right": true / n, "rows": n} for said, true, n in each if n > 0]
     figures = {"what": found.what.capitalize(), "rows": len(found.truth), "log_loss": float(found.log_loss)}
     whole = [[round(x, 6) for x in row] for row in np.asarray(found.confusion, dtype=np.float64).tolist()]
-    return figures | {"classes": list(found.classes), "confusion": whole, "calibration": bins}
+    return figures | {"classes": list(found.classes), "confusion": whole}
 
 
 def _informative(model: Any) -> list[dict[str, Any]]:
@@ -202,7 +233,10 @@ def _informative(model: Any) -> list[dict[str, Any]]:
         each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
     else:
         each = []
-    return [{"class": name, "ratios": [_ratio(r, words) for r in ratios]} for name, words, ratios in each]
+    return [
+        {"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]}
+        for name, words, ratios in each
+    ]
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:
