@@ -41,11 +41,15 @@ from banbury.threads import n_threads
 RULES = ("scott", "silverman", "leave-one-out")
 FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
 MANY = 32  # bins to a bandwidth; more do not change its likelihood
+SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
+NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
+LONELY = 1e-11  # ... and nothing to a density above this share of all rows
 MOST_TRIED = 10_000  # rows of a column whose family is chosen: every row is scored by every bin
+AROUND = 256  # occupied bins on either side of a lonely one
 BLOCK_FINER = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a block's column to the next
 SWEEPS = 8  # over the columns at most, with each of these steps
 BLOCK_MANY = 8  # bins of a block to a bandwidth; more hardly change its likelihood
-SOME = 2048  # cells of a block whose rows are left out; of more, every second, third, ...
+SOME = 2048  # cells whose rows are left out; of more, every second, third, ...
 
 Kernel = Literal["normal", "box", "triangle", "epanechnikov", "biweight", "triweight", "cosine"]
 
@@ -209,17 +213,14 @@ class KernelDensity(GridFamily):
         return np.asarray(tried[[likelihoods.argmax()]] if len(tried) else rule)
 
     def _tried(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
-        """Bandwidths, in bins, and the mean log-likelihood of a row under each; none where there is nothing to leave out."""
+        """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
         centres, rows = centres[rows > 0], rows[rows > 0]
         if len(centres) < 2:
             return np.empty(0), np.empty(0)
         least = least_bandwidth(self.kernel, centres, rows)
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
-            return {
-                h: _likelihood(self.kernel, centres[:, None], rows, np.array([h]))
-                for h in (max(h, least) for h in tried)
-            }
+            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
 
         found = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
         for finer in FINER:
@@ -227,6 +228,14 @@ class KernelDensity(GridFamily):
             found |= likelihoods([best / 2.0**finer, best * 2.0**finer])
         tried = np.array(sorted(found))
         return tried, np.array([found[h] for h in tried.tolist()])
+
+    def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
+        centres, rows, h = _joined(centres, rows, bandwidth)
+        own, n = np.minimum(rows, 1.0), rows.sum()  # one row of a bin; all of it where weights make it less
+        density = _others(self.kernel, centres, rows, h) + (rows - own) * height(self.kernel, np.zeros(1))[0]
+        least = np.finfo(float).tiny
+        logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - own, least))
+        return float(rows @ np.where(n - own > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
@@ -279,7 +288,50 @@ def tried_bandwidths(feature: Feature, sums: Any, f: int, c: int) -> tuple[Real,
         return np.empty(0), np.empty(0)
     (rule,) = replace(family, bandwidth="scott")._by_rule(centres[:, None], own)
     tried, likelihoods = family._tried(centres, own, float(rule))
-    return tried * feature.unit, likelihoods - np.log(feature.unit)
+    return tried * feature.unit, likelihoods / own.sum() - np.log(feature.unit)
+
+
+def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
+    """Bins joined in pairs, again and again, while the bandwidth is many of them; and the bandwidth in these bins."""
+    times = max(int(np.floor(np.log2(bandwidth / MANY))), 0)
+    if not times:
+        return centres, rows, bandwidth
+    joined, where = np.unique(np.floor(centres / 2.0**times), return_inverse=True)
+    return joined, np.asarray(np.bincount(where, rows), dtype=np.float64), bandwidth / 2.0**times
+
+
+def _others(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
+    """Σ rows K((centre − other) / bandwidth) over the other bins: those near, and farther ones where they are all there is.
+
+    Terms are added one by one: an FFT's rounding would decide how likely the loneliest rows are.
+    """
+    found = _near(kernel, centres, rows, bandwidth, NEAR if kernel == "normal" else 1.0)
+    if kernel == "normal":
+        lonely = np.flatnonzero(found < LONELY * rows.sum())
+        for block in np.array_split(lonely, len(lonely) // 256 + 1):
+            others = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
+            inside = (others >= 0) & (others < len(centres))
+            others = np.clip(others, 0, len(centres) - 1)
+            heights = height(kernel, (centres[block, None] - centres[others]) / bandwidth)
+            found[block] = (heights * rows[others] * inside).sum(axis=1)
+    return found
+
+
+def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
+    """The same over the other bins within reach, in bandwidths."""
+    steps = int(reach * bandwidth) + 1
+    if centres[-1] - centres[0] > SPARSE * len(centres):
+        found = np.empty(len(centres))
+        for block in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
+            low, high = np.searchsorted(centres, [centres[block[0]] - steps, centres[block[-1]] + steps + 1])
+            heights = height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
+            heights[block - block[0], block - low] = 0.0
+            found[block] = heights @ rows[low:high]
+        return found
+    at = (centres - centres[0]).astype(np.int64)
+    heights = height(kernel, np.arange(-steps, steps + 1) / bandwidth)
+    heights[steps] = 0.0
+    return np.asarray(np.convolve(np.bincount(at, rows), heights)[steps + at])
 
 
 def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:
@@ -348,13 +400,12 @@ def _least(kernel: str, column: Real, rows: Real) -> float:
 
 def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
     """The mean log-likelihood of the rows, each under the kernels of the others."""
-    block = len(bandwidth) > 1
-    times = max(int(np.floor(np.log2(bandwidth.min() / (BLOCK_MANY if block else MANY)))), 0)
+    times = max(int(np.floor(np.log2(bandwidth.min() / BLOCK_MANY))), 0)
     if times:
         cells, where = np.unique(np.floor(centres / 2.0**times), axis=0, return_inverse=True)
         rows = np.asarray(np.bincount(where.reshape(-1), rows), dtype=np.float64)
         centres, bandwidth = cells + 0.5, bandwidth / 2.0**times
-    some = np.arange(0, len(rows), -(-len(rows) // SOME) if block else 1)
+    some = np.arange(0, len(rows), -(-len(rows) // SOME))
     centres = np.ascontiguousarray(centres)
     logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
     least, n, own = np.finfo(float).tiny, rows.sum(), np.minimum(rows[some], 1.0)
