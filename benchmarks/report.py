@@ -1,4 +1,4 @@
-"""The figures as a table, as JSON, as a record, and as the tables of docs/explanation/speed.md."""
+"""The figures as a table, as JSON, as a record, and as the tables of benchmarks/record/figures.md."""
 
 from __future__ import annotations
 

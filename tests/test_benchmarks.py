@@ -180,7 +180,7 @@ def test_figures_are_recorded_and_replace_those_of_the_page(tmp_path):
 
 
 def test_the_page_of_docs_has_a_place_for_the_figures():
-    page = (ROOT / "docs" / "explanation" / "speed.md").read_text(encoding="utf-8")
+    page = (ROOT / "benchmarks" / "record" / "figures.md").read_text(encoding="utf-8")
     assert report.FIGURES.search(page)
     assert set(re.findall(r"^### (\w+)$", page, re.MULTILINE)) <= set(BENCHMARKS)
 
@@ -188,7 +188,13 @@ def test_the_page_of_docs_has_a_place_for_the_figures():
 # The commands that pages name -----------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"python -m (benchmarks[\w.]*)([^`\n;)\]]*)")
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

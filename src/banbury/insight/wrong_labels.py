@@ -22,6 +22,7 @@ from banbury.model.explain import Explanation
 from banbury.model.explain.explanation import Evidence, is_left_out
 from banbury.model.explain.page import percent, printable
 from banbury.model.naive_bayes import Model
+from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import calibrate
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.leave_one_out import can_leave_one_out, leave_each_out
@@ -307,10 +308,11 @@ class SuspiciousRow(NamedTuple):
         return {"row": self.row, **file, **labels, **own, "confident": self.confident}
 
 
-class Listed:
+class Listed(Tabular):
     """Rows that people are asked about: a head, a line for each row in six cells, and feet."""
 
     HEAD: ClassVar[tuple[str, ...]]
+    rows: Any
     head: Any
     feet: Any
     lines: Any
@@ -324,6 +326,10 @@ class Listed:
         return "\n".join([self.head, *rows, *(f"  {line}" for line in self.feet)])
 
     __repr__ = __str__
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each row of the list."""
+        return columns_of(row.to_dict() for row in self.rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -23,6 +23,7 @@ from banbury.families.keys import dense_numbers
 from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
 from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
 from banbury.model.explain.explanation import is_left_out, no_own_class, not_counted, only_row
+from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
 from banbury.sums import in_order
@@ -145,7 +146,7 @@ class LinearForm(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(Displayed):
     """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
 
     kind: ClassVar[str] = "model"
@@ -607,6 +608,12 @@ class Model:
         return "\n".join([head, *lines, *more])
 
     __repr__ = __str__
+
+    def _notebook_tables(self) -> list[NotebookTable]:
+        classes = {"class": self.classes, "P(class)": self.class_shares.tolist()}
+        features = self.schema.features
+        columns = {"column": [f.name for f in features], "family": [str(f.family) for f in features]}
+        return [NotebookTable("", classes), NotebookTable("", columns)]
 
     # Scoring
 

@@ -18,6 +18,7 @@ from banbury.families.family import Feature, How
 from banbury.families.joint import joined_columns
 from banbury.families.keys import looked_up
 from banbury.model.naive_bayes import ClassPrior, check_seed
+from banbury.notebooks import Tabular, columns_of
 from banbury.quality.cross_validation import is_estimator, recipe_from, settings_of
 from banbury.quality.recipes import Plain, Recipe
 from banbury.quality.results import Evaluation, Mean
@@ -424,7 +425,7 @@ class CurveScores:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(CurveScores):
+class LearningCurve(Tabular, CurveScores):
     """Scores on withheld rows after learning from ``sizes`` rows; those of another learner, if one was asked for, in ``beside``.
 
     ``n_test`` of ``n_rows`` rows were withheld each time. ``majority`` is the accuracy of always answering with their most
@@ -462,6 +463,17 @@ class LearningCurve(CurveScores):
             "beside": None if self.beside is None else self.beside._to_dict(),
             "notes": list(self.notes),
         }
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each learner and size."""
+        records = []
+        for learner in self._learners:
+            error = learner.standard_error
+            for k, size in enumerate(self.sizes.tolist()):
+                scores = {"accuracy": float(learner.mean_accuracy[k]), "log_loss": float(learner.mean_log_loss[k])}
+                scores["standard_error"] = float("nan") if error is None else float(error[k])
+                records.append({"learner": learner.name, "rows": size, **scores})
+        return columns_of(records)
 
     def __str__(self) -> str:
         named, n = " beside ".join(each.name for each in self._learners), errors.many(len(self.accuracy), "repeat")

@@ -17,6 +17,7 @@ from banbury.errors import many
 from banbury.families.keys import dense_numbers
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, met, model_of, same_rows
+from banbury.notebooks import Displayed, NotebookTable, Tabular
 from banbury.reading import Source
 from banbury.reading.batches import as_name
 from banbury.rows.labelled import renumbered, used_names
@@ -129,7 +130,7 @@ class Outcomes:
         return self.sums.values(FINEST)[2, :, 0], self.bins.value[:, 1], total(self.bins, 1).value[:, 0]
 
 
-class Measures:
+class Measures(Displayed):
     """How good answers are, by their outcomes. The measures are scikit-learn's."""
 
     classes: tuple[Label, ...]
@@ -243,6 +244,13 @@ class Measures:
 
     __repr__ = __str__
 
+    def _notebook_tables(self) -> list[NotebookTable]:
+        figures = {"accuracy": str(self.accuracy), "majority": self.majority, "log loss": self.log_loss}
+        figures |= {"Brier score": self.brier, "macro F1": self.macro_f1, "calibration error": self.calibration_error}
+        each = {name: values.tolist() for name, values in self.per_class._asdict().items()}
+        measures = NotebookTable("", {"measure": list(figures), "value": list(figures.values())})
+        return [measures, NotebookTable("", {"class": self.classes, **each})]
+
     def _class_lines(self) -> list[str]:
         """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
         shown = range(min(len(self.classes), SHOWN))
@@ -262,7 +270,7 @@ class Measures:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Measures):
+class Evaluation(Tabular, Measures):
     """Answers to rows that a model had not counted: ``posteriors``, rows × classes, of row ``rows[i]`` of the table.
 
     ``truth`` holds class numbers.
@@ -300,6 +308,15 @@ class Evaluation(Measures):
     def predictions(self) -> NDArray[Any]:
         """The most probable class of each row."""
         return np.asarray(self.labels[self.best])
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each answer: the truth, the prediction, and the posterior of every class."""
+        shares = {f"P({name})": self.posteriors[:, c].tolist() for c, name in enumerate(self.classes)}
+        truth = [self.classes[c] for c in self.truth.tolist()]
+        predictions = [self.classes[c] for c in self.best.tolist()]
+        return {"row": self.rows.tolist(), "truth": truth, "prediction": predictions, **shares}
+
+    _notebook_tables = Measures._notebook_tables
 
     @property
     def auc(self) -> float:

@@ -16,6 +16,7 @@ from banbury.families.bags.text import TEXT_CANDIDATES, TEXT_SETTINGS
 from banbury.families.family import HOWS, Family, How, check_positive
 from banbury.labels.calibration import METHODS as LABEL_METHODS
 from banbury.model.naive_bayes import ClassPrior, check_seed, is_auto
+from banbury.notebooks import Tabular, columns_of
 from banbury.quality.calibration import METHODS, Calibration, Method
 from banbury.quality.families import FamilyChoice, choose
 from banbury.quality.label_recipes import ALPHAS, PlainLabels, WeighedLabels
@@ -229,7 +230,7 @@ class Tuned(Recipe):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuning:
+class Tuning(Tabular):
     """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
 
     comparison: RecipeComparison
@@ -339,6 +340,12 @@ class Tuning:
         families = {} if self.chosen is None else {"families": self.chosen.names}
         folds = self.comparison.validations[0].n_folds
         return {"scoring": self.scoring, "folds": folds, "best": self.best, "settings": each, **families}
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each setting, the best first."""
+        beside = self._each(self._headline)
+        measures = ({self.scoring: float(self.scores[i]), self._headline: float(beside[i])} for i in self.order)
+        return columns_of({**_flat(self.settings[i]), **each} for i, each in zip(self.order, measures, strict=True))
 
     def __str__(self) -> str:
         shown, texts = self.order[:SHOWN], []

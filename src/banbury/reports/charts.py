@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury.arrays import Real
 from banbury.labels import LabelEvaluation
-from banbury.model.explain.page import safe
+from banbury.notebooks import safe
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
 

@@ -14,7 +14,8 @@ from banbury.labels import LabelEvaluation, LabelModel
 from banbury.labels.evaluation import evaluate_answers
 from banbury.model.explain import Explanation, Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import percent, safe
+from banbury.model.explain.page import percent
+from banbury.notebooks import safe
 from banbury.quality.recipes import recipe_of
 from banbury.quality.validation import default_folds, validate
 from banbury.reports import charts

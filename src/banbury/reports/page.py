@@ -16,7 +16,9 @@ from banbury.errors import many
 from banbury.families.family import in_words
 from banbury.model.explain import Informative
 from banbury.model.explain import page as evidence
-from banbury.model.explain.page import percent, printable, safe, stated
+from banbury.model.explain.page import percent, printable, stated
+from banbury.notebooks import STYLE as NOTEBOOK_STYLE
+from banbury.notebooks import safe
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
@@ -67,7 +69,7 @@ def whole(title: str, summary: str, sections: Sequence[tuple[str, str, str]]) ->
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{safe(title)}</title>'
-        f"<style>{STYLE}</style>{evidence.STYLE}</head>\n"
+        f"<style>{STYLE}</style>{NOTEBOOK_STYLE}</head>\n"
         f"<body><header><h1>{safe(title)}</h1>{summary}<nav>{links}</nav></header>\n"
         f"<main>{body}</main>\n"
         f"<footer>Made by Banbury {__version__}. This file is complete: nothing in it is loaded from elsewhere.</footer>"

@@ -24,6 +24,7 @@ from banbury.errors import many
 from banbury.families.bags.words import GrowingWords, check_parts_of_words, subtract
 from banbury.families.family import Family, Feature, RowsToCount
 from banbury.families.keys import code_numbers, dense
+from banbury.notebooks import SHOWN, Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Codes
 from banbury.reading.batches import LazyColumns, joined
 from banbury.reading.columns import empty_column
@@ -54,7 +55,7 @@ MANY_BYTES = 1 << 24  # of texts that are counted together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class Tally(Displayed):
     """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
 
     >>> import banbury as bb
@@ -437,6 +438,23 @@ class Tally:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _notebook_tables(self) -> list[NotebookTable]:
+        several = self.schema.labels is not None
+        named = [c for c, name in enumerate(self.classes) if not (several and name == EVERY)]
+        rows, share = self.rows.value, self.rows.value / max(float(self.n_rows), 1e-300)
+        classes: dict[str, list[Any]] = {
+            "label" if several else "class": [self.classes[c] for c in named],
+            "rows": [float(rows[c]) for c in named],
+            "share": [f"{share[c]:.1%}" for c in named],
+        }
+        summaries = self.summaries(SHOWN if len(self.schema.features) > SHOWN else None)
+        features = {
+            "column": [feature.name for feature, _ in summaries],
+            "family": [feature.family.name for feature, _ in summaries],
+            "counted": [text for _, text in summaries],
+        }
+        return [NotebookTable("", classes), NotebookTable("", features)]
 
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from banbury.notebooks import NotebookTable, Tabular, columns_of
 from banbury.tally.tally import Label
 
 
@@ -86,7 +87,7 @@ class Uninformative:
 
 
 @dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(Tabular):
     """What stands against naive Bayes in a table: pairs that depend on each other given the class, and idle columns.
 
     ``pairs`` worst first; ``telling`` all columns, the most telling first; ``uninformative`` those that tell nothing.
@@ -155,6 +156,19 @@ class Diagnosis:
             "blocks": {name: list(columns) for name, columns in self.blocks.items()},
             "advice": self.advice,
         }
+
+    def _frame_columns(self) -> dict[str, list[Any]]:
+        """A row for each pair."""
+        names = [entry.name for entry in fields(Pair)]
+        return {name: [getattr(pair, name) for pair in self.pairs] for name in names}
+
+    def _notebook_tables(self) -> list[NotebookTable]:
+        pairs = NotebookTable("Pairs that depend on each other given the class, in bits", self._frame_columns())
+        telling = columns_of({"column": t.feature, "bits": t.bits, "p": t.p} for t in self.telling)
+        idle = columns_of({"column": column.feature, "why": column.why} for column in self.uninformative)
+        tables = [pairs, NotebookTable("What columns say about the class, in bits", telling)]
+        tables.append(NotebookTable("Columns that say nothing about the class", idle))
+        return [table for table in tables if any(table.columns.values())]
 
     def __str__(self) -> str:
         sizes = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}, {len(self.classes):,} class{'es' * (len(self.classes) != 1)}"

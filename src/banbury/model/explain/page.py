@@ -7,9 +7,10 @@ is underlined too. Colours are see-through and letters have the page's own, so t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from math import isfinite
 from typing import Any
+
+from banbury.notebooks import AGAINST, FOR, STYLE, safe
 
 # Explanations and ratios are Any: their modules know this one.
 Place = tuple[int, int, list[tuple[Any, float]]]  # start, end, and the words there with what one of each says
@@ -18,40 +19,9 @@ ROWS = 20  # features and words that have a bar
 CHARACTERS = 10_000  # of a text that are shown
 LONGEST = 40  # characters of a value
 NAMED = 3  # words that a place in a text names, where n-grams overlap
-FOR, AGAINST = "59, 130, 246", "234, 120, 20"
-DEEPEST, BAR = 0.6, 0.75  # how dense the strongest colours are
+DEEPEST = 0.6  # how dense the strongest colours of words are
 UNDERLINED = 0.15  # of full colour: what speaks against the winner less than that is not underlined
 STRONG = 0.98  # of the places in a text have less evidence than one of full colour: one word cannot pale all others
-
-STYLE = f"""<style>
-.banbury {{ font: 14px/1.5 system-ui, sans-serif; color: inherit; max-width: 62em; text-align: left; }}
-.banbury p {{ margin: .4em 0; }}
-.banbury .head {{ font-size: 1.15em; }}
-.banbury .note {{ opacity: .75; font-size: .92em; }}
-.banbury .text {{ white-space: pre-wrap; overflow-wrap: anywhere; overflow-y: auto; max-height: 22em; line-height: 1.7;
-  padding: .6em .9em; margin: .5em 0; border: 1px solid rgba(128, 128, 128, .35); border-radius: 6px; }}
-.banbury .text span {{ border-radius: 3px; padding: .08em 0; }}
-.banbury .key {{ padding: .05em .5em; border-radius: 3px; }}
-.banbury .against {{ text-decoration: underline dotted; text-underline-offset: .22em; }}
-.banbury table {{ border-collapse: collapse; margin: .5em 0; width: 100%; font: inherit; color: inherit; background: none; }}
-.banbury tr, .banbury td, .banbury th {{ background: none; border: 0; }}
-.banbury td, .banbury th {{ padding: .12em .8em .12em 0; text-align: left; vertical-align: top; font-weight: normal; }}
-.banbury td.number {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-.banbury td.value {{ overflow-wrap: break-word; }}
-.banbury tr.name {{ opacity: .75; }}
-.banbury td.bar {{ width: 45%; padding: .12em 0; vertical-align: middle; }}
-.banbury .track {{ display: flex; height: .95em; }}
-.banbury .half {{ flex: 1; display: flex; }}
-.banbury .left {{ justify-content: flex-end; border-right: 1px solid rgba(128, 128, 128, .6); }}
-.banbury .left i {{ background: rgba({AGAINST}, {BAR}); border-radius: 3px 0 0 3px; }}
-.banbury .right i {{ background: rgba({FOR}, {BAR}); border-radius: 0 3px 3px 0; }}
-.banbury tr.sum td {{ border-top: 1px solid rgba(128, 128, 128, .5); font-weight: 600; }}
-.banbury .classes {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(16em, 1fr)); align-items: start;
-  gap: .4em 2.2em; }}
-.banbury caption {{ text-align: left; font-weight: 600; color: inherit; padding: .2em 0; }}
-@media (max-width: 36em) {{ .banbury td.bar {{ width: 28%; }} .banbury td, .banbury th {{ padding-right: .5em; }} }}
-</style>"""
-
 
 # An explanation ------------------------------------------------------------------------------------------------------
 
@@ -178,11 +148,6 @@ def _decibans(weight: float) -> str:
 def signed(weight: float, digits: int = 2) -> str:
     """A weight with its sign; one that rounds to nothing is +0.00."""
     return f"{round(weight, digits) + 0.0:+.{digits}f}"
-
-
-def safe(value: Any) -> str:
-    """A value as HTML: escaped, and what no page can hold replaced."""
-    return escape(str(value).encode("utf-8", "replace").decode(), quote=True)
 
 
 # Likelihood ratios ---------------------------------------------------------------------------------------------------

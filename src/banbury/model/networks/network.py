@@ -26,6 +26,7 @@ from banbury.model.networks.counting import NetworkCounts, counted
 from banbury.model.networks.scoring import Scorer, marginals, queried
 from banbury.model.networks.structure import checked_parents, in_topological_order
 from banbury.model.networks.tables import given_table, given_values
+from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read
 from banbury.reading.columns import missing
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
@@ -38,7 +39,7 @@ SHOWN = 40  # nodes, and columns that were left out, when a network is printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BeliefNetwork:
+class BeliefNetwork(Displayed):
     """A Bayesian belief network: a table for each node, P(value | values of its parents); a frozen value.
 
     ``BeliefNetwork.count`` counts the tables of a structure that is given, ``BeliefNetwork.tan`` learns the structure too, and
@@ -622,6 +623,12 @@ class BeliefNetwork:
             left_out = errors.listed((f"{name} ({why})" for name, why in self.left_out.items()), SHOWN)
             lines.append(f"  left out: {left_out}")
         return "\n".join(lines)
+
+    def _notebook_tables(self) -> list[NotebookTable]:
+        parents = [", ".join(map(str, above)) for above in self.parents.values()]
+        values = [errors.listed(variable.values, 6) for variable in self.variables]
+        nodes = [variable.name for variable in self.variables]
+        return [NotebookTable("", {"node": nodes, "parents": parents, "values": values})]
 
 
 def _only(features: Features, names: Sequence[str]) -> Features:
