@@ -78,8 +78,8 @@ def brought_here(monkeypatch: pytest.MonkeyPatch, engine: Any) -> list[Any]:
     """Sums that come to the driver from an engine, from now on."""
     added, found = engine.added, list[Any]()
 
-    def kept(self: Any, work: Any, add: Any) -> Any:
-        for n_done, value in added(self, work, add):
+    def kept(self: Any, work: Any) -> Any:
+        for n_done, value in added(self, work):
             found.extend([] if value is None else [value])
             yield n_done, value
 

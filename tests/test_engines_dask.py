@@ -209,7 +209,7 @@ def test_a_worker_that_is_killed(
 ) -> None:
     adapter = on_dask.Dask
     added = adapter.added
-    monkeypatch.setattr(adapter, "added", lambda self, work, add: added(self, DieOnce(work, tmp_path / "died"), add))
+    monkeypatch.setattr(adapter, "added", lambda self, work: added(self, DieOnce(work, tmp_path / "died")))
     found = bb.count(dd.from_pandas(frame, npartitions=6), "label")
     assert (tmp_path / "died").exists() and found == bb.count(frame, "label")
     client.wait_for_workers(2, timeout=600)
@@ -220,8 +220,8 @@ def test_tasks_that_run_twice(client: Any, frame: pandas.DataFrame, monkeypatch:
     adapter = on_dask.Dask
     added, lost = adapter.added, list[str]()
 
-    def losing(self: Any, work: Any, add: Any) -> Any:
-        for n_done, value in added(self, work, add):
+    def losing(self: Any, work: Any) -> Any:
+        for n_done, value in added(self, work):
             if n_done == 3 and not lost:
                 lost.extend(client.nthreads())
                 pid = client.run(os.getpid, workers=lost[:1])[lost[0]]

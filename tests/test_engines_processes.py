@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import banbury as bb
 from banbury import cli, errors, progress
 from banbury.engines import counting, parcels, processes
 from banbury.engines.partitions import Partitions
-from banbury.files import FORMAT, from_bytes, to_bytes
+from banbury.files import from_bytes, to_bytes
 from banbury.rows.labelled import labelled_rows
 from banbury.tally.table import open_table
 from engine_rows import DieOnce, parts, rows, written
@@ -109,13 +110,10 @@ def test_files_of_another_file_system(pool: Any, frame: pandas.DataFrame) -> Non
         bb.count("nosuch://rows/0.csv", "label", engine=pool)
 
 
-def test_a_tally_travels_in_chunks(pool: Any, frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parcels, "CHUNK", 100)
+def test_a_tally_travels(frame: pandas.DataFrame) -> None:
     tally = bb.count(frame, "label")
-    parcel = parcels.CountedPartitions((3,), 2000, tally).packed()
-    assert len(parcel) > 100 and max(map(len, parcel[1:])) <= 100
-    assert parcels.CountedPartitions.unpacked(parcel).tally == tally
-    assert bb.count(parts(frame, 3), "label", engine=pool) == tally
+    parcel = pickle.loads(pickle.dumps(parcels.Parcel((3,), tally)))
+    assert parcel.partitions == (3,) and parcel.value == tally and parcel.value.schema == tally.schema
 
 
 # Each partition once ---------------------------------------------------------------------------------------------------
@@ -123,8 +121,8 @@ def test_a_tally_travels_in_chunks(pool: Any, frame: pandas.DataFrame, monkeypat
 
 def test_a_partition_that_comes_twice_counts_once(frame: pandas.DataFrame) -> None:
     class Twice(processes.Processes):
-        def added(self, work: Any, add: Any) -> Any:
-            for found in super().added(work, add):
+        def added(self, work: Any) -> Any:
+            for found in super().added(work):
                 yield found
                 yield found
 
@@ -192,8 +190,8 @@ class Dying(processes.Processes):
 
     mark: Path
 
-    def added(self, work: Any, add: Any) -> Any:
-        return super().added(DieOnce(work, self.mark), add)
+    def added(self, work: Any) -> Any:
+        return super().added(DieOnce(work, self.mark))
 
 
 def test_a_driver_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
@@ -245,7 +243,7 @@ def test_an_interrupt_that_python_loses_is_heard(pool: Any, frame: pandas.DataFr
 
     pressed = list[bool]()
     engine = processes.Processes(parts(frame, 3), None, pool)
-    engine.added = lambda work, add: _slowly_collected(watching)  # type: ignore[method-assign]
+    engine.added = lambda work: _slowly_collected(watching)  # type: ignore[method-assign]
     try:
         with pytest.raises(KeyboardInterrupt):
             Partitions(engine).table("label").counted()
@@ -306,13 +304,14 @@ def test_a_partition_that_does_not_fit_is_named(pool: Any, frame: pandas.DataFra
         bb.count(early, "label", engine=pool)
 
 
-def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame) -> None:
-    parcel = parcels.CountedPartitions((0,), 1, bb.count(frame.iloc[:9], "label")).packed()
-    older = [parcel[0].replace(f'"format": {FORMAT}'.encode(), b'"format": 2'), *parcel[1:]]
+def test_another_version_on_a_worker_is_refused(frame: pandas.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(parcels, "FORMAT", 2)
+        older = pickle.dumps(parcels.Parcel((0,), bb.count(frame.iloc[:9], "label")))
     with pytest.raises(
         errors.EngineError, match=r"whose tallies have format 2, and this is Banbury .* pip install banbury=="
     ):
-        parcels.CountedPartitions.unpacked(older)
+        pickle.loads(older)
 
 
 def test_warnings_of_workers_are_given_here_once(pool: Any) -> None:

@@ -206,12 +206,12 @@ def counted_by(monkeypatch: pytest.MonkeyPatch, around: Callable[[int], None]) -
     adapter = on_spark.Spark
     added = adapter.added
 
-    def wrapped(self: Any, work: Any, add: Any) -> Any:
+    def wrapped(self: Any, work: Any) -> Any:
         def run(partition: int, rows: Any) -> Any:
             around(partition)
             return work(partition, rows)
 
-        return added(self, run, add)
+        return added(self, run)
 
     monkeypatch.setattr(adapter, "added", wrapped)
 
@@ -243,9 +243,9 @@ def test_partitions_that_are_counted_twice(
     def tell(partition: int) -> None:
         (tmp_path / f"{partition} of {time.monotonic_ns()}").touch()
 
-    add = on_spark._added
+    add = on_spark._add_parcels
 
-    def kill_once(adding: Any, batches: Any) -> Any:
+    def kill_once(batches: Any) -> Any:
         mark = tmp_path / "killed"
         if not mark.exists():
             mark.touch()
@@ -254,17 +254,17 @@ def test_partitions_that_are_counted_twice(
             ).read_text()  # of the daemon of Python, whose parent is the executor
             os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
             time.sleep(60)
-        yield from add(adding, batches)
+        yield from add(batches)
 
     counted_by(monkeypatch, tell)
-    monkeypatch.setattr(on_spark, "_added", kill_once)
+    monkeypatch.setattr(on_spark, "_add_parcels", kill_once)
     assert bb.count(data, "label") == bb.count(frame, "label")
     counted = [path.name.partition(" of ")[0] for path in tmp_path.iterdir() if path.name != "killed"]
     assert (tmp_path / "killed").exists() and len(counted) > len(set(counted)) == data.rdd.getNumPartitions()
 
 
 def test_cells_that_come_twice_or_in_another_order_are_taken_once() -> None:
-    sent = {partition: [b"head", bytes([partition]) * 300_000] for partition in range(3)}
+    sent = {partition: parcels.Parcel((partition,), bytes([partition]) * 300_000) for partition in range(3)}
     cells = list[tuple[int, int, int, bytes]]()
     for partition, parcel in sent.items():
         for batch in parcels.in_cells(partition, parcel):

@@ -24,7 +24,7 @@ import by_shape
 import naive
 from banbury.errors import BadSetting, EmptyData, LengthMismatch
 from banbury.estimators.rows import one_batch
-from banbury.semi_supervised import Task, climb, onward, seeded_start, with_starts
+from banbury.semi_supervised import Task, climb, onward, random_start, with_starts
 from banbury.semi_supervised.observed import Observed
 from banbury.tally.schema import infer
 
@@ -255,7 +255,7 @@ def test_a_climb_that_rests_goes_on_as_if_it_had_not() -> None:
     batch = one_batch(IRIS)
     observed = Observed.of(batch, infer(batch, [], None, "auto", "skip"), np.ones(150), 1)
     task = Task(observed, (0, 1, 2), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0})
-    start = seeded_start(task, np.random.default_rng(0))()
+    start = random_start(task, np.random.default_rng(0))()
     whole = climb(task, start, 60, 1e-6)
     for first in (1, 7, 60):
         rested = onward(task, climb(task, start, first, 1e-6), 60, 1e-6)
@@ -272,7 +272,7 @@ def test_of_several_starts_the_best_is_kept_whether_all_go_on_or_a_few() -> None
 
     def starts() -> Any:
         rng = np.random.default_rng(2)
-        return [seeded_start(task, rng) for _ in range(6)]
+        return [random_start(task, rng) for _ in range(6)]
 
     each = [climb(task, start(), 100, 1e-6).objectives for start in starts()]
     assert with_starts(task, starts(), 100, 1e-6).objectives == max(each, key=lambda objectives: objectives[-1])
@@ -653,7 +653,7 @@ def test_a_prior_whose_mean_exists_is_climbed_to_the_end(nu: float, how: str, bl
     )
     task = Task(observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": how, "alpha": 1.0})
     for seed in range(4):
-        found = climb(task, seeded_start(task, np.random.default_rng(seed))(), 400, 1e-6)
+        found = climb(task, random_start(task, np.random.default_rng(seed))(), 400, 1e-6)
         assert found.converged and not found.fell
 
 
@@ -666,7 +666,7 @@ def test_a_climb_that_fell_rests_where_it_was() -> None:
     task = Task(
         observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0}
     )
-    start = seeded_start(task, np.random.default_rng(1))()
+    start = random_start(task, np.random.default_rng(1))()
     whole = climb(task, start, 200, 1e-6)
     assert whole.fell and not whole.converged
     assert onward(task, whole, 400, 1e-6) is whole

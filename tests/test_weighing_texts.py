@@ -14,7 +14,7 @@ import pytest
 import banbury as bb
 from banbury import errors, files
 from banbury.families.bags.lexicon import Lexicon
-from banbury.files.weighing import how_learned
+from banbury.files.weighing import read_setting
 from banbury.reading import read
 from banbury.weighing.texts import SETTINGS, WordEvidence, one_each
 from test_weighing import check_refusals
@@ -218,7 +218,7 @@ def test_how_words_count_is_kept_and_older_files_left_texts_out(fitted: Any) -> 
     again = files.from_bytes(files.to_bytes(classifier.model_), "a test").weighing.weights.texts[0]
     assert again.setting == learned.setting and np.array_equal(again.corrections, learned.corrections)
     about = {"setting": list(learned.setting[:4]), "strength": 1.0}
-    assert how_learned(about, learned.corrections)[0] == learned.setting._replace(left_out=True)
+    assert read_setting(about, learned.corrections)[0] == learned.setting._replace(left_out=True)
 
 
 def test_a_damaged_file_is_refused(fitted: Any, tmp_path: Path) -> None:

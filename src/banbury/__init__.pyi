@@ -33,6 +33,7 @@ from banbury.families import Text as Text
 from banbury.families import tokens as tokens
 from banbury.files import load as load
 from banbury.files import save as save
+from banbury.files.export import export as export
 from banbury.hypotheses import Hypotheses as Hypotheses
 from banbury.hypotheses import conjunctions as conjunctions
 from banbury.hypotheses import thresholds as thresholds

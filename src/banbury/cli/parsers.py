@@ -257,6 +257,7 @@ MODULES = {  # in banbury.cli, and the verbs they hold
     "plot": "plot",
     "show": "diagnose show report demo",
     "labelling": "suspicious next",
+    "export": "export",
     "serve": "serve",
     "label": "label",
 }
@@ -366,6 +367,20 @@ $ banbury evaluate adult.banbury test.csv
 {INPUTS}
 {TRUE_TARGET}
 {READING_AGAIN}"""),
+    _verb("""
+use | export | Write a model for use elsewhere: SQL for a database, ONNX, or one page that needs no server.
+MODEL -o FILE [OPTIONS]
+$ banbury export adult.banbury -o score.sql --dialect duckdb --source people --key id
+$ banbury export mail.banbury -o ask.html
+model MODEL | what `banbury fit` or `estimate` wrote
+-o --output FILE ! | the file to write, which does not exist yet: .sql, .onnx or .html
+--min-rows N int =0 | leave out values, stretches of numbers and words that fewer rows have
+# of SQL
+--dialect NAME | duckdb, postgres, sqlite or spark
+--source TABLE | the table of the rows (rows)
+--key COLUMN | its column that tells rows apart; if not said, rows are numbered
+--name NAME | what the names of tables and views begin with (banbury)
+--reasons | a view of the three strongest pieces of evidence of each answer, too"""),
     _verb("""
 use | serve | Answer, explain, learn and forget over HTTP; what is acknowledged is never lost.
 [MODEL] [--state DIR] [OPTIONS]

@@ -28,7 +28,7 @@ def open_partitions(data: Any, engine: Any = None, partitions: int | None = None
 
     An engine is imported when its data come. Workers, which load a part of this package, need not load what is imported here.
     """
-    name = _engine_of(data) if engine is None else _named(engine)
+    name = _engine_of(data) if engine is None else _name_of(engine)
     if name is None:
         return None
     if partitions is not None:
@@ -49,8 +49,10 @@ def _adapter(name: str) -> Any:
         else:
             from banbury.engines import processes as adapter  # type: ignore[no-redef]
     except ImportError as lacking:
-        text = f"engine {name!r} needs the package {lacking.name!r}, which is not installed. "
-        raise errors.MissingLibrary(f"{text}Install it: pip install '{EXTRAS.get(name, lacking.name)}'") from None
+        raise errors.MissingLibrary(
+            f"engine {name!r} needs the package {lacking.name!r}, which is not installed. Install it: pip install "
+            f"'{EXTRAS.get(name, lacking.name)}'"
+        ) from None
     return adapter
 
 
@@ -62,7 +64,7 @@ def _engine_of(data: Any) -> str | None:
     return None if name == "processes" else name
 
 
-def _named(engine: Any) -> str:
+def _name_of(engine: Any) -> str:
     """The name of an engine that was asked for."""
     known = {"dask", "spark", "processes"}
     if isinstance(engine, str):

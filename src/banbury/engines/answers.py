@@ -59,7 +59,7 @@ class PartitionAnswers:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A model travels as it is kept in a file."""
-        return _received, (to_bytes(self.model), self.question, self.settings, self.taken)
+        return _receive, (to_bytes(self.model), self.question, self.settings, self.taken)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         """The answers to the rows, column by column."""
@@ -87,7 +87,7 @@ class PartitionAnswers:
         return [*head, *(decibans[feature.name] for feature in self.model.schema.features)]
 
 
-def _received(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> PartitionAnswers:
+def _receive(model: bytes, question: str, settings: Mapping[str, Any], taken: Collection[str]) -> PartitionAnswers:
     return PartitionAnswers(replace(from_bytes(model, "the model that was sent"), threads=1), question, settings, taken)  # type: ignore[arg-type]
 
 

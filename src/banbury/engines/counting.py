@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import pickle
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from banbury import errors
-from banbury.engines.engine import FAN_IN, Parcel
-from banbury.engines.parcels import CountedPartitions, Wider
+from banbury.engines.engine import FAN_IN
+from banbury.engines.parcels import Parcel, add_up
 from banbury.families.moments import SAMPLE
 from banbury.reading import Batch, read
 from banbury.reading.batches import joined
 from banbury.tally.schema import NO_VALUE, STEADY, Features, Known, Missing, Schema, Trees
 from banbury.tally.table import Held, Table, fractional_among
-from banbury.tally.tally import Growing, of_no_rows, parts
+from banbury.tally.tally import Growing, Tally, of_no_rows, parts
 
 GROUPS_EACH = 4  # groups of files that a worker gets, at least
 
@@ -42,7 +41,7 @@ def here(rows: Any) -> Iterator[Any]:
 
     A stream of Arrow's is read as it comes."""
     if isinstance(rows, str) and "://" in rows:
-        with copied(rows) as path:
+        with copy_here(rows) as path:
             yield path
     elif isinstance(rows, tuple) or (hasattr(rows, "__next__") and not hasattr(rows, "__arrow_c_stream__")):
         yield list(rows)
@@ -51,7 +50,7 @@ def here(rows: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def copied(address: str) -> Iterator[str]:
+def copy_here(address: str) -> Iterator[str]:
     """A file that is not on this machine, in a temporary one whose name ends alike."""
     with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
         path = os.path.join(folder, os.path.basename(address))
@@ -69,8 +68,9 @@ def filesystem_of(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        text = f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
-        raise errors.MissingLibrary(text) from None
+        raise errors.MissingLibrary(
+            f"files of {protocol}:// are read through fsspec, which is not installed. Install it: pip install fsspec"
+        ) from None
     try:
         return url_to_fs(address)  # type: ignore[no-any-return]
     except (ImportError, ValueError) as problem:
@@ -94,82 +94,25 @@ class Sampled:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a user asked for: the settings of ``bb.count``."""
+class CountSettings:
+    """How the rows of partitions are counted: the settings of ``bb.count``."""
 
     target: Any
-    schema: Schema | None
-    features: Features
-    weights: Any
-    classes: Any
-    missing: Missing
-    threads: int
-    reading: Mapping[str, Any]
-    id: str | None = None  # a column that says which rows belong together, and is no feature
+    schema: Schema | None = None
+    features: Features = "auto"
+    weights: Any = None
+    classes: Any = None
+    groups: Any = None  # a column that says which rows belong together, and is no feature
+    missing: Missing = "skip"
+    threads: int = 1
     trees: Trees = "many"  # whether columns of numbers are quantile trees
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    target_delimiter: str | None = None
 
-
-@dataclass(frozen=True)
-class TakeFirst:
-    """The first rows of a partition, joined to one batch and pickled; an empty parcel where there is none."""
-
-    reading: Mapping[str, Any]
-    kinds: Mapping[str, Any] = field(default_factory=dict)  # of columns of files, where they are known to be others
-
-    def __call__(self, partition: int, rows: Any) -> Parcel:
-        with at_partition(partition), here(rows) as table:
-            if has_no_rows(table):
-                return []
-            found, n_rows = list[Batch](), 0
-            source = table.source if isinstance(table, Table) else read(table, kinds=self.kinds or None, **self.reading)
-            for batch in source:
-                found.append(batch.cut(0, SAMPLE - n_rows))
-                n_rows += found[-1].n_rows
-                if n_rows >= SAMPLE:
-                    break
-            if not n_rows:
-                return []
-            return [pickle.dumps(Sampled(joined(found), source.name, source.target, source.weights, source.reading))]
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What is counted, and all that a worker must know of it."""
-
-    schema: Schema
-    target: Any
-    weights: Any
-    classes: Any
-    missing: Missing
-    threads: int
-    reading: Mapping[str, Any]
-    are_files: bool
-    # Of a schema that was inferred: columns taken for whole numbers, and those that had no or one value.
-    whole: frozenset[str] = frozenset()
-    steady: Mapping[str, Any] = field(default_factory=dict)
-    empty: frozenset[str] = frozenset()
-    inferred: bool = False
-
-    def table(self, rows: Any, groups: Any = None) -> Table:
-        """The rows of a partition, as ``bb.count`` reads them."""
-        given = {"weights": self.weights, "classes": self.classes, "missing": self.missing, "threads": self.threads}
-        return Table.of(rows, self.target, schema=self.schema, groups=groups, **given, **self.reading)
-
-    def wider(self, batch: Batch) -> Wider:
-        """What a batch shows that the first rows did not."""
-        if not (self.whole or self.steady or self.empty):
-            return Wider()
-        there = [name for name in self.steady if name in batch.names]
-        varied = {name for name in there if self._varies(batch, name, self.steady[name])}
-        shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
-        kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
-        return Wider(frozenset(fractional_among(batch, self.whole)), frozenset(varied), kinds)
-
-    def _varies(self, batch: Batch, name: str, value: Any) -> bool:
-        codes = batch.codes(name)
-        used = {codes.values[c] for c in set((codes.codes - codes.low).tolist()) if 0 <= c < len(codes.values)}
-        gaps = self.missing == "category" and len(batch.head(name, batch.n_rows)) < batch.n_rows
-        return gaps or bool(used - {value})
+    def table(self, rows: Any) -> Table:
+        """These rows as ``bb.count`` reads them."""
+        settings = dict(vars(self))
+        return Table.of(rows, **settings.pop("reading"), **settings)
 
 
 @dataclass(frozen=True)
@@ -186,6 +129,120 @@ def in_groups(files: Sequence[str], n_workers: int) -> dict[int, Several]:
     return {at: Several(dict(enumerate(files[at : at + size], at))) for at in starts}
 
 
+class EachPart:
+    """Work on partitions one by one; of several files, what is made of them is added up."""
+
+    def __call__(self, partition: int, rows: Any) -> Parcel | None:
+        files = rows.files if isinstance(rows, Several) else {partition: rows}
+        return add_up(self._parcel(number, part) for number, part in files.items())
+
+    def _parcel(self, partition: int, rows: Any) -> Parcel | None:
+        with at_partition(partition), here(rows) as part, suppress(errors.EmptyData):  # a file that has no rows
+            if not has_no_rows(part) and (value := self.value_of(part)) is not None:
+                return Parcel((partition,), value)
+        return None
+
+    def value_of(self, rows: Any) -> Any:
+        """What is made of the rows of a partition, which can be added to that of others; None: nothing."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TakeFirst(EachPart):
+    """The first rows of a partition, joined to one batch; None where there is none."""
+
+    reading: Mapping[str, Any]
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # of columns of files, where they are known to be others
+
+    def value_of(self, rows: Any) -> Sampled | None:
+        first, n_rows = list[Batch](), 0
+        source = rows.source if isinstance(rows, Table) else read(rows, kinds=self.kinds or None, **self.reading)
+        for batch in source:
+            first.append(batch.cut(0, SAMPLE - n_rows))
+            n_rows += first[-1].n_rows
+            if n_rows >= SAMPLE:
+                break
+        return Sampled(joined(first), source.name, source.target, source.weights, source.reading) if n_rows else None
+
+
+@dataclass(frozen=True)
+class Wider:
+    """What some partitions show of columns that the first rows did not."""
+
+    fractional: frozenset[str] = frozenset()  # numbers that are not all whole
+    varied: frozenset[str] = frozenset()  # more than one value
+    kinds: Mapping[str, str] = field(default_factory=dict)  # values, where there was none, or of another kind
+
+    def __bool__(self) -> bool:
+        return bool(self.fractional or self.varied or self.kinds)
+
+    def __or__(self, other: Wider) -> Wider:
+        kinds = {**self.kinds, **other.kinds}
+        for name in self.kinds.keys() & other.kinds.keys():
+            kinds[name] = wider_kind(self.kinds[name], other.kinds[name])
+        return Wider(self.fractional | other.fractional, self.varied | other.varied, kinds)
+
+    @property
+    def columns(self) -> list[str]:
+        return sorted({*self.fractional, *self.varied, *self.kinds})
+
+
+NUMBERS = ("boolean", "integer", "float")  # from narrow to wide
+
+
+def wider_kind(a: str, b: str) -> str:
+    """The kind of a column that is of one kind in some partitions and of another in others."""
+    if a == b:
+        return a
+    return max(a, b, key=NUMBERS.index) if {a, b} <= set(NUMBERS) else "string"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is counted, and all that a worker must know of it."""
+
+    settings: CountSettings
+    schema: Schema
+    are_files: bool
+    # Of a schema that was inferred: columns taken for whole numbers, and those that had no or one value.
+    whole: frozenset[str] = frozenset()
+    steady: Mapping[str, Any] = field(default_factory=dict)
+    empty: frozenset[str] = frozenset()
+    inferred: bool = False
+
+    def wider(self, batch: Batch) -> Wider:
+        """What a batch shows that the first rows did not."""
+        if not (self.whole or self.steady or self.empty):
+            return Wider()
+        there = [name for name in self.steady if name in batch.names]
+        varied = {name for name in there if self._varies(batch, name, self.steady[name])}
+        shown = [(name, batch.kind(name)) for name in self.empty if name in batch.names]
+        kinds = {name: str(kind) for name, kind in shown if kind != "empty"}
+        return Wider(frozenset(fractional_among(batch, self.whole)), frozenset(varied), kinds)
+
+    def _varies(self, batch: Batch, name: str, value: Any) -> bool:
+        codes = batch.codes(name)
+        used = {codes.values[c] for c in set((codes.codes - codes.low).tolist()) if 0 <= c < len(codes.values)}
+        gaps = self.settings.missing == "category" and len(batch.head(name, batch.n_rows)) < batch.n_rows
+        return gaps or bool(used - {value})
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The tally of rows and how many they are, or what they show that they must be counted with; and warnings of workers."""
+
+    n_rows: int
+    tally: Tally | None
+    wider: Wider = Wider()
+    warnings: tuple[str, ...] = ()
+
+    def __add__(self, other: CountedRows) -> CountedRows:
+        wider, warnings = self.wider | other.wider, tuple(dict.fromkeys(self.warnings + other.warnings))
+        both = not wider and self.tally is not None and other.tally is not None
+        tally = self.tally + other.tally if both else None  # type: ignore[operator]
+        return CountedRows(self.n_rows + other.n_rows, tally, wider, warnings)
+
+
 @dataclass(frozen=True)
 class CountPart:
     """The tally of a partition, or what it shows that all must be counted with."""
@@ -193,22 +250,18 @@ class CountPart:
     settled: Settled
 
     def __call__(self, partition: int, rows: Any) -> Parcel:
-        return self.value(partition, rows).packed()
-
-    def value(self, partition: int, rows: Any) -> CountedPartitions:
-        """The same before it is packed. Several files are counted one after the other into one tally."""
+        """Several files are counted one after the other into one tally."""
         files = rows.files if isinstance(rows, Several) else {partition: rows}
         growing, n_rows, wider = Growing(self.settled.schema), 0, Wider()
-        with errors.overheard() as said:
+        with errors.overheard() as warnings:
             for number, part in files.items():
                 with at_partition(number, part if isinstance(part, str) else None), here(part) as table:
-                    growing, more, shown = self._counted(table, growing)
+                    growing, more, shown = self._count_batches(table, growing)
                 n_rows, wider = n_rows + more, wider | shown
-        numbers, warnings = tuple(files), tuple(said)
         if wider:
-            return CountedPartitions(numbers, 0, None, wider, warnings)
+            return Parcel(tuple(files), CountedRows(0, None, wider))
         tally = growing.frozen() if n_rows else of_no_rows(self.settled.schema)
-        return CountedPartitions(numbers, n_rows, tally, warnings=warnings)
+        return Parcel(tuple(files), CountedRows(n_rows, tally, warnings=tuple(warnings)))
 
     def count_into(self, growing: Growing, table: Table, batch: Batch) -> Growing:
         """Counts a batch of a partition."""
@@ -216,13 +269,13 @@ class CountPart:
             growing = growing + part
         return growing
 
-    def _counted(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
+    def _count_batches(self, rows: Any, growing: Growing) -> tuple[Growing, int, Wider]:
         """Counts a partition: the sums with its rows, how many they are, and what they show that the first did not."""
         n_rows = 0
         if has_no_rows(rows):
             return growing, n_rows, Wider()
         try:
-            table = self.settled.table(rows)
+            table = self.settled.settings.table(rows)
             for batch in table.batches("counting"):
                 if wider := self.settled.wider(batch):
                     return growing, n_rows, wider
@@ -238,24 +291,21 @@ class CountPart:
         return growing, n_rows, Wider()
 
 
-def settled_by(sample: Sequence[Sampled], wider: Wider, asked: Asked, are_files: bool) -> Settled:
+def settle(sample: Sequence[Sampled], wider: Wider, settings: CountSettings, are_files: bool) -> Settled:
     """What is counted, by the first rows and by what other rows are known to show."""
     batch = joined([each.batch for each in sample])
     first = sample[0]
-    given = {"schema": asked.schema, "features": asked.features, "classes": asked.classes, "missing": asked.missing}
-    given |= {"weights": first.weights if asked.weights is None else asked.weights}
-    source, delimiter = Held((batch,), first.name, first.target, first.reading), asked.reading.get("target_delimiter")
-    given |= {"threads": asked.threads, "groups": asked.id, "trees": asked.trees}
+    source = Held((batch,), first.name, first.target, first.reading)
+    weights = first.weights if settings.weights is None else settings.weights
     known = Known(wider.fractional, wider.varied, wider.kinds)
-    table = replace(Table.of(source, asked.target, **given, target_delimiter=delimiter), known=known)
+    table = replace(replace(settings, weights=weights, reading={}).table(source), known=known)
     table.labels.weights_of(batch)  # a column that is not there is missed here
     if table.labels.name is not None:
         batch.column(table.labels.name)
     schema, several = table.settled(batch), table.labels.several
-    reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
-    target = table.labels.name if several is None else several
     steady = {name: batch.first([name])[0] for name, why in schema.left_out.items() if why == STEADY}
     empty = frozenset(name for name, why in schema.left_out.items() if why == NO_VALUE)
-    said = asked.classes, asked.missing, asked.threads, reading, are_files
-    shown = frozenset(known.whole), steady, empty
-    return Settled(schema, target, given["weights"], *said, *shown, inferred=asked.schema is None)
+    target = table.labels.name if several is None else several
+    counted_as: dict[str, Any] = {"schema": schema, "features": "auto", "target": target, "weights": weights}
+    settings = replace(settings, groups=None, target_delimiter=None, **counted_as)
+    return Settled(settings, schema, are_files, frozenset(known.whole), steady, empty, table.schema is None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -18,19 +19,18 @@ from distributed import Client, as_completed, default_client
 
 from banbury import __version__, errors
 from banbury.engines.counting import in_groups
-from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
-from banbury.engines.interrupts import heeded
-from banbury.engines.parcels import check_format
+from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
+from banbury.engines.interrupts import hear_interrupts
+from banbury.engines.parcels import Parcel, add_up, check_format
 from banbury.engines.parts import parts_of
 
 WITHIN = "10s"  # a scheduler that is named answers
-AT_ONCE = 8  # partitions that are computed together where there is no cluster
 DTYPES = {"boolean": "boolean", "integer": "Int64", "float": "float64", "string": "string[pyarrow]", "list": "object"}
 
 
 def engine(data: Any, engine: Any, partitions: int | None) -> Dask:
     """The partitions of a collection of Dask, or the parts of other data, with the client that is given or is there."""
-    with heeded():
+    with hear_interrupts():
         return _engine(data, client_of(engine), partitions)
 
 
@@ -43,16 +43,19 @@ def _engine(data: Any, client: Any, partitions: int | None) -> Dask:
         return Dask([TaskRef(part.key) for part in data], None, client, graph)
     if dask.is_dask_collection(data):
         if not hasattr(data, "to_delayed") or len(np.shape(data.__dask_keys__())) != 2:
-            wanted = "a dataframe, a series, a bag or a list of delayed parts"
-            raise errors.bad_setting("data of Dask", type(data).__name__, wanted)
+            raise errors.bad_setting(
+                "data of Dask", type(data).__name__, "a dataframe, a series, a bag or a list of delayed parts"
+            )
         keys = data.__dask_keys__()
         names = [f"{key[0]}/{key[1]}" for key in keys]
         best = data.optimize() if hasattr(data, "optimize") else data
         parts = list(map(TaskRef, best.__dask_keys__()))
         return Dask(parts, names, client, dict(best.__dask_graph__()), collection=data)
     if client is None:
-        text = "there is no client of Dask to count with. Start one, as in client = distributed.Client('tcp://host:8786'), and "
-        raise errors.EngineError(f"{text}give it: engine=client; or engine='processes' to count on this machine.")
+        raise errors.EngineError(
+            "there is no client of Dask to count with. Start one, as in client = distributed.Client('tcp://host:8786'), and "
+            "give it: engine=client; or engine='processes' to count on this machine."
+        )
     plain, files = parts_of(data, partitions or sum(client.nthreads().values()) or 1)
     return Dask(plain, files, client, are_files=files is not None)
 
@@ -73,8 +76,11 @@ def client_of(engine: Any) -> Any:
                 try:
                     client = _clients[address] = Client(f"tcp://{address}", timeout=WITHIN, set_as_default=False)
                 except (OSError, ValueError) as problem:
-                    text = f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
-                    raise errors.EngineError(f"{text}address: engine='dask://host:8786'.", address=address) from None
+                    raise errors.EngineError(
+                        f"no scheduler of Dask answers at {address} ({problem}). Start one with `dask scheduler`, or mend the "
+                        "address: engine='dask://host:8786'.",
+                        address=address,
+                    ) from None
         return client
     return _running(_there() if engine is None else engine)
 
@@ -87,8 +93,11 @@ def _there() -> Any:
 
 def _running(client: Any) -> Any:
     if client is not None and getattr(client, "status", "running") != "running":
-        text = f"the client of Dask is {client.status}. Start another one, as in client = distributed.Client(...), and give it: "
-        raise errors.EngineError(f"{text}engine=client.", status=client.status)
+        raise errors.EngineError(
+            f"the client of Dask is {client.status}. Start another one, as in client = distributed.Client(...), and give it: "
+            "engine=client.",
+            status=client.status,
+        )
     return client
 
 
@@ -100,14 +109,17 @@ def _check_workers(client: Any) -> None:
             from banbury.engines import parcels
         except ImportError:
             return None
-        return parcels.of_this_library()
+        return parcels.this_library()
 
     if client is not None:
         found = client.run(has_banbury)
         without = [address for address, there in found.items() if there is None]
         if without:
-            text = f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: "
-            raise errors.EngineError(f"{text}pip install banbury=={__version__}", workers=without)
+            raise errors.EngineError(
+                f"the worker of Dask at {without[0]} has no package 'banbury'. Install it on every worker: pip install "
+                f"banbury=={__version__}",
+                workers=without,
+            )
         for there in found.values():
             check_format(there)
 
@@ -132,41 +144,29 @@ class Dask:
         self.columns = tuple(map(str, getattr(collection, "columns", ())))
         self.n_partitions: int | None = len(parts)
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Ever more partitions at a time, so that many empty ones are soon read through."""
         start, size = 0, 1
         while start < len(self.parts):
-            graph, keys = self._tasks(take, self._numbered(range(start, min(start + size, len(self.parts)))))
-            yield from self._computed(graph, keys)
+            some = range(start, min(start + size, len(self.parts)))
+            graph, keys = self._tasks(take, {partition: self.parts[partition] for partition in some})
+            yield from self._compute(graph, keys)
             start, size = start + size, 2 * size
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        partitions = range(len(self.parts))
-        graph, keys = self._tasks(work, self._numbered(partitions))
-        if self.client is None:
-            for at in range(0, len(keys), AT_ONCE):
-                done = self._computed(graph, keys[at : at + AT_ONCE])
-                yield from zip(partitions[at : at + AT_ONCE], done, strict=True)
-            return
-        with self._futures(graph, keys) as futures:
-            for future in as_completed(futures, loop=self.client.loop):
-                yield future.key[1], self._result(future)
-
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers: only its root comes here."""
-        parts = self._numbered(range(len(self.parts)))
+        parts: dict[int, Any] = dict(enumerate(self.parts))
         if self.are_files and self.names is not None and self.client is not None:
             parts = in_groups(self.names, max(sum(self.client.nthreads().values()), 1))
         graph, leaves = self._tasks(work, parts)
-        nodes, adding, name = leaves, f"banbury-adding-{uuid4().hex}", f"banbury-sums-{uuid4().hex}"
-        graph[adding] = DataNode(adding, add)
+        nodes, name = leaves, f"banbury-sums-{uuid4().hex}"
         while len(nodes) > 1:
             groups = [nodes[at : at + FAN_IN] for at in range(0, len(nodes), FAN_IN)]
             nodes = [(name, len(graph) + number) for number in range(len(groups))]
             for node, group in zip(nodes, groups, strict=True):
-                graph[node] = Task(node, _added, TaskRef(adding), List(*map(TaskRef, group)))
+                graph[node] = Task(node, add_up, List(*map(TaskRef, group)))
         if self.client is None:
-            yield len(self.parts), self._computed(graph, nodes)[0]
+            yield len(self.parts), self._compute(graph, nodes)[0]
             return
         with self._futures(graph, leaves if nodes is leaves else [*leaves, *nodes]) as futures:
             root = futures[-1]
@@ -179,34 +179,35 @@ class Dask:
             yield len(self.parts), self._result(root)
 
     def answered(self, work: Answer) -> Any:
-        wanted = "a dataframe, a series or a bag, to be answered by one"
-        errors.require(self.collection is not None, "data of Dask", "delayed parts", wanted)
+        errors.require(
+            self.collection is not None,
+            "data of Dask",
+            "delayed parts",
+            "a dataframe, a series or a bag, to be answered by one",
+        )
         shared = dask.delayed(work, name=f"banbury-answers-{uuid4().hex}", traverse=False)
         meta = getattr(self.collection, "_meta", None)
         if meta is None:
             return self.collection.map_partitions(_records, shared)
-        empty = _joined(meta, dict.fromkeys(work.columns, ()), work)
+        empty = _join_answers(meta, dict.fromkeys(work.columns, ()), work)
         return self.collection.map_partitions(_beside, shared, meta=empty)
 
     # Tasks
 
-    def _numbered(self, partitions: Iterable[int]) -> dict[int, Any]:
-        return {partition: self.parts[partition] for partition in partitions}
-
     def _tasks(self, work: PartWork, parts: Mapping[int, Any]) -> tuple[dict[Any, Any], list[Any]]:
         """A graph with the work on each of these partitions, and the keys of what it makes; the work is in the graph once."""
         shared, name = f"banbury-work-{uuid4().hex}", f"banbury-run-{uuid4().hex}"
-        graph = {**self._graph, shared: DataNode(shared, work)}
+        graph = {**self._graph, shared: DataNode(shared, _SharedWork(shared, work))}
         keys = [(name, partition) for partition in parts]
         for key in keys:
             graph[key] = Task(key, _run, TaskRef(shared), key[1], parts[key[1]])
         return graph, keys
 
-    def _computed(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel]:
+    def _compute(self, graph: dict[Any, Any], keys: Sequence[Any]) -> list[Parcel | None]:
         if self.client is None:
             return list((get_scheduler() or threaded.get)(graph, list(keys)))
         with self._futures(graph, keys) as futures:
-            made: list[Parcel] = self.client.gather(futures, errors="skip")  # in one message
+            made: list[Parcel | None] = self.client.gather(futures, errors="skip")  # in one message
             return made if len(made) == len(keys) else [self._result(future) for future in futures]
 
     @contextmanager
@@ -222,25 +223,35 @@ class Dask:
             for future in futures:
                 future.release()
 
-    def _result(self, future: Any) -> Parcel:
+    def _result(self, future: Any) -> Parcel | None:
         try:
             return future.result()  # type: ignore[no-any-return]
         except errors.BanburyError:
             raise
         except Exception as problem:
-            raise _explained(problem) from problem
+            raise _explain_failure(problem) from problem
 
 
-def _run(work: Any, partition: int, rows: Any) -> Any:
-    """What the work makes of a partition; not packed where it can be packed when it is sent."""
-    return getattr(work, "value", work)(partition, rows)
+@dataclass(frozen=True)
+class _SharedWork:
+    """Work under a name of its own, which is all that Dask hashes of it: a tally may be large."""
+
+    name: str
+    work: PartWork
+
+    def __dask_tokenize__(self) -> str:
+        return self.name
+
+
+def _run(shared: _SharedWork, partition: int, rows: Any) -> Parcel | None:
+    return shared.work(partition, rows)
 
 
 def _beside(rows: Any, work: Answer) -> Any:
-    return _joined(rows, work(rows), work)
+    return _join_answers(rows, work(rows), work)
 
 
-def _joined(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
+def _join_answers(rows: Any, answers: Mapping[str, Any], work: Answer) -> Any:
     """Rows of pandas with the answers beside them."""
     import pandas
 
@@ -258,16 +269,14 @@ def _records(rows: Any, work: Answer) -> list[Any]:
     return [{**record, **dict(zip(answers, values, strict=True))} for record, values in zip(records, each, strict=True)]
 
 
-def _added(add: Any, parcels: Sequence[Any]) -> Any:
-    return getattr(add, "value", add)(parcels)
-
-
-def _explained(problem: Exception) -> Exception:
+def _explain_failure(problem: Exception) -> Exception:
     """What went wrong on the cluster, in words; errors of a user's own partitions stay as they are."""
     kind = type(problem).__name__
     if kind == "KilledWorker":
-        text = f"workers of Dask died again and again at the same partition ({problem}). It may need more memory than they have: "
-        return errors.EngineError(f"{text}give smaller partitions, or workers more memory.")
+        return errors.EngineError(
+            f"workers of Dask died again and again at the same partition ({problem}). It may need more memory than they have: "
+            "give smaller partitions, or workers more memory."
+        )
     if kind in ("CancelledError", "FutureCancelledError", "CommClosedError", "FuturesCancelledError"):
         return errors.EngineError(f"the work on Dask was cancelled, or its scheduler is gone ({problem}). Start again.")
     return problem

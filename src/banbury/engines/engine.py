@@ -3,26 +3,21 @@
 A module of an engine's name in this package has a function ``engine(data, engine, partitions)`` that makes one of these; data are
 those of a user, ``engine`` is what was given (a client, a name, or None where the data themselves tell).
 
-Work is a function of the number of a partition and its rows, which gives a parcel: a list of bytes, none of them longer than
-``parcels.CHUNK``, so that each fits a binary cell of Arrow. It can be pickled, and changes nothing: whether it is run once
-or twice, here or there, the parcel is the same. Rows are whatever ``bb.count`` reads: a frame of pandas, an Arrow table, a list
-of records or texts, a stream of Arrow's, the name of a file.
-
-Work and additions that have a method ``value`` give the same before it is packed; pickling packs it. An engine that keeps
-results in a worker's memory until they are sent asks for that.
+Work is a function of the number of a partition and its rows, which makes a parcel, or None where there is nothing. Both can be
+pickled, and work changes nothing: whether it is run once or twice, here or there, the parcel is the same. Rows are whatever
+``bb.count`` reads: a frame of pandas, an Arrow table, a list of records or texts, a stream of Arrow's, the name of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from banbury.engines.parcels import Parcel
 from banbury.progress import Ask
 
 T = TypeVar("T")
-Parcel = list[bytes]
-PartWork = Callable[[int, Any], Parcel]
-Add = Callable[[Iterable[Parcel]], Parcel]
+PartWork = Callable[[int, Any], Parcel | None]
 Steps: TypeAlias = Generator[T, None, None]  # closed when no more is wanted
 FAN_IN = 8  # parcels that are added up at a time
 
@@ -50,18 +45,15 @@ class Engine(Protocol):
     progress: Ask | None  # tasks that are done, and their share, where that is known before what they made comes
     are_files: bool  # whether rows are the names of files, which are read where the work is done
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         """What the work makes of the first partition, the second and so on, for as long as it is asked."""
         ...
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        """What the work makes of each partition, as it is done. When the iterator is closed, what runs is cancelled."""
-        ...
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
+        """What the work makes of all partitions, added up on the engine, eight at a time; and how many partitions are done.
 
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
-        """The same, with parcels added up on the engine, eight at a time; the number of partitions that are done.
-
-        The last that comes, or each that is not None, are parts of the sum that have no partition in common.
+        The last that comes, or each that is not None, are parts of the sum that have no partition in common. When the
+        iterator is closed, what runs is cancelled.
         """
         ...
 

@@ -19,7 +19,7 @@ SOON = 0.02  # seconds, until the main thread has left the callback
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def hear_interrupts() -> Iterator[None]:
     """Meanwhile one press of Ctrl-C is enough."""
     before = sys.unraisablehook
 

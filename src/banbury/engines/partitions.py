@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from banbury import errors
 from banbury.engines.answers import PartitionAnswers
-from banbury.engines.counting import Asked, CountPart, Sampled, Settled, TakeFirst, settled_by
+from banbury.engines.counting import CountedRows, CountPart, CountSettings, Sampled, Settled, TakeFirst, Wider, settle
 from banbury.engines.engine import Engine, PartWork, Steps
-from banbury.engines.interrupts import heeded
-from banbury.engines.parcels import Adding, CountedPartitions, Wider, in_chunks, opened, repeat_warnings, total
-from banbury.engines.sampling import SampleRows, add_samples, sample_in
+from banbury.engines.interrupts import hear_interrupts
+from banbury.engines.parcels import add_up
+from banbury.engines.sampling import SampleRows
 from banbury.engines.validation import Evaluate
 from banbury.families.moments import SAMPLE
-from banbury.files import to_bytes
 from banbury.labels import LabelEvaluation
 from banbury.labels import evaluate as evaluate_labels
 from banbury.model.naive_bayes import Model, met, model_of, same_rows
@@ -52,7 +50,7 @@ class Partitions:
 
     def table(self, target: Any, **settings: Any) -> PartitionedTable:
         """The rows with their target; the settings are those of ``bb.count``."""
-        return PartitionedTable(self, _asked(target, **settings))
+        return PartitionedTable(self, _check_settings(target, **settings))
 
     def predict(self, model: Any, **settings: Any) -> Any:
         """A frame of the same kind, lazily: the class of each row, or its labels, in a column beside its own."""
@@ -79,11 +77,17 @@ class Partitions:
         if model.schema.labels is not None:
             return self._evaluate_sets(model, target, sample, reading)
         target = model.target if target is None else target
-        wanted = "the name of the column that has the true classes, of a Model, where rows are in partitions"
-        errors.require(target is not None and isinstance(model, Model), "target", target, wanted)
-        result = self.scored(Evaluate(tuple(in_chunks(to_bytes(model))), target, reading))
+        errors.require(
+            target is not None and isinstance(model, Model),
+            "target",
+            target,
+            "the name of the column that has the true classes, of a Model, where rows are in partitions",
+        )
+        result = self.sum_of(Evaluate(replace(model, threads=1), target, reading), "scoring on")
+        if result is None or not result.n_rows:
+            raise _empty()
         if result.outcomes is None:
-            raise errors.no_target(result.n_rows, target) if result.n_rows else _empty()
+            raise errors.no_target(result.n_rows, target)
         classes, notes = met(model.classes, result.classes)
         outcomes = result.outcomes.among(result.classes, classes)
         table = self.table(target, schema=model.schema, **reading)
@@ -101,18 +105,17 @@ class Partitions:
         notes = [] if sample.is_whole else [f"a sample of {sample.n_sampled:,} of {sample.n_rows:,} rows"]
         return replace(evaluation, weights=rows.labels.weights, notes=(*evaluation.notes, *notes))
 
-    def first_rows(self, asked: Asked, wider: Wider) -> list[Sampled]:
+    def first_rows(self, reading: Mapping[str, Any], wider: Wider) -> list[Sampled]:
         """The first rows of the first partitions; read again only where columns of files are read as something else."""
         read_as = {name: "string" for name, kind in wider.kinds.items() if kind == "string"}
         kinds = read_as if self.engine.are_files else {}
         if self._first is not None and self._first[0] == kinds:
             return self._first[1]
-        reading = {name: value for name, value in asked.reading.items() if name != "target_delimiter"}
         sample, n_rows = list[Sampled](), 0
         with closing(self.engine.first(TakeFirst(reading, kinds))) as taken:
             for parcel in taken:
-                if parcel:
-                    sample.append(pickle.loads(parcel[0]))
+                if parcel is not None:
+                    sample.append(parcel.value)
                     n_rows += sample[-1].batch.n_rows
                 if n_rows >= SAMPLE:
                     break
@@ -123,30 +126,12 @@ class Partitions:
         self._first = kinds, sample
         return sample
 
-    def summed(self, work: PartWork) -> CountedPartitions:
-        """All partitions counted, each once."""
-        parcels = (done.value for done in self.watched(self.engine.added(work, Adding())) if done.value is not None)
-        return total(map(opened, parcels))
+    def sum_of(self, work: PartWork, doing: str) -> Any:
+        """The sum of what work makes of all partitions, each once; None where it makes nothing of any."""
+        total = add_up(done.value for done in self.watched(self.engine.added(work), doing))
+        return None if total is None else total.value
 
-    def scored(self, work: PartWork) -> Any:
-        """The sum of what work makes of all partitions, each once."""
-        done = set[int]()
-
-        def steps() -> Steps[tuple[int, Any]]:
-            with closing(self.engine.each(work)) as each:
-                for partition, parcel in each:
-                    if partition not in done:
-                        done.add(partition)
-                        yield len(done), pickle.loads(parcel[0])
-
-        result = None
-        for value in (step.value for step in self.watched(steps(), "scoring on") if step.value is not None):
-            result = value if result is None else result + value
-        if result is None:
-            raise _empty()
-        return result
-
-    def watched(self, steps: Steps[tuple[int, Any]], doing: str = "counting on") -> Iterator[Done]:
+    def watched(self, steps: Steps[tuple[int, Any]], doing: str) -> Iterator[Done]:
         """The steps, while a line says how far they are. However this ends, nothing is left running."""
         n_partitions, ask, n_before = self.engine.n_partitions, self.engine.progress, 0
 
@@ -156,7 +141,7 @@ class Partitions:
                 yield Done(n_done - n_before, n_done / n_partitions if n_partitions else None, value)
                 n_before = n_done
 
-        with heeded(), closing(steps):
+        with hear_interrupts(), closing(steps):
             yield from watched(each(), doing, self.engine.name, "partitions" if ask is None else "tasks", ask)
 
 
@@ -165,7 +150,7 @@ class PartitionedTable:
     """Labelled rows in partitions, and how they are counted; what ``Table`` is of rows that are here."""
 
     partitions: Partitions
-    asked: Asked
+    settings: CountSettings
     n_held: ClassVar[int] = MOST_ROWS  # rows that are sampled where they are needed in memory
 
     @property
@@ -176,9 +161,9 @@ class PartitionedTable:
     def settled(self, wider: Wider | None = None) -> Settled:
         """What is counted, by the first rows in the order of partitions: empty and tiny ones are read through."""
         wider = Wider() if wider is None else wider
-        with heeded():
-            first_rows = self.partitions.first_rows(self.asked, wider)
-            return settled_by(first_rows, wider, self.asked, self.partitions.engine.are_files)
+        with hear_interrupts():
+            first_rows = self.partitions.first_rows(self.settings.reading, wider)
+            return settle(first_rows, wider, self.settings, self.partitions.engine.are_files)
 
     def counted(self) -> Tally:
         """The tally of all partitions."""
@@ -188,16 +173,17 @@ class PartitionedTable:
         names = self.partitions.engine.names
         return tally if names is None else replace(tally, parts=frozenset(names))
 
-    def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedPartitions]:
+    def count(self, work: Callable[[Settled], PartWork]) -> tuple[Settled, CountedRows]:
         """What is counted, and the count; again from the start where partitions show more than the first rows did."""
         wider = Wider()
         for _ in range(MOST_RESTARTS):
             settled = self.settled(wider)
-            counts = self.partitions.summed(work(settled))
+            counts: CountedRows | None = self.partitions.sum_of(work(settled), "counting on")
+            if counts is None or not (counts.wider or counts.n_rows):
+                raise _empty()
             if not counts.wider:
-                repeat_warnings(counts.warnings)
-                if not counts.n_rows:
-                    raise _empty()
+                for text in counts.warnings:
+                    errors.warn(errors.BanburyWarning(text))
                 return settled, counts
             wider |= counts.wider
             columns = errors.listed(map(repr, counts.wider.columns), 6)
@@ -205,8 +191,10 @@ class PartitionedTable:
             text = f"{several} {columns} of some partitions {'do' if several == 'columns' else 'does'} not stay what the first "
             errors.warn(f"{text}{SAMPLE:,} rows were: counting again from the start")
         [column, *_] = wider.columns
-        text = f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema."
-        raise errors.BadValue(text, column=column)
+        raise errors.BadValue(
+            f"column {column!r} is of another kind in each pass. Give its family in features=, or a schema.",
+            column=column,
+        )
 
     def sampled(self, tally: Tally, n: int, also: Sequence[str] = ()) -> RowSample:
         """A sample of the rows that a tally counted, in one pass; of rows that are much alike, in two.
@@ -214,17 +202,16 @@ class PartitionedTable:
         Columns that are not counted come ``also``; if there are none, the rows come with the groups that were asked for.
         """
         errors.check_whole("sample", n, 2)
-        target = tally.schema.target if self.asked.target is None else self.asked.target
+        target = tally.schema.target if self.settings.target is None else self.settings.target
         counted_as: dict[str, Any] = {"schema": tally.schema, "features": "auto", "missing": "skip", "trees": "many"}
-        asked = replace(self.asked, target=target, **counted_as, id=None if also else self.asked.id)
-        settled = replace(self, asked=asked).settled()
-        if tally.schema.labels is not None and not isinstance(settled.target, LabelTarget):
+        settings = replace(self.settings, target=target, **counted_as, groups=None if also else self.settings.groups)
+        settled = replace(self, settings=settings).settled()
+        if tally.schema.labels is not None and not isinstance(settled.settings.target, LabelTarget):
             raise errors.bad_setting("target", target, "sets of labels: lists, flags, or texts with target_delimiter=")
-        n_rows, engine = float(tally.n_rows), self.partitions.engine
+        n_rows = float(tally.n_rows)
         for below in (LARGEST * MORE_THAN_WANTED * n / max(n_rows, 1.0), LARGEST):
-            added = engine.added(SampleRows(settled, asked.id, n, below, tuple(also)), add_samples)
-            parts = [sample_in(done.value) for done in self.partitions.watched(added, "sampling on") if done.value]
-            sample = RowSample.total(parts) if parts else None
+            work = SampleRows(settled, settings.groups, n, below, tuple(also))
+            sample: RowSample | None = self.partitions.sum_of(work, "sampling on")
             if sample is not None and sample.is_complete(below):
                 break
         if sample is None:
@@ -242,25 +229,14 @@ def _(table: PartitionedTable, tally: Tally, n: int, also: Sequence[str] = ()) -
     return table.sampled(tally, n, also)
 
 
-def _asked(
-    target: Any,
-    *,
-    schema: Any = None,
-    features: Any = "auto",
-    weights: Any = None,
-    classes: Any = None,
-    groups: Any = None,
-    missing: Any = "skip",
-    threads: int | None = None,
-    trees: Any = "many",
-    **reading: Any,
-) -> Asked:
+def _check_settings(target: Any, threads: int | None = None, **settings: Any) -> CountSettings:
     """What a user asked for, checked as far as that can be done before any row is seen."""
-    columns = _column("target", target), _column("weights", weights)
-    given = {name: value for name, value in reading.items() if value is not None}
-    n_each = n_threads(threads or 1)
-    id = _column("groups", groups)
-    return Asked(columns[0], schema, features, columns[1], classes, missing, n_each, given, id, trees)
+    names = {field.name for field in fields(CountSettings)}
+    reading = {name: settings.pop(name) for name in settings.keys() - names}
+    for name in ("weights", "groups"):
+        _column(name, settings.get(name))
+    reading = {name: value for name, value in reading.items() if value is not None}
+    return CountSettings(_column("target", target), **settings, threads=n_threads(threads or 1), reading=reading)
 
 
 def _column(setting: str, value: Any) -> Any:
@@ -268,8 +244,11 @@ def _column(setting: str, value: Any) -> Any:
     names = isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
     if value is None or names or isinstance(value, (str, int, LabelTarget)):
         return value
-    wanted = "the name of a column where rows are in partitions: put it beside the others in the frame"
-    raise errors.bad_setting(setting, type(value).__name__, wanted)
+    raise errors.bad_setting(
+        setting,
+        type(value).__name__,
+        "the name of a column where rows are in partitions: put it beside the others in the frame",
+    )
 
 
 def _check_alike(sample: Sequence[Sampled]) -> None:

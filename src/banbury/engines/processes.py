@@ -12,7 +12,8 @@ from typing import Any
 
 from banbury import errors
 from banbury.engines.counting import in_groups
-from banbury.engines.engine import Add, Answer, Parcel, PartWork, Steps
+from banbury.engines.engine import Answer, PartWork, Steps
+from banbury.engines.parcels import Parcel
 from banbury.engines.parts import parts_of
 from banbury.threads import n_threads
 
@@ -38,10 +39,10 @@ class Processes:
         self.n_partitions: int | None = len(parts)
         self.are_files = names is not None
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         return (take(partition, rows) for partition, rows in enumerate(self.parts))
 
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """What each process makes is added here, as it comes: the sum and one more are held."""
         parts = dict(enumerate(self.parts)) if self.names is None else in_groups(self.names, self._n_workers)
         done = enumerate(self._each(work, parts), 1)
@@ -51,10 +52,7 @@ class Processes:
     def _n_workers(self) -> int:
         return n_threads(None) if self.given is None else getattr(self.given, "_max_workers", None) or 1
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        return self._each(work, dict(enumerate(self.parts)))
-
-    def _each(self, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel]]:
+    def _each(self, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
         waiting = dict(parts)
         for _ in range(MOST_BREAKS):
             executor = self.given or pool()
@@ -69,12 +67,14 @@ class Processes:
             finally:
                 if self.given is None:
                     executor.shutdown(wait=False, cancel_futures=True)
-        text = "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
-        raise errors.EngineError(f"{text}that starts processes begins its work under: if __name__ == '__main__':")
+        raise errors.EngineError(
+            "a process of the pool died again and again. It may need more memory than there is: give smaller parts. A script "
+            "that starts processes begins its work under: if __name__ == '__main__':"
+        )
 
-    def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel]]:
+    def _run(self, executor: Executor, work: PartWork, parts: Mapping[int, Any]) -> Steps[tuple[int, Parcel | None]]:
         """Some partitions at a time; what is done comes at once."""
-        waiting, running = iter(list(parts.items())), dict[Future[Parcel], int]()
+        waiting, running = iter(list(parts.items())), dict[Future[Parcel | None], int]()
         at_a_time = AT_A_TIME * self._n_workers
         try:
             while True:
@@ -92,8 +92,11 @@ class Processes:
                 future.cancel()
 
     def answered(self, work: Answer) -> Any:
-        wanted = "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one"
-        raise errors.bad_setting("engine", self.name, wanted)
+        raise errors.bad_setting(
+            "engine",
+            self.name,
+            "that of Dask or Spark, whose frames answer as frames; parts that are here are answered one by one",
+        )
 
 
 def pool() -> ProcessPoolExecutor:

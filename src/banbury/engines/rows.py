@@ -13,8 +13,8 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.engines.counting import Settled
 from banbury.engines.partitions import PartitionedTable
-from banbury.engines.validation import CountFolds, Folded, ScoreFolds
-from banbury.rows.folds import Dealing, Round, Split
+from banbury.engines.validation import CountFolds, Folded, ScoreFolds, each_fold
+from banbury.rows.folds import Dealing, Round
 from banbury.rows.groups import Groups
 from banbury.rows.labelled import MemoryRows, labelled_rows, rows_of_sample
 from banbury.rows.scoring import PendingWarnings, leave_out
@@ -56,7 +56,7 @@ class PartitionedRows:
     @property
     def weights(self) -> Real | None:
         """None where rows have no weights; those that they have are in the partitions."""
-        return None if self.table.asked.weights is None else np.zeros(0)
+        return None if self.table.settings.weights is None else np.zeros(0)
 
     @property
     def tally(self) -> Tally:
@@ -65,10 +65,7 @@ class PartitionedRows:
 
     def deal(self, folds: Any, seed: int) -> list[Round]:
         """One round, of the folds that have rows."""
-        n_folds = len(self._counted[1].used)
-        nothing = np.zeros(0, dtype=np.int64)
-        splits = tuple(Split(nothing, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
-        return [Round(np.zeros(0, dtype=np.int32), n_folds, splits)]
+        return [each_fold(len(self._counted[1].used))]
 
     def count_round(self, splits: Round) -> Groups:
         """The folds, counted apart."""
@@ -76,8 +73,8 @@ class PartitionedRows:
 
     def under(self, counting: Mapping[str, Any]) -> PartitionedRows:
         """The same rows and folds as another recipe counts them."""
-        asked = replace(self.table.asked, **counting)
-        return replace(self, table=replace(self.table, asked=asked)) if counting else self
+        settings = replace(self.table.settings, **counting)
+        return replace(self, table=replace(self.table, settings=settings)) if counting else self
 
     def with_schema(self, schema: Schema) -> PartitionedRows:
         """The same rows and folds under a schema."""
@@ -89,7 +86,7 @@ class PartitionedRows:
         also = () if self.dealing.id is None else (self.dealing.id,)
         sample = self.table.sampled(tally, self.table.n_held if n is None else n, also)
         in_turn = tally.schema.labels is not None and self.dealing.id is None  # as those in memory are dealt
-        return rows_of_sample(sample, tally, self.table.asked.threads, None if in_turn else self.dealing)
+        return rows_of_sample(sample, tally, self.table.settings.threads, None if in_turn else self.dealing)
 
     def score(self, recipes: Sequence[Any], sinks: Sequence[Any], pending: PendingWarnings) -> None:
         """Scores every row where it is by the models of all rows minus its fold, those of many recipes in one pass."""
@@ -97,7 +94,7 @@ class PartitionedRows:
         n_together = max(1, MOST_MODELS // len(folded.used))
         for start in range(0, len(recipes), n_together):
             some = recipes[start : start + n_together]
-            result = self.table.partitions.scored(ScoreFolds.of(settled, self.dealing, folded, some))
+            result = self.table.partitions.sum_of(ScoreFolds.of(settled, self.dealing, folded, some), "scoring on")
             pending.add(result.pending)
             for sink, outcomes in zip(sinks[start:], result.outcomes, strict=False):
                 sink.add(outcomes)
@@ -105,9 +102,8 @@ class PartitionedRows:
 
 @labelled_rows.register
 def _(table: PartitionedTable, folds: Any, seed: int, id: Any = None, deal: Any = "stratified") -> PartitionedRows:
-    errors.require(
-        table.asked.id == id, "groups", table.asked.id, "left out where rows are in partitions; id= deals them"
-    )
+    groups = table.settings.groups
+    errors.require(groups == id, "groups", groups, "left out where rows are in partitions; id= deals them")
     return PartitionedRows(table, Dealing.of(folds, seed, id))
 
 

@@ -24,8 +24,8 @@ from pyspark.sql import types as t
 
 from banbury import errors
 from banbury.engines.counting import at_partition, in_groups
-from banbury.engines.engine import FAN_IN, Add, Answer, Parcel, PartWork, Steps
-from banbury.engines.parcels import CELL, CHUNK, arrow_columns, in_cells, lacking_package, parcels_in
+from banbury.engines.engine import FAN_IN, Answer, PartWork, Steps
+from banbury.engines.parcels import Parcel, add_up, in_cells, lacking_package, parcels_in
 from banbury.engines.parts import parts_of
 from banbury.families.moments import SAMPLE
 
@@ -37,6 +37,14 @@ TYPES = {
     "string": t.StringType(),
     "list": t.ArrayType(t.StringType()),
 }
+ARROW_TYPES = {
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+    "list": pa.list_(pa.string()),
+}
+CHUNK = 1 << 28  # bytes of a cell; binary cells of Arrow end at 2**31
 TOGETHER = 1 << 25  # bytes of rows that a worker counts at a time
 PARTITIONS = 16  # of a table that is here
 PORTS = {"sc": "15002", "spark": "7077"}  # where an address names none
@@ -72,8 +80,10 @@ def session_of(engine: Any) -> Any:
         return _running(engine)
     if engine in ("spark", "spark://"):
         if (session := SparkSession.getActiveSession()) is None:
-            text = "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
-            raise errors.EngineError(f"{text}engine={errors.listed(map(repr, AT_ADDRESSES), 3)}.")
+            raise errors.EngineError(
+                "there is no Spark session. Start one, as in SparkSession.builder.getOrCreate(), and give it, or name one: "
+                f"engine={errors.listed(map(repr, AT_ADDRESSES), 3)}."
+            )
         return _running(session)
     _check_reachable(engine)
     builder = SparkSession.builder.appName("banbury")
@@ -83,9 +93,11 @@ def session_of(engine: Any) -> Any:
     except errors.EngineError:
         raise
     except Exception as problem:
-        text = f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
-        text += f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}."
-        raise errors.EngineError(text, address=engine) from problem
+        raise errors.EngineError(
+            f"no session of Spark could be had at {engine} ({_first_line(problem)}). Look whether Spark runs there, and "
+            f"whether the address is one of {errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            address=engine,
+        ) from problem
 
 
 def _check_reachable(address: str) -> None:
@@ -100,8 +112,11 @@ def _check_reachable(address: str) -> None:
         except (OSError, ValueError, OverflowError) as found:
             problem = found if isinstance(found, OSError) else ValueError(f"{port!r} is no port")
     if problem is not None:
-        text = f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one "
-        raise errors.EngineError(f"{text}of {errors.listed(map(repr, AT_ADDRESSES), 3)}.", address=address)
+        raise errors.EngineError(
+            f"no Spark answers at {address} ({problem}). Look whether it runs there, and whether the address is one of "
+            f"{errors.listed(map(repr, AT_ADDRESSES), 3)}.",
+            address=address,
+        )
 
 
 def _running(session: Any) -> Any:
@@ -111,13 +126,15 @@ def _running(session: Any) -> Any:
             SparkSession.active()
             return session
     except PySparkException as problem:
-        raise _stopped() from problem
-    raise _stopped()
+        raise _no_session() from problem
+    raise _no_session()
 
 
-def _stopped() -> errors.EngineError:
-    text = "the session of Spark is stopped. Start another one, as in SparkSession.builder.getOrCreate(), and read the frame "
-    return errors.EngineError(f"{text}anew with it.")
+def _no_session() -> errors.EngineError:
+    return errors.EngineError(
+        "the session of Spark is stopped. Start another one, as in SparkSession.builder.getOrCreate(), and read the frame "
+        "anew with it."
+    )
 
 
 class Spark:
@@ -141,21 +158,21 @@ class Spark:
         self.are_files = names is not None
         self._stages: Stages = tuple
 
-    def first(self, take: PartWork) -> Steps[Parcel]:
+    def first(self, take: PartWork) -> Steps[Parcel | None]:
         """Of a frame Spark takes rows from ever more partitions, in their order, and no worker is asked.
 
         Of files and parts it takes cells; ever more of them.
         """
         if self.columns:
-            with self._watched():
+            with self._watch_job():
                 rows = self.plain.take(SAMPLE)
                 table = self.session.createDataFrame(rows, self.plain.schema).toArrow() if rows else None
             if table is not None:
                 yield take(0, table.rename_columns(self.columns))
             return
-        taken, done, wanted = self._mapped(take, CHUNK), set[int](), 1
+        taken, done, wanted = self._map_work(take, CHUNK), set[int](), 1
         while True:
-            with self._watched():
+            with self._watch_job():
                 cells = taken.take(wanted)
             for partition, parcel in parcels_in(map(tuple, cells)):
                 if partition not in done:
@@ -165,45 +182,42 @@ class Spark:
                 return
             wanted *= FAN_IN
 
-    def each(self, work: PartWork) -> Steps[tuple[int, Parcel]]:
-        """Spark Connect gives what is done in the order of partitions, classic Spark when all is done."""
-        yield from self._brought(self._mapped(work))
-
-    def added(self, work: PartWork, add: Add) -> Steps[tuple[int, Parcel | None]]:
+    def added(self, work: PartWork) -> Steps[tuple[int, Parcel | None]]:
         """A tree of additions on the workers, each of which holds a sum and one more. Eight sums, or fewer, come here."""
-        sums, n_sums = self._mapped(work), self.n_partitions
+        sums, n_sums = self._map_work(work), self.n_partitions
         if self.names is not None:
             groups = list(in_groups(self.names, _n_workers(self.session)).values())
             n_sums, files = len(groups), partial(_files_of, groups)
             spread = self.session.range(0, n_sums, 1, n_sums)
-            sums = spread.mapInArrow(partial(_cells_of, work, files, CELL), CELLS)
+            sums = spread.mapInArrow(partial(_cells_of, work, files, None), CELLS)
         # Where no more than eight tasks run at a time, no more than eight sums need be made at a time.
         for width in (FAN_IN**2, FAN_IN):
             if (n_sums is not None and n_sums <= width) or width > FAN_IN >= _n_workers(self.session):
                 continue
             near = sums.repartition(f.col("partition") % width).sortWithinPartitions("partition", "place")
-            sums = near.mapInArrow(partial(_added, add), CELLS)
+            sums = near.mapInArrow(_add_parcels, CELLS)
         for n_done, (_, parcel) in enumerate(self._brought(sums), 1):
             yield self.n_partitions or n_done, parcel
 
     def answered(self, work: Answer) -> Any:
-        wanted = "left out here: give a dataframe of Spark, which answers as one"
-        errors.require(self.columns, "engine", "Spark", wanted)
+        errors.require(
+            self.columns, "engine", "Spark", "left out here: give a dataframe of Spark, which answers as one"
+        )
         fields = [t.StructField(name, TYPES[kind]) for name, kind in work.columns.items()]
         schema = t.StructType([*self.frame.schema.fields, *fields])
-        return self.plain.mapInArrow(partial(_answered, work, self.columns), schema)
+        return self.plain.mapInArrow(partial(_answer_batches, work, self.columns), schema)
 
     # Jobs
 
-    def _mapped(self, work: PartWork, cell: int = CELL) -> Any:
+    def _map_work(self, work: PartWork, cell: int | None = None) -> Any:
         return self.plain.mapInArrow(partial(_cells_of, work, self.rows, cell), CELLS)
 
     def _brought(self, cells: Any) -> Steps[tuple[int, Parcel]]:
-        with self._watched():
+        with self._watch_job():
             yield from parcels_in(map(tuple, cells.toLocalIterator() if _is_connect(cells) else cells.collect()))
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def _watch_job(self) -> Iterator[None]:
         """A job of Spark. Where it is cut off, it is cancelled; what goes wrong is said in words."""
         tag = f"banbury-{uuid4().hex}"
         _running(self.session).addTag(tag)
@@ -220,7 +234,7 @@ class Spark:
                     self.session.interruptAll()
             if not isinstance(problem, Exception):
                 raise
-            raise _explained(problem) from problem
+            raise _explain_failure(problem) from problem
         finally:
             self._stages = tuple
             with suppress(Exception):
@@ -300,13 +314,13 @@ def _together(batches: Batches) -> Batches:
         held.append(batch)
         size += batch.nbytes
         if size >= TOGETHER:
-            yield _joined(held)
+            yield _join_batches(held)
             held, size = [], 0
     if held:
-        yield _joined(held)
+        yield _join_batches(held)
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
@@ -325,34 +339,44 @@ def _parts_of(batches: Batches) -> Iterator[tuple[int, Any]]:
 # On workers: what is made of them. A parcel, or the error in its place, travels as a table of cells.
 
 
-def _cells_of(work: PartWork, rows: Any, cell: int, batches: Batches) -> Batches:
+def _cells_of(work: PartWork, rows: Any, cell: int | None, batches: Batches) -> Batches:
     for partition, part in rows(batches):
         try:
-            made: Parcel | errors.BanburyError = work(partition, part)
+            made: Parcel | errors.BanburyError | None = work(partition, part)
         except errors.BanburyError as problem:
             made = problem
-        if made:
+        if made is not None:
             yield from in_cells(partition, made, cell)
 
 
-def _added(add: Add, batches: Batches) -> Batches:
+def _add_parcels(batches: Batches) -> Batches:
     """The sum of the parcels of this task, or the first error among them, called by the first of their partitions."""
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     first = next(rows, None)
     if first is not None:
         try:
-            made: Parcel | errors.BanburyError = add(parcel for _, parcel in parcels_in(chain([first], rows)))
+            made: Any = add_up(parcel for _, parcel in parcels_in(chain([first], rows)))
         except errors.BanburyError as problem:
             made = problem
         yield from in_cells(first[0], made)
 
 
-def _answered(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
+def _answer_batches(work: Answer, names: Sequence[str], batches: Batches) -> Batches:
     partition = TaskContext.get().partitionId()
     for batch in batches:
         with at_partition(partition):
-            answers = arrow_columns(work, batch.rename_columns(names))
+            answers = _arrow_columns(work, batch.rename_columns(names))
         yield pa.RecordBatch.from_arrays([*batch.columns, *answers.values()], [*names, *answers])
+
+
+def _arrow_columns(work: Answer, rows: Any) -> dict[str, pa.Array]:
+    """The columns of an answer to rows, as Arrow has them."""
+    columns = {}
+    for name, values in work(rows).items():
+        if (kind := work.columns[name]) == "string":
+            values = [None if value is None else str(value) for value in values]
+        columns[name] = pa.array(values, ARROW_TYPES[kind])
+    return columns
 
 
 # What goes wrong
@@ -362,14 +386,16 @@ def _first_line(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {(str(problem).splitlines() or ['no reason given'])[0]}"
 
 
-def _explained(problem: Exception) -> Exception:
+def _explain_failure(problem: Exception) -> Exception:
     """What went wrong on Spark, in words; errors of a user's own frame stay as they are."""
     text = str(problem)
     if "stopped SparkContext" in text or "[SESSION_OR_CONTEXT_NOT_EXISTS]" in text or "[NO_ACTIVE_SESSION]" in text:
-        return _stopped()
+        return _no_session()
     if lacking := lacking_package("Spark", text, ", in the environment that PYSPARK_PYTHON names there"):
         return lacking
     if "spark.driver.maxResultSize" in text:
-        said = f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more "
-        return errors.EngineError(f"{said}of spark.driver.maxResultSize, or count fewer words: features=bb.Text(...).")
+        return errors.EngineError(
+            f"eight tallies are more than Spark brings to its driver ({_first_line(problem)}). Start the session with more of "
+            "spark.driver.maxResultSize, or count fewer words: features=bb.Text(...)."
+        )
     return problem

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.engines.counting import CountPart, Settled, at_partition, has_no_rows, here
-from banbury.engines.engine import Parcel
-from banbury.engines.parcels import in_chunks
+from banbury.engines.counting import CountPart, EachPart, Settled
 from banbury.families.keys import dense_numbers
-from banbury.files import from_bytes, to_bytes
 from banbury.model.naive_bayes import Model
 from banbury.quality.recipes import Plain
 from banbury.quality.results import Outcomes
@@ -57,13 +53,21 @@ class Folded:
         """The tally of ``CountFolds``, whose classes say what class and what fold they are."""
         places = [json.loads(str(name)) for name in counted.classes]
         used = tuple(sorted({fold for fold, _ in places}))
-        wanted = "two folds at least; rows that are alike share one"
-        errors.require(len(used) >= 2, "folds", f"{len(used)} that has rows", wanted)
+        errors.require(
+            len(used) >= 2, "folds", f"{len(used)} that has rows", "two folds at least; rows that are alike share one"
+        )
         classes: Any = in_order({name for _, name in places})
         numbers = [classes.index(name) * len(used) + used.index(fold) for fold, name in places]
         order = np.argsort(numbers)
         kept = counted.of_classes(order.tolist(), tuple(sorted(numbers)))
         return cls(Groups(replace(kept, skipped=skipped), classes, len(used)), used)
+
+
+def each_fold(n_folds: int) -> Round:
+    """Each fold scored by a model of all others; the rows, which are not here, are not numbered."""
+    nothing = np.zeros(0, dtype=np.int64)
+    splits = tuple(Split(nothing, learned) for learned in ~np.eye(n_folds, dtype=np.bool_))
+    return Round(np.zeros(0, dtype=np.int32), n_folds, splits)
 
 
 class _Models:
@@ -85,12 +89,12 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class ScoreFolds:
+class ScoreFolds(EachPart):
     """How models of all rows minus the fold of each row answer those of a partition."""
 
     settled: Settled
     dealing: Dealing
-    content: tuple[bytes, ...]  # the folds, counted apart, as they are kept in a file
+    counted: Tally  # the folds, counted apart
     classes: tuple[Label, ...]
     used: tuple[int, ...]
     recipes: tuple[Plain, ...]
@@ -98,63 +102,46 @@ class ScoreFolds:
 
     @classmethod
     def of(cls, settled: Settled, dealing: Dealing, folded: Folded, recipes: Sequence[Plain]) -> ScoreFolds:
-        tally = folded.groups.counted
-        content, every = tuple(in_chunks(to_bytes(tally))), tuple(recipes)
-        digest = f"{tally.digest()} {every}"
-        return cls(settled, dealing, content, folded.groups.classes, folded.used, every, digest)
+        counted, every = folded.groups.counted, tuple(recipes)
+        return cls(settled, dealing, counted, folded.groups.classes, folded.used, every, f"{counted.digest()} {every}")
 
     def _models(self) -> tuple[list[list[Model]], PendingWarnings]:
         """For each setting the models of all rows minus each fold."""
         if _Models.made is None or _Models.made[0] != self.digest:
-            counted: Any = from_bytes(b"".join(self.content), "the folds that were sent")
-            groups, told = Groups(counted, self.classes, len(self.used)), PendingWarnings()
-            weights = None if self.settled.weights is None else np.zeros(1)
+            groups, told = Groups(self.counted, self.classes, len(self.used)), PendingWarnings()
+            weights = None if self.settled.settings.weights is None else np.zeros(1)
             rows = self._dataset((), np.zeros(0, dtype=np.int32), weights)
-            nothing, others = np.zeros(0, dtype=np.int64), ~np.eye(len(self.used), dtype=np.bool_)
-            splits = tuple(Split(nothing, learned) for learned in others)
-            each = Round(np.zeros(0, dtype=np.int32), len(self.used), splits)
-            every = [FoldModels(rows, each, groups, recipe, told) for recipe in self.recipes]
-            made = [[models[number] for number in range(len(splits))] for models in every]
+            folds = each_fold(len(self.used))
+            every = [FoldModels(rows, folds, groups, recipe, told) for recipe in self.recipes]
+            made = [[models[number] for number in range(len(self.used))] for models in every]
             _Models.made = self.digest, made, told
         return _Models.made[1], _Models.made[2]
 
     def _dataset(self, batches: tuple[Batch, ...], labels: NDArray[np.int32], weights: Any) -> MemoryRows:
-        threads = self.settled.threads
+        threads = self.settled.settings.threads
         return MemoryRows(self.settled.schema, self.classes, labels, weights, threads, batches=batches)
 
-    def __call__(self, partition: int, rows: Any) -> Parcel:
-        with at_partition(partition), here(rows) as table:
-            return [pickle.dumps(self._scored(table))]
-
-    def _scored(self, rows: Any) -> Scored | None:
+    def value_of(self, rows: Any) -> Scored | None:
         models, noted = self._models()
-        found: Scored | None = None
-        for batch, numbers, weights in self._batches(rows):
-            place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
-            place[list(self.used)] = np.arange(len(self.used))
-            which = np.where(numbers >= 0, place[self.dealing.folds(batch, self.settled.schema)], -1).astype(np.int32)
-            part = self._dataset((batch,), numbers, weights)
+        place = np.full(self.dealing.n_folds, -1, dtype=np.int32)
+        place[list(self.used)] = np.arange(len(self.used))
+        schema, table = self.settled.schema, self.settled.settings.table(rows)
+        scored: Scored | None = None
+        for batch in table.batches("scoring"):
+            fits = table.aligned(batch, schema)
+            own_numbers, names, weights = numbered(fits, schema, table.labels)
+            numbers = renumbered([(names, own_numbers)], self.classes)
+            which = np.where(numbers >= 0, place[self.dealing.folds(fits, schema)], -1).astype(np.int32)
+            part = self._dataset((fits,), numbers, weights)
             tested, outcomes, told = which >= 0, list[Outcomes](), PendingWarnings(0, dict(noted.wordless))
-            for each in models:
-                posteriors = np.empty((batch.n_rows, len(self.classes)))
-                told.impossible += score_batch(part, each, batch, which, "posterior", posteriors)
+            for of_recipe in models:
+                posteriors = np.empty((fits.n_rows, len(self.classes)))
+                told.impossible += score_batch(part, of_recipe, fits, which, "posterior", posteriors)
                 own = None if weights is None else weights[tested]
                 outcomes.append(Outcomes.of(posteriors[tested], numbers[tested], which[tested], len(self.used), own))
-            found = Scored(tuple(outcomes), told) if found is None else found + Scored(tuple(outcomes), told)
-        return found
-
-    def _batches(self, rows: Any) -> Iterator[tuple[Batch, NDArray[np.int32], Any]]:
-        """The batches of a partition, with the number of each row's class, −1 where it has none, and the weights."""
-        if has_no_rows(rows):
-            return
-        table = self.settled.table(rows)
-        try:
-            for batch in table.batches("scoring"):
-                fits = table.aligned(batch, self.settled.schema)
-                numbers, names, weights = numbered(fits, self.settled.schema, table.labels)
-                yield fits, renumbered([(names, numbers)], self.classes), weights
-        except errors.EmptyData:
-            return
+            of_batch = Scored(tuple(outcomes), told)
+            scored = of_batch if scored is None else scored + of_batch
+        return scored
 
 
 @dataclass(frozen=True)
@@ -177,23 +164,21 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(EachPart):
     """How a model answers the rows of a partition."""
 
-    content: tuple[bytes, ...]  # the model as it is kept in a file
+    model: Model
     target: str
     reading: Mapping[str, Any]
 
-    def __call__(self, partition: int, rows: Any) -> Parcel:
-        with at_partition(partition), here(rows) as table:
-            model: Any = replace(from_bytes(b"".join(self.content), "the model that was sent"), threads=1)  # type: ignore[arg-type]
-            found = Evaluated(model.classes, None, 0)
-            if not has_no_rows(table):
-                for batch, posteriors in model.stream(model._read(table, self.reading)):
-                    found = found + self._of(model, batch, posteriors)
-            return [pickle.dumps(found)]
+    def value_of(self, rows: Any) -> Evaluated:
+        evaluated = Evaluated(self.model.classes, None, 0)
+        for batch, posteriors in self.model.stream(self.model._read(rows, self.reading)):
+            evaluated += self._of(batch, posteriors)
+        return evaluated
 
-    def _of(self, model: Model, batch: Batch, posteriors: Any) -> Evaluated:
+    def _of(self, batch: Batch, posteriors: Any) -> Evaluated:
+        model = self.model
         numbers, names = dense_numbers(batch.codes(self.target, model.target_kind), 1)
         new: Any = in_order(used_names(names, numbers).difference(model.classes))
         classes = (*model.classes, *new)

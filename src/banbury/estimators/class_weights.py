@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Real
 from banbury.families.family import check_positive
 from banbury.learner import ModelSettings
 from banbury.model.naive_bayes import ClassPrior, class_log_prior, log_sum, shares_by_class
@@ -28,8 +27,12 @@ def check_class_weight(class_weight: Any, classes: Iterable[Any] | None = None) 
         return
     if isinstance(class_weight, str):
         raise errors.unknown_choice("class_weight", class_weight, [BALANCED])
-    wanted = "None, 'balanced', or a mapping from class to weight, such as {'spam': 1, 'ham': 10}"
-    errors.require(isinstance(class_weight, Mapping), "class_weight", class_weight, wanted)
+    errors.require(
+        isinstance(class_weight, Mapping),
+        "class_weight",
+        class_weight,
+        "None, 'balanced', or a mapping from class to weight, such as {'spam': 1, 'ham': 10}",
+    )
     for name, weight in class_weight.items():
         check_positive(f"class_weight[{name!r}]", weight)
     known = list(class_weight if classes is None else classes)
@@ -56,10 +59,7 @@ class ClassifierSettings(ModelSettings):
             prior = {name: shares[name] / total for name in tally.classes} if unseen else prior
         if not isinstance(self.class_weight, Mapping):
             return prior if self.class_weight is None else "uniform"
-        scores = class_log_prior(prior, tally) + np.log(_weights(self.class_weight, tally.classes))
+        weights = np.array([float(self.class_weight.get(name, 1.0)) for name in tally.classes])
+        scores = class_log_prior(prior, tally) + np.log(weights)
         shares = np.exp(scores - log_sum(scores[None])[0])
         return dict(zip(tally.classes, shares.tolist(), strict=True))
-
-
-def _weights(class_weight: Mapping[Any, Any], classes: Iterable[Any]) -> Real:
-    return np.array([float(class_weight.get(name, 1.0)) for name in classes])

@@ -120,16 +120,12 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return Learner.of(tally, settings)
         from banbury.quality import tune
 
-        settings_tried: dict[str, Any] = {"alpha": self._alpha_tried, "how": self.how, "class_prior": self.class_prior}
-        settings_tried |= {
-            "seed": self.seed,
-            "features": self.features,
-            "calibrate": self.calibrate,
-            "weights": weights,
-        }
+        names = ("how", "class_prior", "seed", "features", "calibrate")
+        settings_tried: dict[str, Any] = {name: getattr(self, name) for name in names}
+        settings_tried |= {"alpha": self._alpha_tried, "weights": weights}
         tuning = tune(frame, target, folds=FOLDS, **settings_tried, **self._counting)
         tell_unlabelled(tuning.tally.skipped)
-        return self._tuned(tuning)
+        return self._learner_of(tuning)
 
     @property
     def _families(self) -> Any:
@@ -162,9 +158,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         all rows at once. One text costs its words, however many were counted before.
         """
         for name in self._chosen:
-            text = f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time."
-            text += " Choose with fit or bb.tune, and give partial_fit what was chosen."
-            raise errors.BadSetting(text, name=name)
+            raise errors.BadSetting(
+                f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time. "
+                "Choose with fit or bb.tune, and give partial_fit what was chosen.",
+                name=name,
+            )
         self._check_class_weight()
         if classes is None and sample_weight is None and self._learn_texts(X, y):
             return
@@ -256,10 +254,11 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             learner = self._check_fitted()  # rows are left out of a frozen tally only
             model: Model = learner.model if held_out else learner.current
             if label is not None and self._listed(label) not in model.classes:
-                text = (
-                    f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True."
+                raise errors.BadSetting(
+                    f"no row of class {label!r} was counted, so none can be left out. Explain it without held_out=True.",
+                    setting="label",
+                    value=label,
                 )
-                raise errors.BadSetting(text, setting="label", value=label)
             if against is None or (other := self._listed(against)) in model.classes:
                 return model.explain(row, against, held_out=held_out, label=label)
             return model.explain(row, held_out=held_out, label=label).against_unseen(other)
@@ -309,9 +308,9 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         tell_unlabelled(rows.skipped)
         families = "choose" if "features" in self._chosen else "auto"
         grid = Tuned.of(self._alpha_tried, self.how, None, families, self.class_prior, self.seed, self.calibrate)
-        return self._tuned(grid.tune(rows, min(FOLDS, rows.n_labelled)))
+        return self._learner_of(grid.tune(rows, min(FOLDS, rows.n_labelled)))
 
-    def _tuned(self, tuning: Tuning) -> Learner:
+    def _learner_of(self, tuning: Tuning) -> Learner:
         """What a tuning teaches; it is kept where a setting was to be chosen."""
         self.tuning_ = tuning if self._chosen else None
         return Learner.of(tuning.tally, self._settings(tuning.best["alpha"], tuning.calibration))
@@ -323,7 +322,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         settings = self._settings(self.alpha)
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
-        part = _counted(batch, schema, labels, sample_weight)
+        part = _count_part(batch, schema, labels, sample_weight)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         return Learner(Growing(schema), settings).learn(part)
@@ -341,7 +340,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             if extra := [name for name in batch.names if name not in known]:
                 tell_other_columns([], extra, set())
         batch.threads = n_threads(self.threads)
-        return _counted(aligned(batch, schema), schema, labels, sample_weight)
+        return _count_part(aligned(batch, schema), schema, labels, sample_weight)
 
     def _keep(self, learner: Learner, dtype: np.dtype[Any] | None) -> None:
         self.classes_ = sorted_classes(learner.settings.declared.union(learner.classes), dtype)
@@ -355,19 +354,28 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if self.class_weight is None:
             return
         check_class_weight(self.class_weight)
-        wanted = "None with class_weight: probabilities are those of rows as they are, or of weighted ones"
-        errors.require(self.calibrate is None, "calibrate", self.calibrate, wanted)
+        errors.require(
+            self.calibrate is None,
+            "calibrate",
+            self.calibrate,
+            "None with class_weight: probabilities are those of rows as they are, or of weighted ones",
+        )
         if isinstance(self.class_weight, str) and self.class_prior is not None:
-            wanted = "None with class_weight='balanced', which is a uniform class prior"
-            raise errors.bad_setting("class_prior", self.class_prior, wanted)
+            raise errors.bad_setting(
+                "class_prior", self.class_prior, "None with class_weight='balanced', which is a uniform class prior"
+            )
 
     def _prior_to_validate(self) -> dict[str, Any]:
         """The class prior within every fold, which weights by name would have depend on the fold."""
         if self.class_weight is None:
             return {}
         self._check_class_weight()
-        wanted = "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it"
-        errors.require(self.class_weight == BALANCED, "class_weight", self.class_weight, wanted)
+        errors.require(
+            self.class_weight == BALANCED,
+            "class_weight",
+            self.class_weight,
+            "None or 'balanced' in an estimator to validate here; scikit-learn's cross_validate takes it",
+        )
         return {"class_prior": "uniform"}
 
     def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
@@ -382,7 +390,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             return wide
 
 
-def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
+def _count_part(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
     """The rows, counted but for their texts; raises unless some of them have a label."""
     part = part_of(batch, schema, labels, weights)
     if part.tally.skipped == batch.n_rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
@@ -82,8 +81,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         batch, labels = self._checked(X, y)
         learner = self._learn_first(batch, labels, sample_weight)
         check_class_weight(self.class_weight, learner.classes)
-        weights = sample_weights(sample_weight, batch.n_rows)
-        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
+        weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         return self._begin(learner.under(self._settings(1.0, weighing=weighing)), labels.dtype)
 
     def _learn_partitions(self, frame: Any, target: Any, weights: Any, groups: Any = None) -> Learner:
@@ -92,7 +90,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         tally = counted(table)
         tell_unlabelled(tally.skipped)
         check_class_weight(self.class_weight, tally.classes)
-        return Learner.of(tally, self._settings(1.0, weighing=self._weighed(tally, table)))
+        return Learner.of(tally, self._settings(1.0, weighing=self._learn_weights(tally, table)))
 
     @in_one_step
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> None:
@@ -118,8 +116,7 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
         learner = self._check_fitted()
         batch, labels = self._checked(X, y)
         self._check_columns(batch)
-        weights = sample_weights(sample_weight, batch.n_rows)
-        weighing = self._weighed(learner.tally, self._table(learner.tally, batch, labels, weights, groups))
+        weighing = self._weigh_rows(learner.tally, batch, labels, sample_weight, groups)
         self._learner = learner.under(replace(learner.settings, weighing=weighing))
         _ = self._learner.model
 
@@ -142,25 +139,19 @@ class EvidenceClassifier(WeighsEvidence[Model], NaiveBayesClassifier):
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
         return infer(batch, [], None, self.features, self.missing, more_to_come, trees="all")  # type: ignore[arg-type]
 
-    def _table(self, tally: Tally, batch: Batch, labels: NDArray[Any], weights: Any, groups: Any) -> Table:
-        """Rows that a tally counted."""
-        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        given = {"weights": weights, "groups": groups, "threads": n_threads(self.threads)}
-        return Table.of(Held((batch,)), labels, schema=tally.schema, **given)
+    def _weigh_rows(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
+        """The weights, learned from rows that a tally counted."""
+        weights = sample_weights(sample_weight, batch.n_rows)
+        settings: dict[str, Any] = {"weights": weights, "groups": groups, "threads": n_threads(self.threads)}
+        return self._learn_weights(tally, Table.of(Held((batch,)), labels, schema=tally.schema, **settings))
 
-    def _weighed(self, tally: Tally, table: Any) -> Any:
+    def _learn_weights(self, tally: Tally, table: Any) -> Any:
         """The weights, learned from a table that a tally counted; None where there are too few rows, or nothing to weigh."""
-        if not self._weighs(tally):
+        has_few_rows = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
+        if self.weigh is False or len(tally.classes) < 2 or has_few_rows:
             return None
+        settings: dict[str, Any] = {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
         n_sampled = table.n_held if self.sample is None else self.sample
         if n_sampled is None:
-            return learn(tally, table, **self._how)
-        return learn_sample(tally, sample_rows(table, tally, n_sampled), self.threads, **self._how)
-
-    def _weighs(self, tally: Tally) -> bool:
-        few = self.weigh == "auto" and float(tally.n_rows) < FEWEST_ROWS
-        return self.weigh is not False and len(tally.classes) > 1 and not few
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"pairs": bool(self.pairs), "correct": bool(self.correct), "seed": int(self.seed)}
+            return learn(tally, table, **settings)
+        return learn_sample(tally, sample_rows(table, tally, n_sampled), self.threads, **settings)

@@ -95,7 +95,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Counts the rows, weighs what they say and chooses thresholds, all within these rows."""
         self._check_settings()
-        batch, sets, kind, columns = self._checked_sets(X, y)
+        batch, sets, kind, columns = self._read_sets(X, y)
         rows = self._rows(batch, sets, sample_weight)
         if not rows.names:
             raise errors.empty_data(None, "no row has any label and a weight above zero: there is nothing to learn")
@@ -111,7 +111,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         The first call settles the schema and leaves thresholds at one half: ``refit`` chooses them.
         """
         self._check_settings()
-        batch, sets, kind, columns = self._checked_sets(X, y)
+        batch, sets, kind, columns = self._read_sets(X, y)
         if not self.__sklearn_is_fitted__():
             choice = checked_choice(self.how, 1.0 if is_auto(self.alpha) else self.alpha, 0)
             table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Takes rows out again, exactly; raises, and changes nothing, where they were never learned."""
         learner = self._check_fitted()
-        batch, sets, _, _ = self._checked_sets(X, y)
+        batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
         learner = learner.forget(part_of(aligned(batch, learner.schema), learner.schema, sets, sample_weight))
         self._keep(learner.under(learner.settings.kept(learner.tally)))
@@ -139,7 +139,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
     def refit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Weighs and chooses thresholds again, from rows that were counted; the tally stays as it is."""
         learner = self._check_fitted()
-        batch, sets, _, _ = self._checked_sets(X, y)
+        batch, sets, _, _ = self._read_sets(X, y)
         self._check_columns(batch)
         rows = self._rows(batch, sets, sample_weight, learner.schema)
         if rows.tally != learner.tally:
@@ -181,7 +181,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         self._check_fitted()
         if self._kind != "sets":
             return float(super().score(X, y, sample_weight))
-        batch, sets, _, _ = self._checked_sets(X, y)
+        batch, sets, _, _ = self._read_sets(X, y)
         given = Labels.without_target(sample_weights(sample_weight, batch.n_rows), n_threads(self.threads))
         given.check_length(batch.n_rows)
         weights = given.weights_of(batch)
@@ -223,7 +223,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if isinstance(batch, Batch):
             schema = Table.of(batch, labelled=False, features=self.features).settled(batch)
             weighable = any(f.family.has_cells or f.reads_text for f in schema.features)
-        return batch, settings | self._wanted(len(y), weighable)
+        return batch, settings | self._settle_options(len(y), weighable)
 
     # Within
 
@@ -236,7 +236,7 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         if isinstance(self.threshold, str) and self.threshold not in ("auto", "f1"):
             raise errors.unknown_choice("threshold", self.threshold, ["auto", "f1", 0.5])
 
-    def _checked_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
+    def _read_sets(self, X: Any, y: Any) -> tuple[Batch, LabelSets, str, tuple[Any, ...]]:
         """The rows, their labels, how these were given, and the columns of flags."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -247,8 +247,9 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
             kind = "sparse" if hasattr(y, "tocsr") else "flags" if sets.from_flags else "sets"
             columns = sets.names if kind != "sets" else ()
             if kind == "sets" and sets.single and len(sets) > 1:
-                text = "every row has one label, so that the labels are classes"
-                errors.warn(f"{text}: bb.NaiveBayesClassifier is meant for them")
+                errors.warn(
+                    "every row has one label, so that the labels are classes: bb.NaiveBayesClassifier is meant for them"
+                )
         else:
             labels, kind, columns = labels_of(y, "y").tolist(), "one", ()
             sets = LabelSets.of([None if missing(label) else [label] for label in labels])
@@ -275,13 +276,13 @@ class MultiLabelClassifier(WeighsEvidence[LabelModel], ClassifierMixin, BaseEsti
         """Counts, weighs and chooses thresholds within these rows."""
         weighable = is_auto(self.weigh) and rows.n_labelled >= FEWEST_ROWS and can_weigh(rows.tally, rows.n_rows)
         # Where there is too much, nothing is weighed unless it is asked for, and then refused by name.
-        asked = self._wanted(rows.n_labelled, weighable)
+        asked = self._settle_options(rows.n_labelled, weighable)
         common = self.how, asked["threshold"], self.calibrate, int(self.seed)
         plain = PlainLabels(*common, alpha=asked["alpha"])  # type: ignore[arg-type]
         plain.check()
         return WeighedLabels(*common).learn(rows) if asked["weigh"] else plain.learn(rows)  # type: ignore[arg-type]
 
-    def _wanted(self, n_rows: int, weighable: bool) -> dict[str, Any]:
+    def _settle_options(self, n_rows: int, weighable: bool) -> dict[str, Any]:
         """What is weighed and chosen: of few rows nothing, unless it was asked for."""
         enough, threshold = n_rows >= FEWEST_ROWS, self.threshold
         if isinstance(threshold, str):

@@ -61,8 +61,9 @@ class TakesTables(Guarded):
             return
         if batch.named != known:
             said, was = ("has", "without") if batch.named else ("does not have valid", "with")
-            text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
-            errors.warn(UserWarning(text))
+            errors.warn(
+                UserWarning(f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names")
+            )
         if len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
 
@@ -82,8 +83,10 @@ class LearnsRows(TakesTables, Generic[M]):
 
     def _check_fitted(self) -> Learner:
         if not self.__sklearn_is_fitted__():
-            text = f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments"
-            raise NotFittedError(f"{text} before using this estimator.")
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using "
+                "this estimator."
+            )
         return self._learner
 
     @property
@@ -195,8 +198,10 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         if np.isinf(labels).any():
             raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
         if not np.array_equal(labels, np.rint(labels), equal_nan=True):
-            text = "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes "
-            raise ValueError(f"{text}on a regression target with continuous values.")
+            raise ValueError(
+                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
+                "a regression target with continuous values."
+            )
     elif kind in "SVcmM":
         raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
     return labels
@@ -214,10 +219,10 @@ def part_of(batch: Batch, schema: Schema, labels: Any, sample_weight: Any) -> Pa
 def tell_unlabelled(skipped: int) -> None:
     """Warns of rows without a label."""
     if skipped:
-        text = (
-            f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. "
+        errors.warn(
+            f"{errors.many(skipped, 'row')} without a label (None or NaN) {'is' if skipped == 1 else 'are'} skipped. Label "
+            "them, leave them out, or learn from them too with bb.SemiSupervisedClassifier."
         )
-        errors.warn(f"{text}Label them, leave them out, or learn from them too with bb.SemiSupervisedClassifier.")
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:

@@ -18,9 +18,9 @@ from banbury.families.keys import dense_numbers
 from banbury.model.density import AsDensity, n_parameters
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, check_seed, log_sum
-from banbury.reading import Batch, n_threads
+from banbury.reading import Batch, encode, n_threads
 from banbury.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted
-from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, labelled_starts, narrowed, seeded_start, with_starts
+from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, find_narrow, random_start, starts_from_labels, with_starts
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order
 from banbury.tally.schema import Schema
@@ -52,24 +52,24 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
     @property
     def tally_(self) -> Tally:
         """The sums of all rows, each divided among the classes."""
-        return self._fitted().tally
+        return self._model().tally
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
-        return self._fitted().explain(row, against)
+        return self._model().explain(row, against)
 
     def informative(self, n: int = 10, classes: Any = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
-        return self._fitted().informative(n, classes)
+        return self._model().informative(n, classes)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), rows × classes."""
-        return self._fitted().posterior(self._rows(X))
+        return self._model().posterior(self._rows(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def _fitted(self) -> Model:
+    def _model(self) -> Model:
         check_is_fitted(self)
         return self.model_
 
@@ -92,7 +92,7 @@ class _Maximiser(TakesTables, BaseEstimator):  # type: ignore[misc]
         table = Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none")
         return table.settled(batch)
 
-    def _observed(self, batch: Batch, weights: Real) -> Observed:
+    def _observe(self, batch: Batch, weights: Real) -> Observed:
         batch.threads = n_threads(self.threads)
         schema = self._schema(batch)
         return Observed.of(aligned(batch, schema), schema, weights, batch.threads)
@@ -164,15 +164,18 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
         errors.require(number and 0 <= share <= 1, "unlabelled_weight", share, "a number from 0 to 1")
         batch, target = self._checked(X, y)
         own = _weights(sample_weight, batch)
-        classes, labels = _numbered(target, self.unlabelled, n_threads(self.threads))
+        classes, labels = _number_classes(target, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             named = int(np.count_nonzero(labels == classes.index(-1)))
-            text = f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
-            text += "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
-            errors.warn(text)
+            errors.warn(
+                f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
+                "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
+            )
         weights = np.where(labels >= 0, own, own * float(share))
-        task = self._task(self._observed(batch, weights), classes, labels, weights)
-        climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
+        task = self._task(self._observe(batch, weights), classes, labels, weights)
+        climb = with_starts(
+            task, starts_from_labels(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol
+        )
         self._keep(climb, batch)
         dtype = target.dtype if target.dtype.kind != "O" else None  # of the labels, where it holds labels alone
         if dtype is None and len({*map(type, classes)}) == 1:
@@ -182,25 +185,26 @@ class SemiSupervisedClassifier(ClassifierMixin, _Maximiser):  # type: ignore[mis
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        self._fitted()
+        self._model()
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are predicted as they are labelled; rows without a label are left out."""
-        self._fitted()
+        self._model()
         batch, target = self._checked(X, y)
         labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
-            text = f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
-            text += "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
-            raise errors.EmptyData(text)
+            raise errors.EmptyData(
+                f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
+                "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
+            )
         right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
         return float(np.average(right, weights=weights[labelled]))
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row), in the order of ``classes_``."""
-        return self._fitted().log_posterior(self._rows(X))
+        return self._model().log_posterior(self._rows(X))
 
 
 class Mixture(AsDensity, _Maximiser):
@@ -256,32 +260,36 @@ class Mixture(AsDensity, _Maximiser):
         batch = one_batch(X)
         weights = _weights(sample_weight, batch)
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
-        observed = self._observed(batch, weights)
+        observed = self._observe(batch, weights)
         by_bic = self.choose_by == "bic"
-        climbs = {n: self._climbed(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
+        climbs = {n: self._climb(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
         self.scores_ = {}
         for n in sizes if len(sizes) > 1 else ():
-            own = _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights) if by_bic else None
-            self.scores_[n] = self._held_out(batch, weights, n) if own is None else own
+            if by_bic:
+                self.scores_[n] = _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights)
+            else:
+                self.scores_[n] = self._score_held_out(batch, weights, n)
         best = min(sizes, key=lambda n: self.scores_.get(n, 0.0) * (1.0 if by_bic else -1.0))
         self.n_components_ = best
-        self._keep(climbs.get(best) or self._climbed(observed, weights, best), batch)
+        self._keep(climbs.get(best) or self._climb(observed, weights, best), batch)
         self._warn_of_degenerate(weights)
 
     def _warn_of_degenerate(self, weights: Real) -> None:
-        """Says where a component has narrowed to a value, or has no rows."""
+        """Says where a component has find_narrow to a value, or has no rows."""
         n, rows = self.n_components_, self.model_.tally.rows.value
-        if single := narrowed(self.model_):
+        if single := find_narrow(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
             errors.warn(
-                "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
+                "a bell curve has find_narrow to a single value, where its density is as high as variances may be small: "
                 f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
             what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
-            text = f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
-            errors.warn(f"{text}starts= or another seed=.")
+            errors.warn(
+                f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
+                "starts= or another seed=."
+            )
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
@@ -310,7 +318,7 @@ class Mixture(AsDensity, _Maximiser):
         return 2.0 * n_parameters(self.model_) - 2.0 * float(self.score_samples(X).sum())
 
     def _batches(self, X: Any) -> list[Batch]:
-        self._fitted()
+        self._model()
         return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
@@ -321,14 +329,14 @@ class Mixture(AsDensity, _Maximiser):
             errors.require(n <= n_rows, "n_components", n, f"{n_rows:,} at most, the number of rows to start from")
         return sorted({int(n) for n in sizes})
 
-    def _climbed(self, observed: Observed, weights: Real, n: int) -> Climb:
+    def _climb(self, observed: Observed, weights: Real, n: int) -> Climb:
         labels = np.zeros(observed.n_rows, dtype=np.int32) - np.int32(1)
         task = self._task(observed, range(n), labels, weights)
         rng = np.random.default_rng(self.seed)
-        starts = (seeded_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
+        starts = (random_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
         return with_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
-    def _held_out(self, batch: Batch, weights: Real, n: int) -> float:
+    def _score_held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """The mean log-likelihood of rows under mixtures of the others."""
         folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
         schema, total, threads = self._schema(batch), 0.0, n_threads(self.threads)
@@ -337,32 +345,32 @@ class Mixture(AsDensity, _Maximiser):
             observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
             enough = np.count_nonzero(weights[rest] > 0) >= n
             errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")
-            model = self._climbed(observed, weights[rest], n).model
+            model = self._climb(observed, weights[rest], n).model
             total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
         return total / float(weights.sum())
 
 
 def _weights(sample_weight: Any, batch: Batch) -> Real:
     """A weight for each row, checked as ``bb.count`` checks it."""
-    given = sample_weights(sample_weight, batch.n_rows)
-    if given is None:
+    labels = Labels.without_target(sample_weights(sample_weight, batch.n_rows), 1)
+    if labels.weights is None:
         return np.ones(batch.n_rows)
-    labels = Labels.of(np.zeros(batch.n_rows, dtype=np.int64), given, None, 1)
     labels.check_length(batch.n_rows)
-    assert labels.weights is not None
     if not labels.weights.any():
         raise errors.empty_data(None, "every row has a weight of zero")
     return labels.weights
 
 
-def _numbered(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+def _number_classes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
     """The classes in order, and the number of each row's among them; −1 where it has none."""
     codes, names = _codes(target, unlabelled, threads)
     refuse_continuous(names, len(codes))
     used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
     if not used:
-        text = f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
-        raise errors.EmptyData(f"{text}bb.Mixture.")
+        raise errors.EmptyData(
+            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
+            "bb.Mixture."
+        )
     classes = in_order(used)
     number = {name: c for c, name in enumerate(classes)}
     return classes, np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
@@ -370,9 +378,7 @@ def _numbered(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tupl
 
 def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
     """The number of each row's label among those given, −1 where it has none; and these labels."""
-    labels = Labels.of(target, None, None, threads).codes
-    assert labels is not None
-    codes, names = dense_numbers(labels, threads)
+    codes, names = dense_numbers(encode(target, threads), threads)
     if unlabelled is not None:
         none = [c for c, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, none), np.int32(-1), codes)

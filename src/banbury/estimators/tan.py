@@ -81,8 +81,9 @@ class TANClassifier(NaiveBayesClassifier):
 
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
-            text = "Sparse data was passed, but dense data is required: a tree looks at every cell."
-            raise TypeError(f"{text} Use X.toarray().")
+            raise TypeError(
+                "Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray()."
+            )
         return one_batch(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -46,29 +46,29 @@ def save(
         target = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "the name of a file") from None
-    arrays.write(target, *_taken_apart(thing, target, min_count))
+    arrays.write(target, *_take_apart(thing, target, min_count))
 
 
 def to_bytes(thing: Model | Tally | LabelModel) -> bytes:
     """What ``save`` would write, to be sent elsewhere."""
     target = Path("what is sent")
-    return b"".join(arrays.contents(target, *_taken_apart(thing, target, 0)))
+    return b"".join(arrays.contents(target, *_take_apart(thing, target, 0)))
 
 
 def from_bytes(content: bytes, name: str) -> Model | Tally | BeliefNetwork | LabelModel:
     """What ``to_bytes`` was given; ``name`` says in messages where it came from."""
     with uncollected():
-        return _put_together(name, *arrays.parsed(name, content, True))
+        return _put_together(name, *arrays.parse(name, content, True))
 
 
-def _taken_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
+def _take_apart(thing: Any, target: Path, min_count: float) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays of a file."""
     try:
         about, numbers = _about_and_arrays(thing, float(min_count))
     except errors.BanburyError:
         raise
     except (TypeError, ValueError) as problem:
-        raise arrays.cannot_be_saved(target, problem) from None
+        raise arrays.cannot_save(target, problem) from None
     return {"library": __version__, **about}, numbers
 
 
@@ -85,8 +85,9 @@ def _about_and_arrays(thing: Any, min_count: float) -> tuple[dict[str, Any], Arr
     if isinstance(thing, LabelModel):
         thing = contents.without_rare(thing, min_count)
         return labels.about(thing), labels.arrays(thing)
-    wanted = "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
-    raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
+    raise errors.bad_setting(
+        "what is saved", type(thing).__name__, "a Model, a LabelModel, a Tally, a BeliefNetwork or a fitted estimator"
+    )
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork | LabelModel:

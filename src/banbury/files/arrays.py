@@ -108,7 +108,7 @@ def _begun(place: Path) -> tuple[Path, BinaryIO]:
         beside = place.with_name(f"{place.name}{secrets.token_hex(4)}.part")
         mode = 0o600 if place.exists() else 0o666  # less the umask; what replaces a file gets its mode in the end
         file = open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | O_BINARY, mode), "wb")  # noqa: SIM115
-        if _locked(file.fileno(), wait=True) is False or beside.exists():
+        if _lock(file.fileno(), wait=True) is False or beside.exists():
             return beside, file
         file.close()  # another save took it for left over in the moment before it was locked
 
@@ -122,7 +122,7 @@ def _remove_left_over(place: Path) -> None:
                 with suppress(OSError):
                     handle = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                     try:
-                        if _locked(handle, wait=False):  # so that no save that has just begun goes on with it
+                        if _lock(handle, wait=False):  # so that no save that has just begun goes on with it
                             os.unlink(entry.path)
                     finally:
                         os.close(handle)
@@ -130,7 +130,7 @@ def _remove_left_over(place: Path) -> None:
                         os.unlink(entry.path)
 
 
-def _locked(handle: int, wait: bool) -> bool:
+def _lock(handle: int, wait: bool) -> bool:
     """Whether the open file could be locked. Where there are no locks, it cannot."""
     if fcntl is None:
         return False
@@ -147,7 +147,7 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     try:
         metadata = {NAME: json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
     except (TypeError, ValueError) as problem:
-        raise cannot_be_saved(target, problem) from None
+        raise cannot_save(target, problem) from None
     table: dict[str, Any] = {"__metadata__": metadata}
     start = 0
     for name, array in arrays.items():
@@ -166,9 +166,12 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def cannot_be_saved(path: Path, why: Exception) -> errors.BadFile:
-    text = f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why})."
-    return errors.BadFile(f"{text} Make it a text, a number or a boolean.", path=str(path))
+def cannot_save(path: Path, why: Exception) -> errors.BadFile:
+    return errors.BadFile(
+        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). Make it a text, a number "
+        "or a boolean.",
+        path=str(path),
+    )
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -185,10 +188,10 @@ class Place(NamedTuple):
 
 def read(path: str | os.PathLike[str], verify: bool) -> tuple[dict[str, Any], Arrays]:
     """The JSON text and the arrays, which are views of the mapped file."""
-    return parsed(path, _mapped(path), verify)
+    return parse(path, _map_file(path), verify)
 
 
-def parsed(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str, Any], Arrays]:
+def parse(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[str, Any], Arrays]:
     """The same of what is in a file, which ``path`` names in messages."""
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
@@ -207,7 +210,7 @@ def parsed(path: Any, content: mmap.mmap | bytes, verify: bool) -> tuple[dict[st
         raise errors.damaged_file(path, "its header is not what was written")
     try:
         places = {name: _place(entry) for name, entry in table.items()}
-        _check_tiled(list(places.values()), len(content) - 8 - length)
+        _check_gapless(list(places.values()), len(content) - 8 - length)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise errors.damaged_file(path, f"its arrays are not where they should be ({problem})") from None
     arrays: Arrays = {}
@@ -232,17 +235,24 @@ def _check_format(path: Any, head: bytes) -> None:
     if beginning[0].endswith(f'"{NAME}":'.encode()):
         return
     if beginning[1] is None:
-        text = f"cannot read {path}: Banbury wrote it before its file format was settled."
-        raise errors.UnknownFormat(f"{text} Learn from the rows again, and save anew.", path=str(path))
+        raise errors.UnknownFormat(
+            f"cannot read {path}: Banbury wrote it before its file format was settled. Learn from the rows again, and save "
+            "anew.",
+            path=str(path),
+        )
     number = int(beginning[1])
-    text = f"cannot read {path}: it has format {number}, and this version of Banbury reads format 1."
-    raise errors.UnknownFormat(f"{text} Install the version that wrote it.", path=str(path), format=number)
+    raise errors.UnknownFormat(
+        f"cannot read {path}: it has format {number}, and this version of Banbury reads format 1. Install the version that "
+        "wrote it.",
+        path=str(path),
+        format=number,
+    )
 
 
-def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
+def _map_file(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
     """The file's bytes. A pipe is not waited for."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | O_BINARY)
         try:
             kind = os.fstat(handle)
             if not stat.S_ISREG(kind.st_mode):
@@ -278,7 +288,7 @@ def _place(entry: Any) -> Place:
     return Place(start, end, dtype, shape)
 
 
-def _check_tiled(places: list[Place], size: int) -> None:
+def _check_gapless(places: list[Place], size: int) -> None:
     """Arrays lie one after the other, without a gap, up to the end of the file."""
     at = 0
     for place in sorted(places, key=lambda place: (place.start, place.end)):

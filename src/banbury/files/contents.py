@@ -78,18 +78,13 @@ def _key(key: Any) -> Any:
 def arrays(thing: Model | Tally) -> Arrays:
     tally = thing.tally if isinstance(thing, Model) else thing
     found: Arrays = {name: numbers.limbs() for name, numbers in tally.numbers().items()} | tally.states()
-    found |= arrays_of_calibration(thing)
+    if (calibration := calibration_of(thing)) is not None:
+        found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
     if (weighed := _weighing_of(thing)) is not None:
         from banbury.files import weighing
 
         found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
-
-
-def arrays_of_calibration(thing: Any) -> Arrays:
-    calibration = calibration_of(thing)
-    state = {} if calibration is None else calibration.state()
-    return {f"{CALIBRATION}{name}": np.ascontiguousarray(array) for name, array in state.items()}
 
 
 def calibration_of(thing: Any) -> Calibration | None:
@@ -99,8 +94,11 @@ def calibration_of(thing: Any) -> Calibration | None:
     from banbury.quality.calibration import Calibration
 
     if not isinstance(thing.calibration, Calibration):
-        what = f"the {'model' if isinstance(thing, Model) else 'network'}'s calibration"
-        raise errors.bad_setting(what, type(thing.calibration).__name__, "one that bb.calibrate made")
+        raise errors.bad_setting(
+            f"the {'model' if isinstance(thing, Model) else 'network'}'s calibration",
+            type(thing.calibration).__name__,
+            "one that bb.calibrate made",
+        )
     return thing.calibration
 
 
@@ -129,8 +127,12 @@ def without_rare(thing: Model | Tally | LabelModel, min_count: float) -> Model |
     fewer = replace(tally, sums=common)
     if isinstance(thing, Tally):
         return fewer
-    wanted = "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))"
-    errors.require(thing.calibration is None, "min_count", min_count, wanted)
+    errors.require(
+        thing.calibration is None,
+        "min_count",
+        min_count,
+        "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))",
+    )
     return replace(thing, tally=fewer)
 
 
@@ -197,7 +199,7 @@ def restored(schema: Schema, classes: tuple[Any, ...], about: Mapping[str, Any],
     check(alike, "there are arrays, or digits of arrays, that no tally has")
     check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
     if rounded:
-        _check_rounded(tally)
+        _check_rounding(tally)
     else:  # sums that are exact are those of rows, in all that can be told
         tally.checked()
     return tally
@@ -224,7 +226,7 @@ class StoredSums:
         return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
 
 
-def _check_rounded(tally: Tally) -> None:
+def _check_rounding(tally: Tally) -> None:
     """Raises where a class without rows has values, or a feature has too many rows: rounding leaves both as they were."""
     for sums in tally.sums:
         check(not (some(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")

@@ -13,7 +13,6 @@ from banbury.files.checking import Arrays, check, real, under
 from banbury.labels import LabelModel, LabelWeighing, Thresholds
 from banbury.labels.calibration import LabelCalibration
 from banbury.labels.cells import CellWords
-from banbury.model.naive_bayes import checked_choice
 
 PREFIX, CELLS = "labels.", "cells."
 SETTINGS = {"how", "alpha", "telling", "labels", "common", "slope", "shift", "weighing"}
@@ -77,7 +76,6 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> LabelModel:
     rest = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     tally = contents.put_together({**about, "model": None, "calibration": None}, rest)
     model = LabelModel.of(tally, how=own["how"], alpha=own["alpha"], telling=own["telling"])  # type: ignore[arg-type]
-    checked_choice(own["how"], own["alpha"], 0)
     check(bool((model.n_rows <= float(tally.n_rows)).all()), "more rows have a label than there are")
     labels, numbers = scalars("labels", own["labels"]), beside["thresholds"]
     fit = numbers.dtype == np.float64 and numbers.shape == (len(labels),)
@@ -111,5 +109,5 @@ def _put_weighing(about: Mapping[str, Any], arrays: Arrays, model: LabelModel) -
     corrections = arrays["corrections"]
     shape = sum(map(len, words)) + len(cells) + 1, len(labels)
     check(corrections.dtype == np.float32 and corrections.shape == shape, "there is not a correction for each word")
-    learned = weighing.how_learned(about, corrections)
+    learned = weighing.read_setting(about, corrections)
     return LabelWeighing(labels, columns, words, *learned, weighing.digest_of(about), weighing.losses_of(about), cells)

@@ -39,14 +39,17 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
-        "texts": [_texts(own.column, learned) for own, learned in zip(weighing.texts, weights.texts, strict=True)],
+        "texts": [
+            {
+                "column": own.column,
+                "setting": list(learned.setting),
+                "strength": learned.strength,
+                "losses": [list(each) for each in learned.losses],
+            }
+            for own, learned in zip(weighing.texts, weights.texts, strict=True)
+        ],
         "scored": list(weighing.scored),
     }
-
-
-def _texts(column: str, learned: LearnedTexts) -> dict[str, Any]:
-    losses = [list(each) for each in learned.losses]
-    return {"column": column, "setting": list(learned.setting), "strength": learned.strength, "losses": losses}
 
 
 def about_cells(cells: Cells) -> dict[str, Any]:
@@ -91,7 +94,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     """The weights; whatever does not fit raises some error or other."""
     columns = tuple(cells_of(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
     classes = scalars("classes", about["classes"])
-    of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
+    of_texts = [_read_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
     words = tuple(corrected for corrected, _ in of_texts)
     scored = tuple(tally.schema[name].name for name in about.get("scored", []))
     check(not any(is_text(tally, name) for name in scored), "a column of words is scored by its family")
@@ -157,19 +160,19 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...], largest: float = L
     return array.copy()
 
 
-def _learned_texts(
+def _read_texts(
     about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
 ) -> tuple[CorrectedWords, LearnedTexts]:
     words, corrections = words_of(t, arrays), arrays[f"{t}.word_corrections"]
     fit = corrections.dtype == np.float32 and corrections.shape == (len(words) + 1, n_classes)
     check(fit, "there is not a correction for each word")
-    learned = LearnedTexts(*how_learned(about, corrections), losses_of(about))
+    learned = LearnedTexts(*read_setting(about, corrections), losses_of(about))
     column = tally.schema[about["column"]].name
     check(is_text(tally, column), f"{column!r} has no words")
     return CorrectedWords(column, words), learned
 
 
-def how_learned(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
+def read_setting(about: Mapping[str, Any], corrections: Any) -> tuple[Setting, float, Any]:
     """How words count, C, and corrections, which are finite."""
     setting = Setting(*about["setting"])
     check(type(setting.often) is bool, "words count how often they occur, or not")

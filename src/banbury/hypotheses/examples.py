@@ -45,9 +45,11 @@ class Examples:
             if len(scalars) == len(names):  # one row
                 data = {name: [data[name]] for name in names}
             elif scalars:
-                text = f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, and a column is a list or an array with one value "
-                text += "per row. For a single row give a list with one mapping in it."
-                raise errors.BanburyError(text, column=str(scalars[0]))
+                raise errors.BanburyError(
+                    f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, and a column is a list or an array with one value "
+                    "per row. For a single row give a list with one mapping in it.",
+                    column=str(scalars[0]),
+                )
         self.columns = {name: vector(data[name]) for name in names}
         self._length = len(self.columns[names[0]]) if names else 0
         for name, column in self.columns.items():
@@ -83,8 +85,12 @@ class Examples:
 
     def chosen(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
         """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
-        wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
-        errors.require(self.columns, "the table", "rows without columns", wanted)
+        errors.require(
+            self.columns,
+            "the table",
+            "rows without columns",
+            "a frame, a mapping of columns, a list of records or a 2-D array",
+        )
         own = None
         if target is not None:
             self.target(target)

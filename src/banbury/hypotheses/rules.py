@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Real, plain
 from banbury.digits import told_apart
 from banbury.hypotheses.examples import Chosen, Examples, Predictions
 from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
-from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, is_scalar, plain, vector
+from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, is_scalar, vector
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
 ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
@@ -56,7 +56,7 @@ def conjunctions(
     """
     rows, declared = Examples(table), dict(values or {})
     chosen = rows.chosen(columns, target)
-    _check_used("values", declared, chosen)
+    _check_features("values", declared, chosen)
     tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
     tests = [test for test in tests if test.values]
     sizes = [len(test.values) for test in tests]
@@ -96,7 +96,7 @@ def thresholds(
     """
     rows, declared = Examples(table), dict(cuts) if isinstance(cuts, Mapping) else {}
     chosen = rows.chosen(columns, target)
-    _check_used("cuts", declared, chosen)
+    _check_features("cuts", declared, chosen)
     if cuts is not None and not isinstance(cuts, Mapping):
         errors.check_whole("cuts", cuts, 0)
     tests = []
@@ -143,7 +143,7 @@ class _Rules(Sequence[str]):
 
         def words(part: slice, chosen: Chosen) -> NDArray[np.uint64]:
             always = np.array([[True, False]]).repeat(part.stop - part.start, axis=0)
-            bits = _packed(np.hstack([always, *(each(part) for each in holds)]))
+            bits = _pack(np.hstack([always, *(each(part) for each in holds)]))
             first, *others = self.members if chosen is None else self.members[:, chosen]
             fulfilled: NDArray[np.uint64] = bits.take(first, axis=1)
             for other in others:
@@ -151,7 +151,7 @@ class _Rules(Sequence[str]):
             return fulfilled
 
         def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
-            wrong = words(part, chosen) ^ _packed(truth[:, None].astype(np.bool_))
+            wrong = words(part, chosen) ^ _pack(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
 
         def said(part: slice, chosen: Chosen) -> Array:
@@ -183,7 +183,7 @@ class _Thresholds(_Rules):
         return replace(super().on(rows), mistakes=mistakes, counted_at_once=max(len(rows), 1))
 
 
-def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _pack(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Rows × anything, 64 rows to a word."""
     n_words = -(-len(yes) // 64)
     padded = np.zeros((64 * n_words, yes.shape[1]), dtype=np.bool_)
@@ -255,9 +255,13 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
     labels = vector(labels, "labels")
-    wanted = "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column "
-    wanted += "that says whether a row has a certain one of them"
-    errors.require(len(labels) == 2, "labels", labels.tolist(), wanted)
+    errors.require(
+        len(labels) == 2,
+        "labels",
+        labels.tolist(),
+        "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column that says "
+        "whether a row has a certain one of them",
+    )
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
 
@@ -301,9 +305,12 @@ def _cuts(column: Array, name: Any) -> Real:
     far = sorted({plain(value) for value in column[np.abs(values) >= EXACT].tolist()})
     for one, other in pairwise(far):
         if float(one) == float(other):
-            text = f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
-            text += "bits. Subtract what is common to all from the column, or name other columns with columns=[...]."
-            raise errors.BadValue(text, column=name, value=other)
+            raise errors.BadValue(
+                f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
+                "bits. Subtract what is common to all from the column, or name other columns with columns=[...].",
+                column=name,
+                value=other,
+            )
     distinct = np.unique(values[np.isfinite(values)])
     low, high = distinct[:-1], distinct[1:]
     middle = low / 2 + high / 2
@@ -314,18 +321,26 @@ def _numbers(column: Array, name: Any) -> Real:
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(value := plain(column[row])):
-            text = f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers "
-            raise errors.BadValue(f"{text}with columns=[...].", column=name, value=value, row=row)
+            raise errors.BadValue(
+                f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers "
+                "with columns=[...].",
+                column=name,
+                value=value,
+                row=row,
+            )
     return values
 
 
 def _check_number(n_hypotheses: int, otherwise: str) -> None:
     if n_hypotheses > MOST:
-        text = f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, "
-        raise errors.BadSetting(f"{text}or allow {otherwise}.", n_hypotheses=n_hypotheses)
+        raise errors.BadSetting(
+            f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, "
+            f"or allow {otherwise}.",
+            n_hypotheses=n_hypotheses,
+        )
 
 
-def _check_used(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
+def _check_features(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
     for name in declared:
         if name not in chosen:
             raise errors.bad_setting(what, name, f"given for features that are used ({errors.listed(chosen)})")

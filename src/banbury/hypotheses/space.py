@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Real, plain
 from banbury.hypotheses.examples import Askable, Chosen, Examples, Functions, Predictions
-from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, matrix, plain, vector
+from banbury.hypotheses.values import Array, codes, floats, is_hashable, is_missing, matrix, vector
 
 Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
 
@@ -71,7 +71,7 @@ class Hypotheses:
         names, asked = named(hypotheses)
         self._set(names=names, _asked=asked, log_prior=log_prior(names, prior, lengths))
         self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
-        noise, labels = checked_noise(likelihood, noise), checked_labels(labels, likelihood)
+        noise, labels = check_noise(likelihood, noise), check_labels(labels, likelihood)
         self._set(likelihood=likelihood, noise=noise, labels=labels)
 
     def _set(self, **values: Any) -> None:
@@ -259,9 +259,12 @@ class Hypotheses:
         possible = int((self.log_prior + total > -np.inf).sum())
         noisy = "Allow for mistakes with likelihood='label_noise', or add hypotheses."
         advice = noisy if self.likelihood == "noise_free" else "Add hypotheses."
-        text = f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of "
-        text += f"{len(self):,}), so there is no posterior. The space is as it was before the update. {advice}"
-        return errors.ImpossibleEvidence(text, row=first, n_possible=possible)
+        return errors.ImpossibleEvidence(
+            f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of "
+            f"{len(self):,}), so there is no posterior. The space is as it was before the update. {advice}",
+            row=first,
+            n_possible=possible,
+        )
 
     def _evidence(
         self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
@@ -275,7 +278,7 @@ class Hypotheses:
             return self._outright(outright[there[0]], there[0])
         errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
-        said = self._said(table, predictions)
+        said = self._predictions(table, predictions)
         column = vector(target) if table is None else table.target(target)
         if len(column) != said.n_rows:
             raise errors.length_mismatch("targets", len(column), said.n_rows)
@@ -285,7 +288,7 @@ class Hypotheses:
             if said.mistakes is not None:
                 wrong = said.mistakes(part, truth[part], chosen)
                 return self._of_mistakes(wrong, part.stop - part.start)
-            return self._log_likelihood_of(self._checked(said, part, chosen), truth[part])
+            return self._log_likelihood_of(self._check(said, part, chosen), truth[part])
 
         return _Likelihoods(said.n_rows, of, max(said.at_once, said.counted_at_once))
 
@@ -314,12 +317,17 @@ class Hypotheses:
             value = plain(column[row])
             what = f"the target of row {row:,} is {value!r},"
             if gaussian:
-                text = f"{what} and a finite number is needed there. Leave the row out, or choose another likelihood=."
-                raise errors.BadValue(text, value=value, row=row)
-            text = f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n"
-            labels = f"  Labels: {errors.listed(map(repr, self.labels))}."
-            text += f"{labels} Name all of them with labels=[...], or leave the row out."
-            raise errors.UnknownLabel(text, value=value, row=row)
+                raise errors.BadValue(
+                    f"{what} and a finite number is needed there. Leave the row out, or choose another likelihood=.",
+                    value=value,
+                    row=row,
+                )
+            raise errors.UnknownLabel(
+                f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
+                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...], or leave the row out.",
+                value=value,
+                row=row,
+            )
         return values
 
     def _log_likelihood_of(self, said: Array, truth: Array) -> Real:
@@ -403,9 +411,9 @@ class Hypotheses:
 
     def _answers(self, rows: Any, predictions: Any, chosen: Chosen, answer: Callable[[Array], Array]) -> Array:
         """What is made of the predictions of some hypotheses, block by block."""
-        said = self._said(rows, predictions)
+        said = self._predictions(rows, predictions)
         blocks = list(_blocks(said.n_rows, len(self), said.at_once)) or [slice(0, 0)]
-        return np.concatenate([answer(self._checked(said, part, chosen)) for part in blocks])
+        return np.concatenate([answer(self._check(said, part, chosen)) for part in blocks])
 
     def _heard(self) -> tuple[Chosen, Real]:
         heard = np.flatnonzero(self.posterior)
@@ -414,14 +422,16 @@ class Hypotheses:
     def _words(self, numbers: Array) -> Array:
         return vector(self.labels)[numbers]
 
-    def _said(self, rows: Any, predictions: Any) -> Predictions:
+    def _predictions(self, rows: Any, predictions: Any) -> Predictions:
         errors.require((rows is None) != (predictions is None), "rows", rows, "given, or predictions= in their place")
         if predictions is not None:
             array = self._matrix(predictions, "predictions")
             return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
         if self._asked is None:
-            text = "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
-            raise errors.BadSetting(f"{text}hypotheses), or make the space from functions of a row.")
+            raise errors.BadSetting(
+                "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
+                "hypotheses), or make the space from functions of a row."
+            )
         return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
@@ -433,7 +443,7 @@ class Hypotheses:
             raise unlike_hypotheses(what, array.shape, len(self))
         return array
 
-    def _checked(self, said: Predictions, part: slice, chosen: Chosen) -> Array:
+    def _check(self, said: Predictions, part: slice, chosen: Chosen) -> Array:
         """Predictions as the likelihood takes them: numbers, probabilities, or the numbers of labels."""
         block = said.of(part, chosen)
         if said.mistakes is not None:
@@ -448,9 +458,13 @@ class Hypotheses:
         if numbers.min(initial=0) < 0:
             r, h = np.argwhere(numbers < 0)[0].tolist()
             value, name, row = plain(block[r, h]), self._name(h, chosen), part.start + r
-            text = f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
-            text += f"  Labels: {errors.listed(map(repr, self.labels))}. Name all of them with labels=[...]."
-            raise errors.UnknownLabel(text, value=value, hypothesis=name, row=row)
+            raise errors.UnknownLabel(
+                f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n  Labels: "
+                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...].",
+                value=value,
+                hypothesis=name,
+                row=row,
+            )
         return numbers
 
     def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
@@ -552,8 +566,12 @@ def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
 def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
     """log P(h), which sums to one."""
     by_length = isinstance(prior, str) and prior == "description_length"
-    wanted = "the bits of each hypothesis, together with prior='description_length'"
-    errors.require(by_length == (lengths is not None), "lengths", lengths, wanted)
+    errors.require(
+        by_length == (lengths is not None),
+        "lengths",
+        lengths,
+        "the bits of each hypothesis, together with prior='description_length'",
+    )
     if by_length:
         bits = _of_each("length", lengths, names)
         shares = -(bits - bits.min()) * log(2)
@@ -588,15 +606,20 @@ def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
         return numbers
     known = set(names)
     for name in (name for name in numbers if name not in known):
-        text = f"{what} names {name!r}, and there is no such hypothesis.{errors.did_you_mean(name, names)}\n"
-        raise errors.UnknownHypothesis(f"{text}  Hypotheses: {errors.listed(names)}", name=name)
+        raise errors.UnknownHypothesis(
+            f"{what} names {name!r}, and there is no such hypothesis.{errors.did_you_mean(name, names)}\n  Hypotheses: "
+            f"{errors.listed(names)}",
+            name=name,
+        )
     if lacking := [name for name in names if name not in numbers]:
-        text = f"{what} has no number for {errors.listed(map(repr, lacking))}. Give one for every hypothesis."
-        raise errors.UnknownHypothesis(text, name=lacking[0])
+        raise errors.UnknownHypothesis(
+            f"{what} has no number for {errors.listed(map(repr, lacking))}. Give one for every hypothesis.",
+            name=lacking[0],
+        )
     return [numbers[name] for name in names]
 
 
-def checked_noise(likelihood: Any, noise: Any) -> float:
+def check_noise(likelihood: Any, noise: Any) -> float:
     if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
         raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
     if likelihood in ("noise_free", "bernoulli"):
@@ -612,12 +635,16 @@ def checked_noise(likelihood: Any, noise: Any) -> float:
     return float(noise)
 
 
-def checked_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
+def check_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
     values = tuple(vector(labels, "labels").tolist())
     usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(values)
     yes_or_no = likelihood == "bernoulli"
-    wanted = f"texts, numbers or booleans, {'two' if yes_or_no else 'two at least'}, each once"
-    errors.require(usable and (len(values) == 2 if yes_or_no else len(values) > 1), "labels", list(values), wanted)
+    errors.require(
+        usable and (len(values) == 2 if yes_or_no else len(values) > 1),
+        "labels",
+        list(values),
+        f"texts, numbers or booleans, {'two' if yes_or_no else 'two at least'}, each once",
+    )
     return values
 
 
@@ -630,5 +657,10 @@ def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> e
 def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
     """A prior, length, likelihood or prediction that cannot be one."""
     place = "" if row is None else f" for row {row:,}"
-    text = f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
-    return errors.BadValue(f"{text}Mend it, or take the hypothesis out.", value=value, hypothesis=hypothesis, row=row)
+    return errors.BadValue(
+        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. Mend it, or take the "
+        "hypothesis out.",
+        value=value,
+        hypothesis=hypothesis,
+        row=row,
+    )

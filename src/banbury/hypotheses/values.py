@@ -42,8 +42,9 @@ def matrix(values: Any) -> Array:
         lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
         for row, length in enumerate(lengths):
             if length != lengths[0]:
-                text = f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length."
-                raise errors.LengthMismatch(text, row=row) from None
+                raise errors.LengthMismatch(
+                    f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length.", row=row
+                ) from None
         raise errors.LengthMismatch(text) from None
 
 
@@ -80,10 +81,6 @@ def floats(values: Array) -> Real:
             return np.nan
 
     return np.array([*map(number, values.ravel().tolist())], dtype=np.float64).reshape(values.shape)
-
-
-def plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def is_scalar(value: Any) -> bool:

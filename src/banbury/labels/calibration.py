@@ -133,12 +133,20 @@ def _table(log_odds: Any, n_labels: int) -> Real:
     except (TypeError, ValueError):
         table, got = np.zeros(0), type(log_odds).__name__
     fits = table.ndim == 2 and table.shape[1] == n_labels
-    wanted = f"log-odds, rows × {errors.many(n_labels, 'label')}"
-    errors.require(fits, "log_posteriors", got or f"an array of the shape {table.shape}", wanted)
+    errors.require(
+        fits,
+        "log_posteriors",
+        got or f"an array of the shape {table.shape}",
+        f"log-odds, rows × {errors.many(n_labels, 'label')}",
+    )
     if np.isnan(table).any():
         row, label = (int(place) for place in np.argwhere(np.isnan(table))[0])
-        text = f"log_posteriors holds nan in row {row:,} for label number {label:,}, and log-odds are needed there. "
-        raise errors.BadValue(f"{text}Leave such rows out, or look where the scores were made.", row=row, number=label)
+        raise errors.BadValue(
+            f"log_posteriors holds nan in row {row:,} for label number {label:,}, and log-odds are needed there. Leave such "
+            "rows out, or look where the scores were made.",
+            row=row,
+            number=label,
+        )
     return np.clip(table, -FARTHEST, FARTHEST)
 
 
@@ -162,9 +170,9 @@ def in_stretches(log_odds: Real, flags: Flags, weights: Real | None) -> tuple[Re
     return np.sinh(low + (kept + 0.5) * width), no, yes
 
 
-def honest_loss(log_odds: Real, flags: Flags, weights: Real | None) -> float:
+def honest_loss(log_odds: NDArray[Any], flags: Flags, weights: Real | None) -> float:
     """The mean log loss, over rows and labels, of log-odds that a slope and a shift of all labels make honest."""
-    return _line(log_odds, flags, weights)[2]
+    return _line(log_odds.astype(np.float64), flags, weights)[2]
 
 
 def _line(

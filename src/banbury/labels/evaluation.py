@@ -19,8 +19,9 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     """The measures of a model of labels on other rows. Labels that it does not know are never given, so they are missed."""
     target = model.schema.labels if target is None and model.schema.labels is not None else target
     if target is None or (isinstance(target, LabelTarget) and not target.columns):
-        wanted = "the column of labels, columns of flags, or sets of labels, one for each row"
-        raise errors.bad_setting("target", None, wanted)
+        raise errors.bad_setting(
+            "target", None, "the column of labels, columns of flags, or sets of labels, one for each row"
+        )
     delimiter = reading.pop("target_delimiter", None)
     if isinstance(target, LabelTarget) and delimiter is not None and not target.flags:
         (target,) = target.columns
@@ -30,8 +31,9 @@ def evaluate(model: LabelModel, data: Any, target: Any = None, **reading: Any) -
     if wants_folders(source, target):
         source, target = gathered(source), LabelTarget((str(source.target),), folders=True)
     labels = Labels.of(label_target(source, target, delimiter if isinstance(target, str) else None), None, None, 1)
-    wanted = "sets of labels: lists, flags, or texts with target_delimiter="
-    errors.require(labels.several is not None, "target", target, wanted)
+    errors.require(
+        labels.several is not None, "target", target, "sets of labels: lists, flags, or texts with target_delimiter="
+    )
     sets, posteriors = [], []
     for batch, posterior in model.stream(source):
         sets.append(labels.sets_of(batch))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +51,11 @@ def known_label(label: Any, labels: Sequence[Label]) -> Label:
 def _check(tally: Any) -> None:
     if not isinstance(tally, Tally) or tally.schema.labels is None:
         said = "one class for each row" if isinstance(tally, Tally) else type(tally).__name__
-        wanted = "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts"
-        raise errors.bad_setting("the tally", said, wanted)
+        raise errors.bad_setting(
+            "the tally",
+            said,
+            "one of sets of labels, as bb.count makes it of a target of lists, flags or delimited texts",
+        )
     if tally.classes and EVERY not in tally.classes:
         raise errors.bad_setting("the tally", "labels without rows", "one that counts rows beside their labels")
 
@@ -325,14 +329,16 @@ class LabelModel:
     def log_odds(self, rows: Any, **reading: Any) -> Real:
         """log P(label | row) / P(not the label | row) before calibration, rows × labels, in the order of ``labels``."""
         plain = self.calibrated(None)
-        found = [plain.scores(batch) for batch, _ in plain.stream(rows, **reading)]
-        return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
+        return self._join(plain.scores(batch) for batch, _ in plain.stream(rows, **reading))
 
     @or_in_partitions
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(label | row), rows × labels, in the order of ``labels``: each label by itself, so that rows do not sum to one."""
-        found = [posterior for _, posterior in self.stream(rows, **reading)]
-        return np.concatenate(found) if found else np.zeros((0, len(self.labels)))
+        return self._join(posterior for _, posterior in self.stream(rows, **reading))
+
+    def _join(self, parts: Iterable[Real]) -> Real:
+        """What is said of all rows, (rows, labels)."""
+        return np.concatenate([np.zeros((0, len(self.labels))), *parts])
 
     @or_in_partitions
     def predict(
@@ -342,12 +348,10 @@ class LabelModel:
 
         ``at_least_one``: the most probable one, where none is above its threshold.
         """
-        if top is not None and (isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1):
-            raise errors.bad_setting("top", top, "a whole number from 1 up")
-        found: list[tuple[Label, ...]] = []
-        for _, posterior in self.stream(rows, **reading):
-            found += self.chosen(posterior, top, at_least_one)
-        return found
+        if top is not None:
+            errors.check_whole("top", top, 1)
+        parts = (self.chosen(posterior, top, at_least_one) for _, posterior in self.stream(rows, **reading))
+        return list(chain.from_iterable(parts))
 
     def flags(self, posterior: Real, at_least_one: bool = False) -> NDArray[np.bool_]:
         """Which labels are above their thresholds, (rows, labels)."""
@@ -364,11 +368,10 @@ class LabelModel:
             best = np.argpartition(-posterior, n - 1, axis=1)[:, :n]
             order = np.lexsort((best, -np.take_along_axis(posterior, best, axis=1)), axis=1)
             return [tuple(self.labels[k] for k in row) for row in np.take_along_axis(best, order, axis=1).tolist()]
-        flags = self.flags(posterior, at_least_one)
         result = []
-        for row, own in enumerate(flags):
-            places = np.flatnonzero(own)
-            order = places[np.argsort(-posterior[row, places], kind="stable")]
+        for shares, flags in zip(posterior, self.flags(posterior, at_least_one), strict=True):
+            places = np.flatnonzero(flags)
+            order = places[np.argsort(-shares[places], kind="stable")]
             result.append(tuple(self.labels[k] for k in order.tolist()))
         return result
 

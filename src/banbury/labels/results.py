@@ -15,6 +15,13 @@ from banbury.labels.calibration import Flags
 from banbury.tally.tally import Label
 
 SHOWN = 20  # labels that are printed
+MEASURES = {
+    "micro_f1": "micro F1",
+    "macro_f1": "macro F1",
+    "subset_accuracy": "subset accuracy",
+    "hamming_loss": "Hamming loss",
+    "log_loss": "log loss",
+}
 SMALLEST = 1e-15  # a probability, lest a loss be without end
 
 
@@ -109,26 +116,19 @@ class LabelEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the rows, as JSON can hold it."""
-        per = self.per_label
-        each = zip(self.labels, *(column.tolist() for column in per), strict=True)
-        names = ("label", "precision", "recall", "f1", "rows")
+        rows = zip(self.labels, *(column.tolist() for column in self.per_label), strict=True)
+        names = ("label", *PerLabel._fields)
         return {
             "rows": len(self.truth),
-            "micro_f1": self.micro_f1,
-            "macro_f1": self.macro_f1,
-            "subset_accuracy": self.subset_accuracy,
-            "hamming_loss": self.hamming_loss,
-            "log_loss": self.log_loss,
-            "labels": [dict(zip(names, row, strict=True)) for row in each],
+            **{name: getattr(self, name) for name in MEASURES},
+            "labels": [dict(zip(names, row, strict=True)) for row in rows],
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def __str__(self) -> str:
         rows, per = errors.many(len(self.truth), "row"), self.per_label
         lines = [f"{self.what}: {rows}, {errors.many(len(self.labels), 'label')}"]
-        names = ("micro F1", "macro F1", "subset accuracy", "Hamming loss", "log loss")
-        figures = self.micro_f1, self.macro_f1, self.subset_accuracy, self.hamming_loss, self.log_loss
-        lines += [f"  {name:15}  {figure:.4f}" for name, figure in zip(names, figures, strict=True)]
+        lines += [f"  {title:15}  {getattr(self, name):.4f}" for name, title in MEASURES.items()]
         order = np.lexsort((np.arange(len(self.labels)), -per.rows))[:SHOWN].tolist()
         shown = [errors.shortened(repr(self.labels[k])) for k in order]
         width = max([5, *map(len, shown)])

@@ -100,8 +100,11 @@ class Thresholds:
         if not isinstance(new, LabelCalibration):
             raise errors.bad_setting("calibration", new, "what bb.calibrate makes of log-odds and flags, or None")
         if new.n_labels != len(self.labels):
-            wanted = f"one of the model's {errors.many(len(self.labels), 'label')}"
-            raise errors.bad_setting("calibration", f"one of {errors.many(new.n_labels, 'label')}", wanted)
+            raise errors.bad_setting(
+                "calibration",
+                f"one of {errors.many(new.n_labels, 'label')}",
+                f"one of the model's {errors.many(len(self.labels), 'label')}",
+            )
         with np.errstate(divide="ignore"):  # a threshold of 0 or 1 stays what it is
             odds = np.log(self.probabilities) - np.log1p(-self.probabilities)
         moved = np.where(np.isinf(odds), odds, new.odds(self.calibration.before(odds)))

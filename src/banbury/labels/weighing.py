@@ -227,10 +227,6 @@ class _LabelFold:
         return scores
 
 
-def _honest_loss(scores: Reals32, flags: Flags, weights: Real) -> float:
-    return honest_loss(scores.astype(np.float64), flags, weights)
-
-
 def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> LearnedLabels:
     """What is learned of texts with sets of labels.
 
@@ -242,7 +238,7 @@ def learned_labels(texts: LabelTexts, folds: Int, seed: int, threads: int) -> Le
     settings = SETTINGS[:2] if is_few else SETTINGS[:1]
     if len(texts.cells):
         strengths, settings = OF_TABLES, SETTINGS
-    search = StrengthSearch(strengths, _honest_loss, patience=1)
+    search = StrengthSearch(strengths, honest_loss, patience=1)
     every = np.unique(folds).tolist()
     is_many = not is_few and not len(texts.cells)
     trials = [_LabelFold(texts, folds == fold, seed) for fold in every]

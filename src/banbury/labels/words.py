@@ -26,7 +26,7 @@ def lexicon_of(feature: Feature, sums: Words, every: int) -> Lexicon:
     return Lexicon.of(feature, Words(of_one_class(sums.table, every)))  # type: ignore[arg-type]
 
 
-def _asked(lexicon: Lexicon) -> Lexicon:
+def _keep_asked(lexicon: Lexicon) -> Lexicon:
     """Of all words those that will be asked for."""
     table = lexicon.used.table
     if not isinstance(table, AllBut) or table.asked is None:
@@ -91,7 +91,7 @@ class LabelWords:
         if whole := lexicon.used.complete:  # all words are used, and what they sum to is known
             sums_of_all = (table.documents() if once else table.occurrences()).value
             everything, own = float(sums_of_all[every]), np.delete(sums_of_all, every)
-            lexicon = _asked(lexicon)
+            lexicon = _keep_asked(lexicon)
         else:
             everything, own = 0.0, np.zeros(n_labels)
         ids, total = lexicon.used.ids, np.zeros(len(lexicon))

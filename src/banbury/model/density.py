@@ -88,8 +88,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         there = {name: column for name, column in drawn.items() if name not in lacking}
         [others] = read(there, kinds=model.schema.kinds())
         gaps = {name: empty_column(others.n_rows) for name in drawn if name in lacking}
-        own, given = _given_the_rest(model, batch, parameters, lacking)
-        whole, usual = _given_the_rest(model, others.with_columns(gaps), parameters, lacking)
+        own, given = _condition_on_rest(model, batch, parameters, lacking)
+        whole, usual = _condition_on_rest(model, others.with_columns(gaps), parameters, lacking)
         evidence = []
         for feature in features:
             for name in _columns(feature, lacking):
@@ -150,14 +150,18 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         columns = {name: self._column(name) for name in (*asked, *given)}
         evidence = {name: columns[name].alternatives(value) for name, value in given.items()}
         for name, values in {**asked, **evidence}.items():
-            for value in columns[name].never_counted(values):
-                text = f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
-                text += f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].known or ())}"
-                errors.warn(text)
+            for value in columns[name].unmet_values(values):
+                errors.warn(
+                    f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
+                    f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].known or ())}"
+                )
         if given and self._log(evidence)[0] == -np.inf:
             shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
-            text = f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
-            raise errors.ImpossibleEvidence(f"{text}how='mean', or give other evidence.", given=dict(given))
+            raise errors.ImpossibleEvidence(
+                f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
+                "how='mean', or give other evidence.",
+                given=dict(given),
+            )
         features = self._model().schema.features
         near = {name for f in features if not asked.keys().isdisjoint(f.inputs) for name in f.inputs}
         log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
@@ -176,9 +180,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
         """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything."""
-        return _log_joint(self._model(), *self._asked(columns))
+        return _log_joint(self._model(), *self._read_columns(columns))
 
-    def _asked(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
+    def _read_columns(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
         """Rows of these columns only, the others being anything; and the parameters of the features that have them."""
         model = self._model()
         known = [name for feature in model.schema.features for name in feature.inputs]
@@ -198,7 +202,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """log P of columns' values, under this class prior or the model's own: of all combinations, or in n equal parts."""
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            return log_sum(_log_joint(model, *self._asked(_combined(values))).reshape(n, -1))
+            return log_sum(_log_joint(model, *self._read_columns(_combine(values))).reshape(n, -1))
         except errors.BadValue as bad:
             raise _as_question(bad, values) from None
 
@@ -209,7 +213,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         for feature in model.schema.features:
             own = {name: values[name] for name in feature.inputs if name in values}
             if own:
-                terms.append(log_sum(_log_joint(flat, *self._asked(_combined(own))).T))
+                terms.append(log_sum(_log_joint(flat, *self._read_columns(_combine(own))).T))
         return _log_posterior(model.log_prior, np.array([terms]))[0] if terms else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
@@ -220,7 +224,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return self.model_
 
 
-def _given_the_rest(
+def _condition_on_rest(
     model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]
 ) -> tuple[Real, dict[str, Real]]:
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
@@ -304,23 +308,30 @@ class _AskedColumn:
         plain, known = (bool, int, float, str, np.generic), None in (self.known or ())
         scalars = all(isinstance(value, plain) or (value is None and known) for value in values)
         if not values or not scalars or any(value != value for value in values):
-            wanted = "one at least, each a text, a number or yes or no"
-            raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
-        for value in self.never_counted(values):
+            raise errors.bad_setting(
+                f"the values of {self.name!r}", given, "one at least, each a text, a number or yes or no"
+            )
+        for value in self.unmet_values(values):
             raise errors.value_never_seen(value, self.name, self.known or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
 
     def _check_sum(self, values: Any) -> None:
         """Raises unless the probabilities of several values have a sum."""
         if self.feature.counter.words:
-            wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
-            raise errors.bad_setting(f"the values of {self.name!r}", values, wanted)
+            raise errors.bad_setting(
+                f"the values of {self.name!r}",
+                values,
+                "one at a time: words that were never counted say nothing, so that texts have no sum",
+            )
         if (family := self.feature.family).has_density():
-            text = f"column {self.name!r} is a number of family {family.name!r}, which has a density: densities of several "
-            text += "values do not sum to a probability. Ask for one number at a time, or count the column as "
-            raise errors.BadSetting(f"{text}bb.Categorical(), whose values have probabilities.", column=self.name)
+            raise errors.BadSetting(
+                f"column {self.name!r} is a number of family {family.name!r}, which has a density: densities of several "
+                "values do not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), "
+                "whose values have probabilities.",
+                column=self.name,
+            )
 
-    def never_counted(self, values: Sequence[Any]) -> list[Any]:
+    def unmet_values(self, values: Sequence[Any]) -> list[Any]:
         """Those of these values that no row counted had."""
         if self.known is None:
             return []
@@ -346,15 +357,23 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
     value = getattr(bad, "value", values.get(column))
     kinds = {"not 0 or 1": "0 or 1", "not a count": "a whole number from 0 up", "negative": "a number from 0 up"}
     wanted = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
-    text = f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned "
-    return errors.BadValue(f"{text}from have; for one of several, give a list of them.", column=column, value=value)
+    return errors.BadValue(
+        f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned "
+        "from have; for one of several, give a list of them.",
+        column=column,
+        value=value,
+    )
 
 
-def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+def _combine(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """Rows with every combination of the columns' values."""
     n = prod(map(len, alternatives.values()))
-    wanted = f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most"
-    errors.require(n <= MOST_COMBINATIONS, "query and given", f"{n:,} combinations of values", wanted)
+    errors.require(
+        n <= MOST_COMBINATIONS,
+        "query and given",
+        f"{n:,} combinations of values",
+        f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most",
+    )
     columns = zip(*product(*alternatives.values()), strict=True)
     return {name: list(column) for name, column in zip(alternatives, columns, strict=True)}
 
@@ -471,12 +490,6 @@ def n_parameters(model: Model) -> int:
     return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
 
-def _whole(data: Any) -> Batch:
-    batches = [batch for batch in read(data) if batch.n_rows]
-    errors.require(len(batches) == 1, "data", f"{len(batches)} batches of rows", "one table in memory")
-    return batches[0]
-
-
 # Independence --------------------------------------------------------------------------------------------------------
 
 
@@ -525,7 +538,9 @@ def independence(
     errors.require(len(set(columns)) == len(columns), "given", given, "other columns than the two, each once")
     if bins is not None:
         errors.check_whole("bins", bins, 2)
-    batch, cut = _in_bins(_whole(data), columns, bins)
+    parts = [batch for batch in read(data) if batch.n_rows]
+    errors.require(len(parts) == 1, "data", f"{len(parts)} batches of rows", "one table in memory")
+    batch, cut = _in_bins(parts[0], columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
     [(_, _, sums)] = counted(batch, {columns: "joint", **rest}).groups
     keys, cells = sums.feature(0)
@@ -558,6 +573,7 @@ def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Ba
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:
     from scipy.stats import chi2
+    from scipy.stats.contingency import chi2_contingency
 
     total, g, degrees = float(n.sum()), 0.0, 0
     if not total > 0:
@@ -569,11 +585,9 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
         table = np.zeros((len(left), len(right)))
         for k in here:
             table[left[keys[k][0]], right[keys[k][1]]] = n[k]
-        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-        some = table > 0
-        g += 2.0 * float((table[some] * np.log(table[some] / expected[some])).sum())
-        degrees += (len(left) - 1) * (len(right) - 1)
-    g = max(g, 0.0)
+        test = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+        g += max(float(test.statistic), 0.0)
+        degrees += test.dof
     p = float(chi2.sf(g, degrees)) if degrees else 1.0
     a, b, *given = columns
     return Independence(a, b, tuple(given), g / (2.0 * total * np.log(2.0)), g, degrees, p, total, cut)

@@ -59,6 +59,28 @@ class EvidenceTable(NamedTuple):
         """The tables by name."""
         return dict(zip(self._fields[2:], self[2:], strict=True))
 
+    def words_of(self, column: int) -> tuple[list[str], Real, Real, Real]:
+        """The words of a column, what they say, (words, classes), their scales, and what every text says."""
+        part = self.words.filter(np.asarray(self.words["column"]) == column)
+        words = part["word"].to_pylist()
+        place = {word: i for i, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
+        k = self.prior.num_rows
+        table, common, scales = np.zeros((len(place), k)), np.zeros(k), np.ones(len(place))
+        numbers = (part[name].to_pylist() for name in ("scale", "class", "nats"))
+        for word, scale, c, nats in zip(words, *numbers, strict=True):
+            if word is None:
+                common[c] = nats
+            else:
+                table[place[word], c] = nats
+                scales[place[word]] = scale
+        return list(place), table, scales, common
+
+    def entries_of(self, name: str) -> list[tuple[dict[str, Any], list[float]]]:
+        """The entries of ``values``, ``steps`` or ``pairs``, whose rows stand class by class, each with its nats."""
+        table, k = self.tables[name], self.prior.num_rows
+        nats = table["nats"].to_numpy().reshape(-1, k).tolist()
+        return list(zip(table.take(np.arange(0, table.num_rows, k)).to_pylist(), nats, strict=True))
+
 
 class Entries(NamedTuple):
     """What a column may hold: rows to score, and how a table names each."""

@@ -22,7 +22,7 @@ from banbury.families.kernel_density import bandwidths_of
 from banbury.families.keys import dense_numbers
 from banbury.model.evidence_table import EvidenceTable, calibration_rows, evidence_table
 from banbury.model.explain import Explanation, Informative, calibrated, explained, informative
-from banbury.model.explain.explanation import is_left_out, no_own_class, not_counted, only_row
+from banbury.model.explain.explanation import is_left_out
 from banbury.notebooks import Displayed, NotebookTable
 from banbury.reading import Batch, Beside, Source, n_threads, read, read_row
 from banbury.reading.columns import Codes, empty_column
@@ -403,7 +403,9 @@ class Model(Displayed):
             numbers, names = dense_numbers(batch.codes(self.target, self.target_kind), 1)
             label = names[numbers[0]] if numbers[0] >= 0 else None
         if label is None:
-            raise no_own_class(self.target)
+            there = "" if self.target is None else f", or a row that has it in the column {self.target!r}"
+            text = f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}."
+            raise errors.BadSetting(text, setting="label", value=None)
         return self.classes[class_number(label, self.classes)]
 
     def without(self, batch: Batch, label: Label, weight: float = 1.0) -> Model:
@@ -414,9 +416,18 @@ class Model(Displayed):
         try:
             rest = (Growing.of(self.tally) - own).frozen()
         except errors.NegativeCount as problem:
-            raise not_counted(label, problem) from None
+            why = problem.args[0].partition(". ")[0]
+            raise errors.NegativeCount(
+                f"the row was not counted as one of class {label!r}, so it cannot be left out: {why}. Explain it without "
+                "held_out=True.",
+                label=label,
+            ) from None
         if label not in rest.classes:
-            raise only_row(label)
+            raise errors.BadSetting(
+                f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. Explain "
+                "it without held_out=True.",
+                label=label,
+            )
         rest = rest.with_classes(self.classes)  # some were named before they had rows
         return _unpacked(rest, self.choice, self.class_prior, self.threads, self.calibration, self.weighing)
 

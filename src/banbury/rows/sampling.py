@@ -6,7 +6,7 @@ every class or label the one row of the lowest hash; rows that are alike have on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 from hashlib import blake2b
@@ -79,24 +79,20 @@ class RowSample:
             own = None if weights is None else weights[kept]
             one = np.ones(len(kept), dtype=np.int64)
             of = None if groups is None else groups[kept]
-            part = cls(n, len(there), hashes[low], one, fits.take(kept), classes, own, of)
-            found = cls.total([found, part])
+            found += cls(n, len(there), hashes[low], one, fits.take(kept), classes, own, of)
         return found
 
-    @classmethod
-    def total(cls, each: Iterable[RowSample]) -> RowSample:
-        """The sample of all rows that these are samples of."""
-        every = list(each)
-        some = [one for one in every if one.batch is not None and len(one.hashes)]
-        n_rows = sum(one.n_rows for one in every)
+    def __add__(self, other: RowSample) -> RowSample:
+        """The sample of all rows that both are samples of."""
+        some = [one for one in (self, other) if one.batch is not None and len(one.hashes)]
+        n, n_rows = self.n, self.n_rows + other.n_rows
         if not some:
-            return replace(every[0], n_rows=n_rows)
+            return replace(self, n_rows=n_rows)
         every_hash = np.concatenate([one.hashes for one in some])
         hashes, first, which = np.unique(every_hash, return_index=True, return_inverse=True)
         times = np.zeros(len(hashes), dtype=np.int64)
         np.add.at(times, which, np.concatenate([one.times for one in some]))
         all_labels = np.concatenate([one.labels for one in some])[first]
-        n = every[0].n
         lowest = _classes_of(all_labels[:n])
         more = [n + row for name, row in _first_rows(all_labels[n:]).items() if name not in lowest]
         kept = np.concatenate([np.arange(min(n, len(first))), np.unique(np.array(more, dtype=np.int64))])
@@ -106,7 +102,7 @@ class RowSample:
         weights = [one.weights for one in some if one.weights is not None]
         groups = [one.groups for one in some if one.groups is not None]
         own, of = (np.concatenate(each)[first] if each else None for each in (weights, groups))
-        return cls(n, n_rows, hashes[kept], times[kept], batch, all_labels[kept], own, of)
+        return RowSample(n, n_rows, hashes[kept], times[kept], batch, all_labels[kept], own, of)
 
     def _may_be_first(
         self, hashes: NDArray[np.uint64], numbers: NDArray[np.int32], names: Sequence[Any], last: float

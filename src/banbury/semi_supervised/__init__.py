@@ -90,21 +90,23 @@ class Climb:
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
     _refuse_empty(task.classes, task.weights @ start)
-    return _climbed(task, start, None, max_iter, tol)
+    return _continue_climb(task, start, None, max_iter, tol)
 
 
 def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
     for c in np.flatnonzero(~(weights > 0)).tolist():
-        text = f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. "
-        raise errors.EmptyData(f"{text}Give one of its rows a weight above zero, or leave the class out.")
+        raise errors.EmptyData(
+            f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. Give one of its rows a weight "
+            "above zero, or leave the class out."
+        )
 
 
 def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
     """The same climb, of ``max_iter`` iterations in all."""
-    return _climbed(task, last.posteriors, last, max_iter, tol)
+    return _continue_climb(task, last.posteriors, last, max_iter, tol)
 
 
-def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
+def _continue_climb(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
     """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
     while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
         model = task.model(soft := posteriors * task.weights[:, None])
@@ -154,7 +156,7 @@ def _best(climbs: list[Climb]) -> list[Climb]:
     return sorted(climbs, key=lambda each: -each.objectives[-1])
 
 
-def narrowed(model: Model) -> list[tuple[Label, str, float]]:
+def find_narrow(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     groups = zip(model.tally.groups, model.parameters, strict=True)
     each = ((features, found) for (_, features, sums), own in groups for found in collapsed(own, sums))
@@ -164,7 +166,7 @@ def narrowed(model: Model) -> list[tuple[Label, str, float]]:
 # Starts --------------------------------------------------------------------------------------------------------------
 
 
-def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Start]:
+def starts_from_labels(task: Task, starts: int, seed: int) -> Iterator[Start]:
     """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
 
     def start(drawn: Real) -> Real:
@@ -179,7 +181,7 @@ def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Start]:
         yield partial(start, np.ones(len(task.weights)) if number == 0 else rng.exponential(size=len(task.weights)))
 
 
-def seeded_start(task: Task, rng: np.random.Generator) -> Start:
+def random_start(task: Task, rng: np.random.Generator) -> Start:
     """What a model says whose every class is by half a row drawn at random; texts, being thin, then gather the nearest rows."""
     n_classes = len(task.classes)
     drawn = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
@@ -191,13 +193,13 @@ def seeded_start(task: Task, rng: np.random.Generator) -> Start:
         soft[drawn, np.arange(n_classes)] += task.weights.sum() / n_classes
         log_joint = task.observed.log_joint(task.model(soft))
         for _ in range(ROUNDS if task.observed.texts else 0):
-            log_joint = task.observed.log_joint(task.model(_gathered(task, log_joint)))
+            log_joint = task.observed.log_joint(task.model(_gather(task, log_joint)))
         return task.soft_labels(log_joint)
 
     return start
 
 
-def _gathered(task: Task, log_joint: Real) -> Real:
+def _gather(task: Task, log_joint: Real) -> Real:
     """For each class the rows that speak for it most by the word, beside the next best class; and a little of all others."""
     n_rows, n_classes = log_joint.shape
     words = np.maximum(task.observed.n_words, 1.0)

@@ -111,17 +111,17 @@ class Observed:
         """The rows counted with soft labels, rows × classes; words of texts have numbers for names."""
         if self.cells is not None:
             shares = _shares(soft)
-            return self._joined(self._count_rest(self.cells.schema, classes, shares), self.cells.count(shares), {})
-        n_classes, (rows, numbers, weights) = len(classes), _repeated(soft)
+            return self._join(self._count_rest(self.cells.schema, classes, shares), self.cells.count(shares), {})
+        n_classes, (rows, numbers, weights) = len(classes), _repeat_by_class(soft)
         words = {t.feature.name: t.count(rows, numbers, weights, n_classes, self.threads) for t in self.texts}
         rest = tuple(feature for feature in self.schema.features if feature.name not in words)
         if rest:
             counted = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
         else:
             counted = _no_features(self.schema, classes, _core.count_classes(numbers, n_classes, weights, self.threads))
-        return self._joined(counted, None, words)
+        return self._join(counted, None, words)
 
-    def _joined(self, rest: Tally, keyed: Counts | None, words: Mapping[str, Words]) -> Tally:
+    def _join(self, rest: Tally, keyed: Counts | None, words: Mapping[str, Words]) -> Tally:
         """One tally of what was counted apart: features that are counted by key, looked-up words, and the rest."""
         own = (*(text.feature for text in self.texts), *rest.schema.features)  # bins may have become wider
         features = {feature.name: feature for feature in own}
@@ -141,7 +141,7 @@ class Observed:
 
     def named(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The same as ``bb.count`` counts it, words by name."""
-        return self._count(self.schema, classes, *_repeated(soft))
+        return self._count(self.schema, classes, *_repeat_by_class(soft))
 
     def _count_rest(self, keyed: Schema, classes: tuple[Label, ...], shares: Real) -> Tally:
         """What is not counted by key: all rows once for every class, so that none has to be looked for."""
@@ -182,7 +182,7 @@ def _no_features(schema: Schema, classes: tuple[Label, ...], rows: Integers) -> 
     return Tally(replace(schema, features=()), classes, rows, ())
 
 
-def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Parts]:
+def _repeat_by_class(soft: Real) -> tuple[Int, NDArray[np.int32], Parts]:
     """Each row once for every class that has a share of it: its number, its class, and its weight there, in parts."""
     parts = in_parts(_shares(soft))
     rows, numbers = np.nonzero(parts.any(axis=2))

@@ -80,5 +80,9 @@ def host_of(header: str) -> str:
 
 def check_address(host: str, tokens: Tokens | None) -> None:
     """Raises where others could reach a service that asks nobody who they are."""
-    wanted = "127.0.0.1 or another loopback address, unless --tokens names who may ask"
-    errors.require(tokens is not None or is_loopback(host), "host", host, wanted)
+    errors.require(
+        tokens is not None or is_loopback(host),
+        "host",
+        host,
+        "127.0.0.1 or another loopback address, unless --tokens names who may ask",
+    )

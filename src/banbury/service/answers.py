@@ -39,7 +39,7 @@ def predicted(learner: ServedLearner, rows: Sequence[Any], asked: dict[str, Any]
 
 
 def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    _left_out(asked, ("top", "at_least_one"), "a model of labels")
+    _refuse_settings(asked, ("top", "at_least_one"), "a model of labels")
     unsure = asked.get("unsure")
     if unsure is not None and not (type(unsure) in (int, float) and 0 <= unsure <= 1):
         raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
@@ -48,7 +48,7 @@ def _classes(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[st
 
 
 def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    _left_out(asked, ("unsure",), "a model of classes")
+    _refuse_settings(asked, ("unsure",), "a model of classes")
     top, at_least_one = asked.get("top"), bool(asked.get("at_least_one", False))
     if top is not None:
         errors.check_whole("top", top, 1)
@@ -56,7 +56,7 @@ def _labels(model: Any, posterior: Real, asked: dict[str, Any]) -> list[dict[str
     return records
 
 
-def _left_out(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
+def _refuse_settings(asked: dict[str, Any], names: Sequence[str], of: str) -> None:
     for name in names:
         if asked.get(name) not in (None, False):
             raise errors.bad_setting(name, asked[name], f"left out here: it is asked of {of}")
@@ -68,12 +68,12 @@ def explained(learner: ServedLearner, row: Any, asked: dict[str, Any]) -> dict[s
     with learner.lock:
         model, as_of = learner.answering()
         if model.schema.labels is not None:
-            _left_out(asked, ("against",), "a model of classes")
+            _refuse_settings(asked, ("against",), "a model of classes")
             label = asked.get("label")
             if label is None:
                 label = model.labels[int(np.argmax(model.posterior(batch)[0]))]
             return {"label": label, **model.explain(batch, label).to_dict(), "as_of": as_of}
-        _left_out(asked, ("label",), "a model of labels")
+        _refuse_settings(asked, ("label",), "a model of labels")
         return {**model.explain(batch, asked.get("against")).to_dict(), "as_of": as_of}
 
 

@@ -104,8 +104,9 @@ class Service:
     async def body(self, request: Request) -> bytes:
         """What was sent: not too much of it, and not too slowly."""
         limit = self.limits.body
-        text = f"the request is larger than {limit:,} bytes. Send fewer rows at a time."
-        too_large = Problem(413, text, connection="close")
+        too_large = Problem(
+            413, f"the request is larger than {limit:,} bytes. Send fewer rows at a time.", connection="close"
+        )
         if parse_whole_number(request.headers.get("content-length", "0"), limit) is None:
             raise too_large
         parts, size = [], 0
@@ -117,8 +118,11 @@ class Service:
                     if size > limit:
                         raise too_large
         except TimeoutError:
-            text = f"the request did not arrive within {self.limits.seconds:g} seconds. Send it again."
-            raise Problem(408, text, connection="close") from None
+            raise Problem(
+                408,
+                f"the request did not arrive within {self.limits.seconds:g} seconds. Send it again.",
+                connection="close",
+            ) from None
         except ClientDisconnect:
             raise Problem(400, "the request was cut off.") from None
         return b"".join(parts)
@@ -137,8 +141,10 @@ class Service:
             raise Problem(400, expected)
         for name in content:
             if name not in known:
-                text = f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)}"
-                raise Problem(422, f"{text} {expected}")
+                raise Problem(
+                    422,
+                    f"there is no {errors.shortened(repr(name))} in this request.{errors.did_you_mean(name, known)} {expected}",
+                )
         return content, len(body)
 
     def check_rows(self, rows: Any) -> list[Any]:
@@ -146,8 +152,9 @@ class Service:
         if type(rows) is not list:
             raise Problem(422, f"rows must be a list. Got {errors.shortened(repr(rows))} instead.")
         if len(rows) > self.limits.rows:
-            text = f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
-            raise Problem(413, text)
+            raise Problem(
+                413, f"{len(rows):,} rows are more than {self.limits.rows:,} in one request. Send them in parts."
+            )
         for row in rows:
             self.check_row(row)
         return rows
@@ -188,8 +195,9 @@ class Service:
         text = request.query_params.get(name, str(default))
         number = parse_whole_number(text, most)
         if number is None:
-            detail = f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(text))} instead."
-            raise Problem(422, detail)
+            raise Problem(
+                422, f"{name} must be a whole number from 0 to {most:,}. Got {errors.shortened(repr(text))} instead."
+            )
         return number
 
 
@@ -202,10 +210,10 @@ async def predict(service: Service, request: Request) -> Any:
         raise Problem(422, "give rows, a list of them, or row, a single one.")
     rows = service.check_rows(given["rows"] if "rows" in given else [given["row"]])
     service.metrics.rows["predicted"] += len(rows)
-    return await _answered(size, answers.predicted, service.state.learner, rows, given)
+    return await _answer(size, answers.predicted, service.state.learner, rows, given)
 
 
-async def _answered(size: int, answer: Callable[..., Any], *of: Any) -> Any:
+async def _answer(size: int, answer: Callable[..., Any], *of: Any) -> Any:
     """At once where little was sent, which is quicker; else in a thread, so that others need not wait."""
     return await asyncio.to_thread(answer, *of) if size > BESIDE else answer(*of)
 
@@ -308,8 +316,12 @@ def get_openapi(service: Service, request: Request) -> Any:
 
 
 def docs(service: Service, request: Request) -> Any:
-    url = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
-    text = openapi.page(ENDPOINTS, service.state.learner, service.name, url)
+    text = openapi.page(
+        ENDPOINTS,
+        service.state.learner,
+        service.name,
+        f"{request.url.scheme}://{request.headers.get('host', 'localhost')}",
+    )
     style = {"content-security-policy": f"default-src 'none'; style-src '{STYLED}'; frame-ancestors 'none'"}
     return Response(text, headers={**SAFE, **style}, media_type="text/html")
 
@@ -329,6 +341,11 @@ class Endpoint(NamedTuple):
     scope: str | None  # None: anybody may
     answer: Callable[[Service, Request], Any]
     summary: str
+
+    @property
+    def address(self) -> str:
+        """The path as people read it."""
+        return self.path.replace("{id:path}", "{id}")
 
 
 ENDPOINTS = (
@@ -361,7 +378,7 @@ def app(service: Service) -> Starlette:
         await asyncio.to_thread(service.refitting.wait)
         await asyncio.to_thread(service.state.close)
 
-    routes = [Route(e.path, _guarded(service, e), methods=[e.method]) for e in ENDPOINTS + ASSETS]
+    routes = [Route(e.path, _guard(service, e), methods=[e.method]) for e in ENDPOINTS + ASSETS]
     handlers: dict[Any, Any] = {HTTPException: _not_found}
     return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
@@ -372,9 +389,8 @@ def _not_found(request: Request, wrong: Exception) -> Json:
     return problem(wrong.status_code, text, headers=dict(wrong.headers or {}))
 
 
-def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+def _guard(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     """The answer to those who may ask, when there is room; and whatever goes wrong as JSON."""
-    path, method = endpoint.path.replace("{id:path}", "{id}"), endpoint.method
     plain = not inspect.iscoroutinefunction(endpoint.answer)
     ask: Any = partial(asyncio.to_thread, endpoint.answer) if plain else endpoint.answer  # type: ignore[call-arg]
 
@@ -382,16 +398,16 @@ def _guarded(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
         start = time.perf_counter()
         service.metrics.under_way += 1
         try:
-            response = await _checked(service, endpoint, ask, request)
+            response = await _respond(service, endpoint, ask, request)
         finally:
             service.metrics.under_way -= 1
-        service.metrics.done(path, method, response.status_code, time.perf_counter() - start)
+        service.metrics.done(endpoint.address, endpoint.method, response.status_code, time.perf_counter() - start)
         return response
 
     return answered
 
 
-async def _checked(service: Service, endpoint: Endpoint, ask: Any, request: Request) -> Response:
+async def _respond(service: Service, endpoint: Endpoint, ask: Any, request: Request) -> Response:
     try:
         _check_caller(service, endpoint, request)
         if service.metrics.under_way > service.limits.requests:
@@ -415,8 +431,9 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
     if service.tokens is None:
         host, origin = host_of(headers.get("host", "")), headers.get("origin")
         if not is_loopback(host):
-            text = "the service answers to this machine alone. Name it localhost, or start it with --tokens."
-            raise Problem(421, text)
+            raise Problem(
+                421, "the service answers to this machine alone. Name it localhost, or start it with --tokens."
+            )
         if origin is not None and not is_loopback(host_of(origin.partition("://")[2])):
             raise Problem(403, "pages of other hosts may not ask.")
         return
@@ -424,8 +441,9 @@ def _check_caller(service: Service, endpoint: Endpoint, request: Request) -> Non
         return
     own = service.tokens.scopes(headers.get("authorization", ""))
     if own is None:
-        text = "a token is wanted: send the header Authorization: Bearer TOKEN."
-        raise Problem(401, text, **{"www-authenticate": "Bearer"})
+        raise Problem(
+            401, "a token is wanted: send the header Authorization: Bearer TOKEN.", **{"www-authenticate": "Bearer"}
+        )
     if endpoint.scope not in own:
         raise Problem(403, f"this token may not do that: it lacks the scope {endpoint.scope!r}.")
 

@@ -87,8 +87,10 @@ def nomogram(learner: ServedLearner, row: Any, against: Any, label: Any) -> dict
         model = estimate(yes_no(model.tally, label))
         names: tuple[Any, Any] = (True, False)
     elif len(model.classes) < 2:
-        text = f"{model.classes[0]!r} is the only class so far, and evidence is weighed against another."
-        raise errors.EmptyData(f"{text} Learn rows of a second class first.")
+        raise errors.EmptyData(
+            f"{model.classes[0]!r} is the only class so far, and evidence is weighed against another. Learn rows of a second "
+            "class first."
+        )
     else:
         best, *others = np.argsort(-posterior, kind="stable").tolist()
         names = model.classes[best], model.classes[others[0]] if against is None else against

@@ -109,8 +109,9 @@ class ServedLearner:
         """The model that answers, and the change as of which it does."""
         with self.lock:
             if not self.classes:
-                text = "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
-                raise errors.EmptyData(text)
+                raise errors.EmptyData(
+                    "nothing was learned yet, so there is nothing to answer from. Learn some rows first."
+                )
             if self.follows:
                 return self._learner.current, self.change
             derived = self._derived

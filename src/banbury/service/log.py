@@ -72,7 +72,7 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._writing, self._reading = self._opened(), None
+        self._writing, self._reading = self._open(), None
         self._lock = threading.Lock()
         try:
             self._writing.executescript(TABLES)
@@ -80,9 +80,9 @@ class Log:
             raise errors.bad_file(path, f"it is no log of a state ({problem})") from None
         if self.about.get("format", FORMAT) != FORMAT:
             raise errors.bad_file(path, f"it has format {self.about['format']!r}, and this version reads {FORMAT}")
-        self._reading = self._opened()
+        self._reading = self._open()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
             for pragma in PRAGMAS:
@@ -202,8 +202,14 @@ class Log:
         """A row from now on has this label and content, or is there no more; the number of the change."""
         was = (None, None) if before is None else (before.label, before.content)
         values = (time.time(), id, action, *was, label, content, undoes, note)
-        query = "INSERT INTO changes (time, id, action, label_before, content_before, label, content, undoes, note) "
-        change = int(self._writing.execute(f"{query}VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
+        change = int(
+            self._writing.execute(
+                "INSERT INTO changes (time, id, action, label_before, content_before, label, content, undoes, note) VALUES (?, "
+                "?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
+            ).lastrowid
+            or 0
+        )
         if content is None:
             self._writing.execute("DELETE FROM rows WHERE id = ?", (id,))
         else:

@@ -22,7 +22,7 @@ from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.service.log import Kept
 from banbury.service.rows import key
 from banbury.service.state import ServedState
-from banbury.service.teaching import batch_of, labels_of, suspicious, told_of
+from banbury.service.teaching import batch_of, labels_of, row_as_dict, suspicious
 from banbury.tally.tally import count
 from banbury.weighing import Weighing
 
@@ -74,8 +74,9 @@ class Looking:
         """
 
         def judged() -> tuple[list[Kept], CrossValidation | None]:
-            rows = self.rows()
-            return rows, self._judged(rows)
+            rows, tally = self.rows(), self.state.learner.tally()
+            few = len(rows) < FEWEST or len(tally.classes) < 2
+            return rows, None if few or tally.schema.labels is not None else self._validate(rows)
 
         found: tuple[list[Kept], CrossValidation | None] = self._judged_rows.get(self.state, recent, judged)
         return found
@@ -89,19 +90,17 @@ class Looking:
         left = [each for each, kept in now if kept is not None and kept.label == key(each["given"])]
         return {"rows": left[:n]}
 
-    def _judged(self, rows: list[Kept]) -> CrossValidation | None:
-        tally = self.state.learner.tally()
-        if tally.schema.labels is not None or len(rows) < FEWEST or len(tally.classes) < 2:
-            return None
-        recipe, held = self._recipe(), self._held(rows)
-        folds = default_folds(held.n_labelled, [recipe])
-        return None if folds < 2 else validate(held, folds, [recipe])[0]  # type: ignore[return-value]
+    def _validate(self, rows: list[Kept]) -> Any:
+        """The rows judged by models that have not seen them; None where there are too few for that."""
+        recipe, loaded = self._recipe(), self._load_rows(rows)
+        folds = default_folds(loaded.n_labelled, [recipe])
+        return validate(loaded, folds, [recipe])[0] if folds > 1 else None
 
     def _recipe(self) -> Recipe:
         """How the model that is served was learned."""
         return recipe_of(self.state.learner.settings.model(self.state.learner.tally()))
 
-    def _held(self, rows: list[Kept]) -> MemoryRows:
+    def _load_rows(self, rows: list[Kept]) -> MemoryRows:
         return load_rows(batch_of(self.state, rows), labels_of(rows), schema=self.state.learner.schema)
 
     def accuracy(self) -> dict[str, Any]:
@@ -137,14 +136,13 @@ class Looking:
         at = np.flatnonzero((found.truth == truth) & (found.best == answer))
         order = at[np.argsort(-found.posteriors[at, answer], kind="stable")][:CELL]
         told = [(rows[k], float(found.posteriors[k, answer])) for k in order.tolist()]
-        listed = [{**told_of(row), "probability": share} for row, share in told]
+        listed = [{**row_as_dict(row), "probability": share} for row, share in told]
         return {"truth": found.classes[truth], "answer": found.classes[answer], "rows": listed}
 
     def _of_labels(self, rows: list[Kept]) -> dict[str, Any] | None:
-        if len(rows) < FEWEST:
+        found = None if len(rows) < FEWEST else self._validate(rows)
+        if found is None:
             return None
-        recipe, held = self._recipe(), self._held(rows)
-        found: Any = validate(held, default_folds(held.n_labelled, [recipe]), [recipe])[0]
         right = found.subset_accuracy
         figures = {"accuracy": right, "error": (right * (1 - right) / len(rows)) ** 0.5, "log_loss": found.log_loss}
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
@@ -155,7 +153,7 @@ class Looking:
             return []
         try:
             recipe = self._recipe()
-            found = learn_sizes(self._held(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
+            found = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
             return []
         each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
@@ -174,8 +172,12 @@ class Looking:
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
         alike = "cannot be told" if found.auc < 0.6 else "can be told" if found.auc > 0.75 else "differ a little"
-        said = f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
-        return {"said": f"{said}difference.", "auc": found.auc, "telling": telling}
+        return {
+            "said": f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
+            "difference.",
+            "auc": found.auc,
+            "telling": telling,
+        }
 
 
 def _right(found: CrossValidation) -> dict[str, float]:

@@ -71,7 +71,7 @@ def described(endpoints: Sequence[Any], learner: ServedLearner, name: str) -> di
     """The service in the words of OpenAPI 3.1."""
     given, paths = examples(learner), dict[str, dict[str, Any]]()
     for endpoint in endpoints:
-        path = endpoint.path.replace("{id:path}", "{id}")
+        path = endpoint.address
         own = given.get((endpoint.method, path), {})
         about: dict[str, Any] = {"summary": endpoint.summary, "responses": {"200": {"description": "The answer."}}}
         parameters = [_parameter("id", "path", own.get("id", "1"))] if "{id}" in path else []
@@ -101,7 +101,7 @@ def page(endpoints: Sequence[Any], learner: ServedLearner, name: str, url: str) 
     """The same for reading: no script, and nothing from elsewhere."""
     given, parts = examples(learner), list[str]()
     for endpoint in endpoints:
-        path = endpoint.path.replace("{id:path}", "{id}")
+        path = endpoint.address
         own = given.get((endpoint.method, path), {})
         parts += [f"<h2><code>{endpoint.method} {escape(path)}</code></h2><p>{escape(endpoint.summary)}"]
         parts += [f" It {SCOPES[endpoint.scope]}.</p>" if endpoint.scope else " Anybody may ask.</p>"]

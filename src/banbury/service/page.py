@@ -89,7 +89,7 @@ def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
             path = Path(folder) / "model.banbury"
             save(state.learner.settings.model(state.learner.tally()), path)
             return path.read_bytes(), "application/octet-stream"
-    rows = list(_labelled(state))
+    rows = list(_rows_with_labels(state))
     if wanted == "ndjson":
         return "".join(f"{key(row)}\n" for row in rows).encode(), "application/x-ndjson"
     names = list(dict.fromkeys(["id", state.learner.schema.target or "label", *state.learner.schema.columns]))
@@ -100,7 +100,7 @@ def exported(state: ServedState, wanted: str) -> tuple[bytes, str]:
     return text.getvalue().encode(), "text/csv"
 
 
-def _labelled(state: ServedState) -> Iterator[dict[str, Any]]:
+def _rows_with_labels(state: ServedState) -> Iterator[dict[str, Any]]:
     schema, alone = state.learner.schema, state.learner.rows.text
     for kept in state.log.rows(labelled=True):
         row = json.loads(kept.row)

@@ -36,8 +36,7 @@ def parse_json(body: bytes) -> Any:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as problem:
-        text = f"the request body is not valid JSON in UTF-8: {errors.shortened(problem, 120)}."
-        raise Problem(400, text) from None
+        raise Problem(400, f"the request body is not valid JSON in UTF-8: {errors.shortened(problem, 120)}.") from None
     _check_depth(value)
     if "\\ud" in text or "\\uD" in text:
         _check_characters(value)
@@ -76,8 +75,10 @@ def _parse_integer(digits: str) -> int:
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        text = f"the number {errors.shortened(digits)} is too large for a 64-bit float. Send one between -1.79e308 and 1.79e308."
-        raise Problem(422, text)
+        raise Problem(
+            422,
+            f"the number {errors.shortened(digits)} is too large for a 64-bit float. Send one between -1.79e308 and 1.79e308.",
+        )
     return number
 
 
@@ -114,10 +115,10 @@ def _check_characters(value: Any) -> None:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as problem:
         half = problem.object[problem.start]
-        text = (
-            f"the escape \\u{ord(half):04x} is half of a surrogate pair, not a character. Send both halves, or neither."
-        )
-        raise Problem(422, text) from None
+        raise Problem(
+            422,
+            f"the escape \\u{ord(half):04x} is half of a surrogate pair, not a character. Send both halves, or neither.",
+        ) from None
 
 
 def _too_deep() -> Problem:

@@ -41,8 +41,9 @@ class Refitting:
             if not self.under_way:
                 settings = self.state.learner.settings
                 if settings.weighing is None:
-                    text = "the model is plain: it has no weights to learn again, and follows every row by itself."
-                    raise NotKept(text)
+                    raise NotKept(
+                        "the model is plain: it has no weights to learn again, and follows every row by itself."
+                    )
                 tally, rows, change = _all_rows(self.state)
                 self._thread = threading.Thread(target=self._learn, args=(settings, tally, rows, change), daemon=True)
                 self._thread.start()
@@ -70,8 +71,10 @@ def _all_rows(state: ServedState) -> tuple[Tally, list[Kept], int]:
     """The sums and the rows that make them up; raises where some rows were counted before the state was begun."""
     tally, rows, change = state.standing()
     if len(rows) != tally.n_rows:
-        text = f"weights are learned from rows, and {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
-        raise NotKept(f"{text}state was begun. Begin it with them: banbury serve MODEL --state DIR --learned ROWS.")
+        raise NotKept(
+            f"weights are learned from rows, and {tally.n_rows - len(rows):,g} of {tally.n_rows:,g} were counted before the "
+            "state was begun. Begin it with them: banbury serve MODEL --state DIR --learned ROWS."
+        )
     return tally, rows, change
 
 

@@ -95,8 +95,9 @@ class JsonRows:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
             return _one(label, classes)
-        wanted = "a list of labels, which may be empty: rows have sets of labels here"
-        errors.require(type(label) is list, "label", label, wanted)
+        errors.require(
+            type(label) is list, "label", label, "a list of labels, which may be empty: rows have sets of labels here"
+        )
         names: dict[str, Any] = {}
         for one in label:
             name = _one(one, [*classes, *names.values()])
@@ -111,8 +112,10 @@ def key(value: Any) -> str:
         text.encode()
     except (TypeError, ValueError):
         shown = errors.shortened(ascii(value))
-        why = f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode."
-        raise errors.BadValue(f"{why} Replace the value, or leave it out.") from None
+        raise errors.BadValue(
+            f"{shown} cannot be written as JSON: numbers must be finite, and texts must be valid Unicode. Replace the value, "
+            "or leave it out."
+        ) from None
     return text
 
 

@@ -167,10 +167,10 @@ class ServedState:
         if folder is None:
             if served is None:
                 raise errors.BadSetting("there is nothing to serve: name a model, or a state that was begun with one.")
-            thing = _loaded(served)
+            thing = _load_served(served)
             return cls(ServedLearner(_tally(thing), settings_of(thing, threads)))
         place = Path(folder)
-        lock = _locked(place, begins=served is not None)
+        lock = _lock(place, begins=served is not None)
         log = None
         try:
             for entry in place.glob("*.part"):  # of a save that was killed
@@ -179,9 +179,9 @@ class ServedState:
             if "begun" not in log.about:
                 if served is None:
                     raise errors.BadSetting(f"{place} holds no state yet: name the model that it is to begin with.")
-                learner = _begun(place, log, served, learned, threads)
+                learner = _begin(place, log, served, learned, threads)
             else:
-                learner = _restarted(place, log, served, threads)
+                learner = _restart(place, log, served, threads)
             return cls(learner, place, log, lock)
         except BaseException:
             if log is not None:
@@ -217,8 +217,9 @@ class ServedState:
     @property
     def log(self) -> Log:
         if self._log is None:
-            text = "the service runs without a state, so that it learns and keeps nothing."
-            raise NotKept(f"{text} Start it with --state DIR.")
+            raise NotKept(
+                "the service runs without a state, so that it learns and keeps nothing. Start it with --state DIR."
+            )
         return self._log
 
     @property
@@ -233,14 +234,14 @@ class ServedState:
 
     def row(self, id: str) -> Answer:
         """A row with its label, as they stand."""
-        kept = self.log.row(checked_id(id))
+        kept = self.log.row(check_id(id))
         if kept is None:
             raise _unknown(id)
-        return _told(kept)
+        return _as_answer(kept)
 
     def rows(self, after: str = "", n: int = 100, labelled: bool | None = None) -> list[Answer]:
         """Rows in the order of their ids."""
-        return [_told(kept) for kept in self.log.rows(after, n, labelled)]
+        return [_as_answer(kept) for kept in self.log.rows(after, n, labelled)]
 
     def history(self, id: str | None = None, before: int | None = None, n: int = 100) -> list[Answer]:
         """The last changes, the latest first. Of a row that was deleted only ids and times are left."""
@@ -262,7 +263,7 @@ class ServedState:
         """Counts all rows again, and says whether their sums are those of the state, to the last bit."""
         tally, rows, change = self.standing()
         assert self.folder is not None
-        again = _recounted(_tally(load(self.folder / BASE)), rows)
+        again = _recount(_tally(load(self.folder / BASE)), rows)
         again = again if again.schema == tally.schema else again.to(tally.schema)
         digest, recount = tally.digest(), again.digest()
         return {"equal": digest == recount, "digest": digest, "recount": recount, "rows": len(rows), "change": change}
@@ -330,25 +331,25 @@ class ServedState:
         What happened before is not undone any more.
         """
 
-        def compacted() -> None:
+        def compact_log() -> None:
             self._snapshot()  # first, for what is behind a snapshot is needed whole
             with self.log.transaction():
                 self.log.compact()
             self.log.scrub(vacuum=True)
 
-        self._in_turn(compacted)
+        self._in_turn(compact_log)
 
     def _in_turn(self, work: Callable[[], T]) -> T:
         """Has the writer do something between two commits, and waits for it."""
         done: Future[T] = Future()
 
-        def worked() -> None:
+        def run() -> None:
             try:
                 done.set_result(work())
             except BaseException as problem:
                 done.set_exception(problem)
 
-        self._queue.put(worked)
+        self._queue.put(run)
         return done.result()
 
     def _write(self) -> None:
@@ -465,7 +466,7 @@ class ServedState:
             self._digest = None
 
     def _put(self, put: Put) -> Answer:
-        id, kept = checked_id(put.id), self.log.row(put.id, within=True)
+        id, kept = check_id(put.id), self.log.row(put.id, within=True)
         text = key(put.row)
         same = kept is not None and kept.row == text
         label = None if put.label is None else self.learner.rows.label(put.label, self._classes())
@@ -480,7 +481,7 @@ class ServedState:
         return {"action": action, "id": id, "label": label, "change": change, **({"new": True} if kept is None else {})}
 
     def _delete(self, delete: Delete) -> Answer:
-        id, kept = checked_id(delete.id), self.log.row(delete.id, within=True)
+        id, kept = check_id(delete.id), self.log.row(delete.id, within=True)
         if kept is None:
             raise _unknown(id)
         old, _ = self._count(kept, None, None)
@@ -492,7 +493,7 @@ class ServedState:
         return {"action": "deleted", "id": id, "change": change}
 
     def _undone(self, undo: Undo) -> Answer:
-        last = self.log.to_undo(None if undo.id is None else checked_id(undo.id))
+        last = self.log.to_undo(None if undo.id is None else check_id(undo.id))
         kept = None if last is None else self.log.row(last.id, within=True)
         if last is None or kept is None:
             text = "there is no change left" if undo.id is None else f"no change of {undo.id!r} is left"
@@ -531,9 +532,9 @@ class ServedState:
             tally = self.learner.tally()
             if self._renew:
                 self.learner.use(self.learner.settings.kept(tally))
-        return self._saved(tally, self.learner.settings, self.learner.change)
+        return self._save(tally, self.learner.settings, self.learner.change)
 
-    def _saved(self, tally: Tally, settings: Settings, change: int) -> Path:
+    def _save(self, tally: Tally, settings: Settings, change: int) -> Path:
         """The file of a snapshot; of a tally alone where no row is left, or none that has a label."""
         assert self.folder is not None
         path, kept = self.folder / f"snapshot-{change}.banbury", tally
@@ -557,7 +558,7 @@ class ServedState:
 
         def write() -> None:
             with suppress(errors.BanburyError, OSError):
-                path = self._saved(tally, settings, at)
+                path = self._save(tally, settings, at)
                 self._queue.put(lambda: self._finish(path, at))
 
         self._beside = threading.Thread(target=write, name="banbury-snapshot")
@@ -586,7 +587,7 @@ T = TypeVar("T")
 BASE = "base.banbury"
 
 
-def checked_id(id: str) -> str:
+def check_id(id: str) -> str:
     """The id of a row: a text that can be printed."""
     fits = isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id.isprintable() and "\ufffd" not in id
     if not fits or id in (".", ".."):  # which no address of a row can hold
@@ -602,7 +603,7 @@ def _action(kept: Kept | None, same: bool, label: Any) -> str:
     return "unlabelled" if label is None else "moved"
 
 
-def _told(kept: Kept) -> Answer:
+def _as_answer(kept: Kept) -> Answer:
     return {"id": kept.id, "label": _label(kept.label), "row": json.loads(kept.row), "change": kept.change}
 
 
@@ -634,14 +635,14 @@ def _tally(served: Any) -> Tally:
     return tally
 
 
-def _begun(
+def _begin(
     place: Path,
     log: Log,
     served: Served | Path,
     learned: Callable[[Tally], Iterable[tuple[Any, Any]]] | None,
     threads: int | None,
 ) -> ServedLearner:
-    base = _loaded(served)
+    base = _load_served(served)
     tally, settings = _tally(base), settings_of(base, threads)
     if tally.rounded:
         raise errors.forget_before_fading("the model to be served")
@@ -660,8 +661,10 @@ def _begun(
             id = f"{number:07}"
             learner.change = log.put(id, "learned", None, key(label), log.keep(id, key(row)))
         if again.tally() != tally:
-            text = f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were."
-            raise errors.SchemaMismatch(f"{text} Give the very rows, read as they were then.")
+            raise errors.SchemaMismatch(
+                f"these are not the rows that were counted: they are {again.n_rows:,g}, and {tally.n_rows:,g} were. Give the "
+                "very rows, read as they were then."
+            )
         save(tally - tally, place / BASE)
         save(base, place / f"snapshot-{learner.change}.banbury")
     return learner
@@ -680,7 +683,7 @@ def _keep_base(served: Served | Path, place: Path) -> None:
         save(served, place / BASE)
 
 
-def _loaded(served: Served | Path) -> Served:
+def _load_served(served: Served | Path) -> Served:
     thing: Any = load(served) if isinstance(served, Path) else served
     tally = _tally(thing)
     for names in (tally.classes, tally.schema.columns):
@@ -688,17 +691,18 @@ def _loaded(served: Served | Path) -> Served:
     return thing  # type: ignore[no-any-return]
 
 
-def _restarted(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
+def _restart(place: Path, log: Log, served: Served | Path | None, threads: int | None) -> ServedLearner:
     """The state as of the last change in its log: from the last snapshot that is not ahead of it, or from the base."""
     about, last = log.about, log.last
     if served is not None and not _is_base(served, place, about):
-        text = f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
-        raise errors.BadSetting(text)
+        raise errors.BadSetting(
+            f"the state in {place} was begun with another model. Serve it without naming a model, or begin another state."
+        )
     fit = [at for at in _snapshots(place) if log.last_purge <= at <= last]
     if not fit:
         _remove_snapshots(place)
         base = load(place / BASE)
-        tally = _recounted(_tally(base), log.rows(labelled=True))
+        tally = _recount(_tally(base), log.rows(labelled=True))
         return ServedLearner(tally, settings_of(base, threads), last)  # type: ignore[arg-type]
     _remove_snapshots(place, but=max(fit))
     kept: Any = load(place / f"snapshot-{max(fit)}.banbury")
@@ -735,7 +739,7 @@ def _identity(path: Path) -> str:
         raise
 
 
-def _recounted(base: Tally, rows: Sequence[Kept]) -> Tally:
+def _recount(base: Tally, rows: Sequence[Kept]) -> Tally:
     """The sums of the base and of all these rows."""
     learner = ServedLearner(base, ModelSettings())
     for kept in rows:
@@ -761,7 +765,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _locked(place: Path, begins: bool) -> Any:
+def _lock(place: Path, begins: bool) -> Any:
     """The folder for one server alone."""
     try:
         if begins:
@@ -774,8 +778,10 @@ def _locked(place: Path, begins: bool) -> Any:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
-        text = f"another server runs on the state in {place}. Stop it first, or begin another state elsewhere."
-        raise StateInUse(text, path=str(place)) from None
+        raise StateInUse(
+            f"another server runs on the state in {place}. Stop it first, or begin another state elsewhere.",
+            path=str(place),
+        ) from None
     return lock
 
 

@@ -21,15 +21,17 @@ def suspicious(state: ServedState, n: int) -> dict[str, Any]:
     """The rows of the state whose labels look most wrong, each with the label that all others suggest, and why."""
     schema = state.learner.schema
     if schema.labels is not None:
-        text = "wrong labels are looked for where rows have one class each, and this model gives sets of labels."
-        raise errors.BadSetting(f"{text} Begin a state for one label alone, with the classes yes and no.")
+        raise errors.BadSetting(
+            "wrong labels are looked for where rows have one class each, and this model gives sets of labels. Begin a state "
+            "for one label alone, with the classes yes and no."
+        )
     rows = state.log.rows(labelled=True)
     labels = labels_of(rows)
     if len(set(map(str, labels))) < 2:
         return {"rows": []}
     found = found_suspicious(batch_of(state, rows), labels, n=n, schema=schema)
     pairs = zip(found.rows, found.explanations, strict=True)  # the row itself in place of its number
-    told = [{**own.to_dict(), **told_of(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
+    told = [{**own.to_dict(), **row_as_dict(rows[own.row]), "explanation": why.to_dict()} for own, why in pairs]
     return {"rows": told}
 
 
@@ -42,13 +44,13 @@ def next_rows(state: ServedState, n: int, order: str) -> dict[str, Any]:
         return {"rows": []}
     classes = state.learner.classes
     if order == "id" or len(classes) < 2 or state.learner.schema.labels is not None:
-        return {"rows": [told_of(row) for row in rows[:n]]}
+        return {"rows": [row_as_dict(row) for row in rows[:n]]}
     model = state.learner.apart()
     found = next_to_label(model, batch_of(state, rows), n=min(n, len(rows)), seed=state.change_number)
-    return {"rows": [{**each.to_dict(), **told_of(rows[each.row])} for each in found.rows]}
+    return {"rows": [{**each.to_dict(), **row_as_dict(rows[each.row])} for each in found.rows]}
 
 
-def told_of(row: Kept) -> dict[str, Any]:
+def row_as_dict(row: Kept) -> dict[str, Any]:
     return {"id": row.id, "row": json.loads(row.row)}
 
 

@@ -20,10 +20,11 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.estimators.guard import Guarded, in_one_step
 from banbury.families.family import Family
+from banbury.families.keys import dense_numbers
 from banbury.learner import Learner, ModelSettings
 from banbury.model.explain import Explanation, Informative
 from banbury.model.naive_bayes import Model, estimate
-from banbury.reading import Batch, Codes, Sparse, n_threads, read
+from banbury.reading import Batch, Codes, Sparse, encode, n_threads, read
 from banbury.reading.batches import Matrix, positions
 from banbury.reading.tables import has_twins
 from banbury.sums import some
@@ -56,8 +57,9 @@ class Settings(ModelSettings):
         counted = before.family if before.counted is None else before.counted
         first, second = (family[0] if isinstance(family, tuple) else family for family in (counted, self.family))
         if type(first) is not type(second):
-            text = "missing was changed since the first rows were learned, and needs other sums. "
-            raise ValueError(text + "Call fit with all rows.")
+            raise ValueError(
+                "missing was changed since the first rows were learned, and needs other sums. Call fit with all rows."
+            )
         return self if self.family == counted else replace(self, counted=counted)
 
     def tally(self, tally: Tally) -> Tally:
@@ -160,7 +162,7 @@ class DropIn(Guarded):
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
         first = not self.__sklearn_is_fitted__()
-        known = self._named_classes(classes, None if first else self.classes_)
+        known = self._check_classes(classes, None if first else self.classes_)
         batch = self._rows(X, y, reset=first)
         codes, own = self._labels(y, batch.n_rows)
         self._refuse_unknown(own, known)
@@ -180,7 +182,7 @@ class DropIn(Guarded):
         Rows that were never learned raise, and change nothing, wherever it shows. A class goes with its last row, unless it was
         named: by ``classes`` of ``partial_fit``, or by a class prior that has a share for it.
         """
-        learner = self._fitted()
+        learner = self._learner_of_fit()
         batch = self._rows(X, y, reset=False)
         codes, own = self._labels(y, batch.n_rows)
         self._refuse_unknown(own, self.classes_)
@@ -227,13 +229,13 @@ class DropIn(Guarded):
         batch.threads = n_threads(None)
         try:
             part = count_rows(batch, schema, labels, weights, batch.threads)
-            self._check_counted(part.tally, X)
+            self._check_sums(part.tally, X)
             return change(part, settings)
         except errors.BadValue:
             self._refuse(X)
             raise
 
-    def _check_counted(self, tally: Tally, X: Any) -> None:
+    def _check_sums(self, tally: Tally, X: Any) -> None:
         """Raises where the sums show that a number was missing and passed over."""
 
     def _float_dtype_of(self, batch: Batch) -> Any:
@@ -281,10 +283,10 @@ class DropIn(Guarded):
 
     def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
         """The number of each row's label among those that occur, and these, in order."""
-        numbers, classes = self._numbered(y, n_rows)
+        numbers, classes = self._number_labels(y, n_rows)
         return Codes(numbers, 0, classes.tolist()), classes
 
-    def _numbered(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], LabelArray]:
+    def _number_labels(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], LabelArray]:
         labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
         if len(labels) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
@@ -293,28 +295,19 @@ class DropIn(Guarded):
             check_classification_targets(labels)
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
             raise ValueError("Input y contains NaT.")
-        if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and len(labels) > FEW:
+        place: Any = slice(None)
+        if labels.dtype.kind in "iuU" and labels.dtype != np.uint64 and len(labels) > FEW:
             threads = n_threads(None)
-            labels = np.ascontiguousarray(labels)
-            low, high = (int(end[0]) for end in _core.span([labels], threads))
-            if high - low < len(labels) // 4:
-                codes = _core.shifted(labels, low, high - low + 1, threads)
-                there = some(_core.count_classes(codes, high - low + 1, None, threads))
-                used = np.flatnonzero(there)
-                if len(used) < len(there):
-                    codes = (np.cumsum(there, dtype=np.int32) - np.int32(1))[codes]
-                return codes, (used + low).astype(labels.dtype)
-        if labels.dtype.kind == "U" and len(labels) > FEW:
-            records = np.ascontiguousarray(labels).view(np.uint8).reshape(len(labels), labels.itemsize)
-            codes, first, _ = _core.encode_records(records, n_threads(None))
-            classes, place = np.unique(labels[first], return_inverse=True)
-            return place.astype(np.int32)[codes], np.array(classes.tolist())
+            place, names = dense_numbers(encode(labels, threads), threads)
+            used = some(_core.count_classes(place, len(names), None, threads))
+            labels = np.array(names, dtype=labels.dtype)[used]
+            place = place if used.all() else (np.cumsum(used) - 1)[place]
         classes, numbers = np.unique(labels, return_inverse=True)
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
-        return numbers.reshape(-1).astype(np.int32), classes
+        return numbers.reshape(-1).astype(np.int32)[place], classes
 
-    def _named_classes(self, classes: Any, known: LabelArray | None) -> LabelArray:
+    def _check_classes(self, classes: Any, known: LabelArray | None) -> LabelArray:
         if known is None:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -349,24 +342,24 @@ class DropIn(Guarded):
     def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
         with self._lock:
-            best = self._scored(X, "class")
+            best = self._score_rows(X, "class")
             return taken(self.classes_, best)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""
-        return self._scored(X, "posterior")
+        return self._score_rows(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class | row)."""
-        return self._scored(X, "log_posterior")
+        return self._score_rows(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class) + log P(row | class)."""
-        return self._scored(X, "log_joint")
+        return self._score_rows(X, "log_joint")
 
-    def _scored(self, X: Any, want: str) -> NDArray[Any]:
+    def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
         with self._lock:
-            learner = self._fitted()
+            learner = self._learner_of_fit()
             batch = self._rows(X, UNLABELLED, reset=False)
             return self._score(learner.current, batch, X, want)
 
@@ -386,7 +379,7 @@ class DropIn(Guarded):
     def __sklearn_is_fitted__(self) -> bool:
         return "_learner" in self.__dict__
 
-    def _fitted(self) -> Learner:
+    def _learner_of_fit(self) -> Learner:
         check_is_fitted(self)
         return self._learner
 

@@ -62,8 +62,10 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         if self.min_categories is not None and not np.issubdtype(least.dtype, np.signedinteger):
             raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
         if least.ndim and least.shape != (self.n_features_in_,):
-            text = f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided."
-            raise ValueError(f"{text} Got {least.shape} instead.")
+            raise ValueError(
+                f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. Got "
+                f"{least.shape} instead."
+            )
         if least.ndim:
             return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in least)
         return Categorical(alpha=alpha, codes=max(int(least), 0))
@@ -107,8 +109,9 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             check_non_negative(np.asarray(X), "CategoricalNB (input X)")
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
         if high >= LARGEST_CODE:
-            text = f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
-            raise ValueError(text)
+            raise ValueError(
+                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+            )
 
     @read_off
     def category_count_(self, model: Model) -> list[Real]:

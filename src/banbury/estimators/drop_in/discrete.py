@@ -232,8 +232,10 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
             if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
                 self._refuse(X)
                 value = float(values[(values < 0) | (values > 1)].flat[0])
-                text = f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}."
-                raise ValueError(f"{text} Give binarize=0.0 to count what is above 0 as present.")
+                raise ValueError(
+                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count "
+                    "what is above 0 as present."
+                )
         return batch
 
     def _under_threshold(self, batch: Batch) -> Batch:

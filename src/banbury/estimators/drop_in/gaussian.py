@@ -94,17 +94,17 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     def _float_dtype_of(self, batch: Batch) -> Any:
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
 
-    def _check_counted(self, tally: Tally, X: Any) -> None:
+    def _check_sums(self, tally: Tally, X: Any) -> None:
         if self.missing == "error":
             ((_, _, moments),) = tally.groups
             if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
                 self._refuse(X)
 
-    def _scored(self, X: Any, want: str) -> NDArray[Any]:
+    def _score_rows(self, X: Any, want: str) -> NDArray[Any]:
         home = _home(X)
         if home is None:
-            return super()._scored(X, want)
-        return home[0].asarray(super()._scored(_brought(X)[0], want), device=home[1])  # type: ignore[no-any-return]
+            return super()._score_rows(X, want)
+        return home[0].asarray(super()._score_rows(_brought(X)[0], want), device=home[1])  # type: ignore[no-any-return]
 
     def _score(self, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from banbury import errors
 from banbury.arrays import Real
 from banbury.families.evidence import Term
 from banbury.model.explain import page
@@ -144,8 +143,9 @@ class Explanation:
             notes.append(f"calibrated: {weighs}before that, {self.winner!r} had {page.percent(self.uncalibrated)}")
         notes += self.remarks
         if self.stale:
-            since = "rows were learned or forgotten since this evidence was weighed"
-            notes.append(f"{since}: refit learns the weights again")
+            notes.append(
+                "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
+            )
         return notes
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ def lines_of(
     The common words among the rest are told together, and so are all others, each for and against.
     """
     telling, together = page.strongest(evidence, MOST)
-    rows = before + [(e.feature, _shown(e), e.decibans) for e in telling]
+    rows = before + [(e.feature, _format_value(e), e.decibans) for e in telling]
     names = max([len(called), *(len(name) for name, _, _ in rows)])
     values = max((len(value) for _, value, _ in rows), default=0)
     largest = max((abs(weight) for _, _, weight in rows if np.isfinite(weight)), default=0.0)
@@ -184,7 +184,7 @@ def lines_of(
     return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
 
 
-def _shown(evidence: Evidence) -> str:
+def _format_value(evidence: Evidence) -> str:
     return "missing" if evidence.value is None else f"= {page.value(evidence)}"
 
 
@@ -278,20 +278,3 @@ def _sum(differences: Real) -> float:
 def is_left_out(label: Any) -> str:
     """The remark on an explanation of such a row."""
     return f"this row was counted as {label!r}; here it is left out, and does not speak for itself"
-
-
-def no_own_class(target: str | None) -> errors.BadSetting:
-    there = "" if target is None else f", or a row that has it in the column {target!r}"
-    text = f"the row's own class is needed to leave it out, and there is none. Give it as label=...{there}."
-    return errors.BadSetting(text, setting="label", value=None)
-
-
-def not_counted(label: Any, problem: errors.NegativeCount) -> errors.NegativeCount:
-    text = f"the row was not counted as one of class {label!r}, so it cannot be left out: "
-    text += f"{problem.args[0].partition('. ')[0]}. Explain it without held_out=True."
-    return errors.NegativeCount(text, label=label)
-
-
-def only_row(label: Any) -> errors.BadSetting:
-    text = f"this is the only row of class {label!r}, so that without it there is no such class to explain it by. "
-    return errors.BadSetting(f"{text}Explain it without held_out=True.", label=label)

@@ -52,7 +52,7 @@ def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: floa
     """A text whose words are shaded by what each of their occurrences says."""
     shaded, at = [], 0
     for start, end, words in places:
-        shaded.append(safe(text[at:start]) + _shaded(text[start:end], words, full))
+        shaded.append(safe(text[at:start]) + _shade(text[start:end], words, full))
         at = end
     rest = len(text) - characters
     shaded.append(safe(text[at:characters]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
@@ -80,7 +80,7 @@ def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]
         at = cut
 
 
-def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
+def _shade(text: str, words: list[tuple[Any, float]], full: float) -> str:
     weight = sum(each for _, each in words)
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST

@@ -108,7 +108,7 @@ def informative(
     classes: Sequence[Any] | None = None,
 ) -> Informative:
     """The ``n`` most telling values of each class, by ``Model.informative``'s rule."""
-    chosen = _chosen(labels, classes)
+    chosen = _class_numbers(labels, classes)
     errors.check_whole("n", n, 1)
     if len(labels) < 2:
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
@@ -127,7 +127,7 @@ def informative(
     return Informative(ratios, frozenset(words), alone, tuple(left_aside))
 
 
-def _chosen(labels: Sequence[Any], classes: Any) -> list[int]:
+def _class_numbers(labels: Sequence[Any], classes: Any) -> list[int]:
     """The numbers of the classes that are asked for."""
     if classes is None:
         return list(range(len(labels)))

@@ -212,9 +212,12 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
     if cells > MOST_CELLS:
         name = variables[v].name
         sizes = " × ".join(f"{variables[each].size:,} of {variables[each].name!r}" for each in (v, *parents))
-        text = f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), "
-        text += f"and {MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined."
-        raise errors.TooManyCells(text, column=name, cells=cells)
+        raise errors.TooManyCells(
+            f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), and "
+            f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined.",
+            column=name,
+            cells=cells,
+        )
 
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:

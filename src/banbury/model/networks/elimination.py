@@ -39,7 +39,7 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
     shape = tuple(sizes[each] for each in keep)
     operands, log_scale = [], np.zeros(shape[0] if ROW in keep else ())
     for factor in factors:
-        scaled, log = _scaled(factor)
+        scaled, log = _scale(factor)
         operands.append(scaled)
         log_scale = log_scale + log
     for step in _path(*_shapes(operands, sizes), keep):
@@ -47,7 +47,7 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
         for at in sorted(step, reverse=True):
             del operands[at]
         needed = {*keep, *(name for each in operands for name in each.scope)}
-        scaled, log = _scaled(_product(taken, needed))
+        scaled, log = _scale(_product(taken, needed))
         operands.append(scaled)
         log_scale = log_scale + log
     table = _product(operands, set(keep), keep, sizes).table
@@ -61,7 +61,7 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
 
     It is the derivative of the sum of products, found by going back along the path that leads to it.
     """
-    tape = [_scaled(factor)[0] for factor in factors]
+    tape = [_scale(factor)[0] for factor in factors]
     alive, steps = list(range(len(tape))), []
     for step in _path(*_shapes(tape, sizes), ()):
         taken = [alive[at] for at in step]
@@ -69,14 +69,14 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
         needed = {name for each in alive for name in tape[each].scope}
         steps.append((len(tape), taken))
         alive.append(len(tape))
-        tape.append(_scaled(_product([tape[each] for each in taken], needed))[0])
+        tape.append(_scale(_product([tape[each] for each in taken], needed))[0])
     rest = {each: Factor(tape[each].scope, np.ones_like(tape[each].table)) for each in alive}
     for made, taken in reversed(steps):
         above = rest.pop(made)
         for one in taken:
             others = [above, *(tape[each] for each in taken if each != one)]
             scope = tape[one].scope
-            rest[one] = _scaled(_product(others, set(scope), scope, sizes))[0]
+            rest[one] = _scale(_product(others, set(scope), scope, sizes))[0]
     return [rest[each].table for each in range(len(factors))]
 
 
@@ -104,9 +104,11 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
         if about.largest_intermediate <= MOST_CELLS:
             return [tuple(step) for step in path]
     cells = int(about.largest_intermediate)
-    text = f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes "
-    text += "hang together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents "
-    raise errors.TooManyCells(f"{text}or values.", cells=cells)
+    raise errors.TooManyCells(
+        f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes hang "
+        "together. Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values.",
+        cells=cells,
+    )
 
 
 def _product(
@@ -133,7 +135,7 @@ def _product(
     return Factor(keep, wide)
 
 
-def _scaled(factor: Factor) -> tuple[Factor, Real]:
+def _scale(factor: Factor) -> tuple[Factor, Real]:
     """The table with a largest entry of 1, in each row where it has rows; and the logarithm of what it was divided by."""
     table = factor.table
     axes = tuple(range(1 if ROW in factor.scope else 0, table.ndim))

@@ -73,9 +73,13 @@ class BeliefNetwork(Displayed):
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
         """Takes the parts that the methods below make; raises where it is called with anything else."""
         if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
-            text = "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
-            text += "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
-            raise errors.BadSetting(f"{text}bb.BeliefNetwork.tan(data, target).", name="BeliefNetwork", value=None)
+            raise errors.BadSetting(
+                "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
+                "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
+                "bb.BeliefNetwork.tan(data, target).",
+                name="BeliefNetwork",
+                value=None,
+            )
         return super().__new__(cls)
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
@@ -123,8 +127,12 @@ class BeliefNetwork(Displayed):
             declared = _only(features, order)
             schema = infer(batch.only(order), (), None, declared, missing, more_to_come=True, trees="none")
             for name, why in schema.left_out.items():
-                text = f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
-                raise errors.BadSetting(f"{text}out.", name="parents", value=name)
+                raise errors.BadSetting(
+                    f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
+                    "out.",
+                    name="parents",
+                    value=name,
+                )
             weights = labels.weights_of(batch)
             found = {feature.name: _node(batch, feature, bins, weights) for feature in schema.features}
             variables = [found[name] for name in order]
@@ -243,7 +251,7 @@ class BeliefNetwork(Displayed):
         target = None if self.target is None else self._node(self.target)
 
         def count(batch: Batch) -> NetworkCounts:
-            return NetworkCounts.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
+            return NetworkCounts.count(self._align(batch, every=True), self.variables, sums.parents, labels, target)
 
         source = self._read(data, reading)
         labels = Labels.without_target(source.weights if weights is None else weights, n_threads(self.threads))
@@ -293,8 +301,12 @@ class BeliefNetwork(Displayed):
 
     def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
-            text = f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, "
-            raise errors.BadSetting(f"{text}parents).", name="network", value=what)
+            raise errors.BadSetting(
+                f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, "
+                "parents).",
+                name="network",
+                value=what,
+            )
         return self.sums
 
     def _with(self, sums: NetworkCounts) -> BeliefNetwork:
@@ -378,8 +390,10 @@ class BeliefNetwork(Displayed):
         tables, unseen = [], list[Real | None]()
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
             if variable.size == 0:
-                text = f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
-                raise errors.EmptyData(f"{text}leave it out.")
+                raise errors.EmptyData(
+                    f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                    "leave it out."
+                )
             of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
             alpha = variable.family.pseudo_counts(variable.values, self.choice.alpha)
             table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)
@@ -408,10 +422,8 @@ class BeliefNetwork(Displayed):
         keep = tuple(self._node(name) for name in names)
         errors.require(keep and len(set(keep)) == len(keep), "of", of, "a node, or several nodes, each once")
         joint = queried(self._scorer, keep, self._evidence(given))
-        highest = joint.max()
-        if not np.isfinite(highest):
-            raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
-        weights = np.exp(joint - highest)
+        self._check_possible(np.isfinite(joint).any(), given)
+        weights = np.exp(joint - joint.max())
         probabilities = (weights / weights.sum()).reshape(-1)
         values = [self.variables[k].values for k in keep]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
@@ -426,13 +438,12 @@ class BeliefNetwork(Displayed):
         >>> coins.posteriors({"b": 1})
         {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
         """
-        found = {}
+        posteriors = {}
         for variable, weights in zip(self.variables, marginals(self._scorer, self._evidence(given)), strict=True):
-            whole = weights.sum()
-            if not whole > 0:
-                raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
-            found[variable.name] = dict(zip(variable.values, (weights / whole).tolist(), strict=True))
-        return found
+            total = weights.sum()
+            self._check_possible(total > 0, given)
+            posteriors[variable.name] = dict(zip(variable.values, (weights / total).tolist(), strict=True))
+        return posteriors
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """P(event | given); both say what is known of nodes, as ``given`` does in ``query``.
@@ -446,27 +457,37 @@ class BeliefNetwork(Displayed):
 
     def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(event | given), −inf where it cannot be."""
-        known, both = self._evidence(given), self._evidence(event)
-        for node, likelihood in known.items():
+        evidence = self._evidence(given)
+        both = self._evidence(event)
+        for node, likelihood in evidence.items():
             both[node] = both.get(node, 1.0) * likelihood
-        whole = float(queried(self._scorer, (), known)) if known else 0.0
-        if not np.isfinite(whole):
-            raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
-        return float(queried(self._scorer, (), both)) - whole
+        log_evidence = float(queried(self._scorer, (), evidence))
+        self._check_possible(np.isfinite(log_evidence), given)
+        return float(queried(self._scorer, (), both)) - log_evidence
+
+    def _check_possible(self, possible: Any, given: Mapping[str, Any] | None) -> None:
+        """Raises where what is given has probability zero."""
+        if not possible:
+            shown = [f"{name} = {value!r}" for name, value in self._read_evidence(given).items()]
+            raise errors.impossible_given(shown, self.choice.how not in ("mle", "map"))
 
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
-                raise left_out_of_tree(name, self.left_out[name])
+                raise errors.UnknownColumn(
+                    f"column {name!r} is no node of this network: it was left out ({self.left_out[name]}). Name its family in "
+                    "features= to have it counted all the same.",
+                    column=name,
+                )
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
     def _evidence(self, given: Mapping[str, Any] | None) -> dict[int, Real]:
         """How likely what was observed is under each value, by node."""
-        numbered = ((self._node(name), known) for name, known in self._known(given).items())
-        return {v: self.variables[v].likelihood(known) for v, known in numbered}
+        evidence = {self._node(name): value for name, value in self._read_evidence(given).items()}
+        return {v: self.variables[v].likelihood(value) for v, value in evidence.items()}
 
-    def _known(self, given: Any) -> dict[str, Any]:
+    def _read_evidence(self, given: Any) -> dict[str, Any]:
         """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes.
 
         What else a Series has was left out, or is named in a warning as ``explain`` does.
@@ -483,14 +504,11 @@ class BeliefNetwork(Displayed):
         values = {name: self.variables[self._node(name)].index for name in plain}
         return {name: known for name, known in plain.items() if known is not None or None in values[name]}
 
-    def _told(self, given: Mapping[str, Any] | None) -> list[str]:
-        return [f"{name} = {known!r}" for name, known in self._known(given).items()]
-
     # Rows
 
     def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
-        return self._scored(rows, (self._asked(of),), reading)
+        return self._score(rows, (self._target_node(of),), reading)
 
     def log_likelihood(self, rows: Any, **reading: Any) -> Real:
         """log P(what the row shows) of each row; of numbers the probability is that of their bin.
@@ -500,16 +518,20 @@ class BeliefNetwork(Displayed):
         >>> network.log_likelihood({"coin": ["heads", None]}).round(3).tolist()
         [-0.693, 0.0]
         """
-        return self._scored(rows, (), reading)
+        return self._score(rows, (), reading)
 
-    def _normalised(self, joint: Real, node: int) -> Real:
+    def _normalise(self, joint: Real, node: int) -> Real:
         """log P(value | what the row shows), from log P(value, what the row shows)."""
         highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
             rows = many(int(impossible.sum()), "row")
-            why = f"{rows} of probability zero under how={self.choice.how!r}, whatever the answer; the answer without evidence "
-            errors.warn(errors.BanburyWarning(why + "is given. Smooth with how='mean' to have the evidence weighed."))
+            errors.warn(
+                errors.BanburyWarning(
+                    f"{rows} of probability zero under how={self.choice.how!r}, whatever the answer; the answer without evidence "
+                    "is given. Smooth with how='mean' to have the evidence weighed."
+                )
+            )
             joint[impossible] = queried(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
@@ -528,22 +550,25 @@ class BeliefNetwork(Displayed):
         >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
         [[0.636, 0.364], [0.272, 0.728]]
         """
-        return np.exp(self._normalised(self.log_joint(rows, of, **reading), self._asked(of)))
+        return np.exp(self._normalise(self.log_joint(rows, of, **reading), self._target_node(of)))
 
     def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
         """The most probable value of ``of`` in each row; of equals the first."""
-        values = self.variables[self._asked(of)].values
+        values = self.variables[self._target_node(of)].values
         best = self.posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
         return np.asarray(np.array(values, dtype=None if same else object)[best])
 
-    def _asked(self, of: str | None) -> int:
+    def _target_node(self, of: str | None) -> int:
         if of is None and self.target is None:
-            why = "say which node is asked for with of=..., since this network was made without a target."
-            raise errors.BadSetting(why, name="of", value=None)
+            raise errors.BadSetting(
+                "say which node is asked for with of=..., since this network was made without a target.",
+                name="of",
+                value=None,
+            )
         return self._node(self.target if of is None else of)
 
-    def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
+    def _score(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
         nothing = np.empty((0, *(self._scorer.sizes[k] for k in keep)))
         return np.concatenate([nothing, *(joint for _, joint in self._each(rows, keep, reading))])
 
@@ -552,9 +577,9 @@ class BeliefNetwork(Displayed):
         told = set[str]()  # what was said of their columns
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
         for batch in batches(source, "scoring", Beside(self.threads)):
-            yield batch, self._scorer.log_joint(self._placed(self._aligned(batch), keep, told), keep)
+            yield batch, self._scorer.log_joint(self._place(self._align(batch), keep, told), keep)
 
-    def _placed(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> list[Places]:
+    def _place(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> list[Places]:
         """The number of each row's value of each node; of those in ``keep`` none."""
         batch.threads = n_threads(self.threads)
         present = {*batch.names}
@@ -567,13 +592,11 @@ class BeliefNetwork(Displayed):
         return [variable.places(batch, batch.threads or 1) if there else nothing for variable, there in each]
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
-        return read(rows, kinds=self._kinds(), **{"remembered": self.reading, **reading})
+        kinds: dict[str, Any] = {v.name: "number" for v in self.variables if v.cuts is not None}
+        kinds |= {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
+        return read(rows, kinds=kinds, **{"remembered": self.reading, **reading})
 
-    def _kinds(self) -> dict[str, Any]:
-        numbers = {v.name: "number" for v in self.variables if v.cuts is not None}
-        return numbers | {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
-
-    def _aligned(self, batch: Batch, every: bool = False) -> Batch:
+    def _align(self, batch: Batch, every: bool = False) -> Batch:
         """The batch with this network's names where it has positions only; raises where it has none of the columns."""
         numbered = self.target in batch.names and set(batch.names).issuperset(self.columns)  # and the target
         if not batch.named and self.columns and batch.names != self.columns and not numbered:
@@ -658,12 +681,11 @@ def _node(batch: Batch, feature: Feature, bins: Bins, weights: Real | None) -> V
         raise no_block(feature.name)
     if not can_be_node(feature):
         family = "texts" if feature.reads_text else feature.family.name
-        text = f"column {feature.name!r} cannot be a node as {family}: a node has a table of its values. Declare it "
-        text += "'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
-        raise errors.BadSetting(f"{text}features={{{feature.name!r}: None}}.", name="features", value=feature.name)
+        raise errors.BadSetting(
+            f"column {feature.name!r} cannot be a node as {family}: a node has a table of its values. Declare it "
+            "'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
+            f"features={{{feature.name!r}: None}}.",
+            name="features",
+            value=feature.name,
+        )
     return as_node(batch, feature, bins, weights)
-
-
-def left_out_of_tree(column: str, why: str) -> errors.UnknownColumn:
-    text = f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it "
-    return errors.UnknownColumn(f"{text}counted all the same.", column=column)

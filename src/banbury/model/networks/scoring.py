@@ -145,14 +145,14 @@ class Scorer:
         And where rows have a value that was never counted, what that says of its parents.
         """
         parents = self.parents[v]
-        yield self._cut((v, *parents), self.logs[v], places, hidden, n_rows)
+        yield self._slice((v, *parents), self.logs[v], places, hidden, n_rows)
         unseen = self.unseen[v]
         if unseen is not None and v in hidden and (places[v] == UNSEEN).any():
-            scope, table = self._cut(parents, unseen, places, hidden, n_rows)
+            scope, table = self._slice(parents, unseen, places, hidden, n_rows)
             met = (places[v] == UNSEEN).reshape(-1, *(1,) * len(scope))
             yield scope, np.where(met, table, 0.0)
 
-    def _cut(
+    def _slice(
         self, scope: tuple[int, ...], logs: Real, places: Sequence[Places], hidden: set[int], n_rows: int
     ) -> Scoped:
         """The hidden variables of a table, and (rows, their values); without an axis of rows where these show none of it."""
@@ -177,7 +177,7 @@ def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real])
     """log P(keep, evidence), with an axis for each kept variable; evidence weighs each value of a variable."""
     needed = ancestors({*keep, *evidence}, scorer.parents)
     known = _certain(evidence, keep)
-    factors = [_given(scorer, v, known) for v in needed]
+    factors = [_condition(scorer, v, known) for v in needed]
     factors += [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
     constant = sum(float(log(evidence[v].max())) for v in known)
     return np.asarray(eliminated(factors, keep, dict(enumerate(scorer.sizes))) + constant)
@@ -186,7 +186,7 @@ def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real])
 def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
     """P(value, evidence) of every variable, each up to a constant: all of them for about the price of three."""
     known = _certain(evidence, ())
-    factors = [_given(scorer, v, known) for v in range(len(scorer.sizes))]
+    factors = [_condition(scorer, v, known) for v in range(len(scorer.sizes))]
     soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
     rest = products_of_others([*factors, *soft], dict(enumerate(scorer.sizes)))
     found = []
@@ -205,7 +205,7 @@ def _certain(evidence: Mapping[int, Real], keep: tuple[int, ...]) -> dict[int, i
     return {v: int(np.flatnonzero(evidence[v])[0]) for v in single}
 
 
-def _given(scorer: Scorer, v: int, known: Mapping[int, int]) -> Factor:
+def _condition(scorer: Scorer, v: int, known: Mapping[int, int]) -> Factor:
     """A variable's table without the axes of what is known."""
     scope = (v, *scorer.parents[v])
     table = scorer.tables[v][tuple(known.get(each, slice(None)) for each in scope)]

@@ -37,8 +37,9 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
     except CycleError as problem:
         cycle = problem.args[1]
         shown = " → ".join(cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]])
-        why = f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out."
-        raise errors.CyclicStructure(why, cycle=cycle) from None
+        raise errors.CyclicStructure(
+            f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out.", cycle=cycle
+        ) from None
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=place.__getitem__)
         order += ready

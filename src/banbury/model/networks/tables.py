@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Real, plain
 from banbury.families.categorical import declared_values
 from banbury.families.nodes import Variable
 from banbury.sums import Key, Keys, in_order
@@ -21,25 +21,23 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
     """The values of a node: those that are named, as they stand, or those of its table, in order."""
     if values is not None and name in values:
         declared_values(values[name])
-        named = tuple(_plain(value) for value in values[name])
+        named = tuple(plain(value) for value in values[name])
         errors.require(len(set(named)) == len(named), "values", {name: list(named)}, "each value once")
         return named
     if not isinstance(table, Mapping):
         raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")
     rows = list(table.values()) if n_parents else [table]
     if not rows or not all(isinstance(row, Mapping) and row for row in rows):
-        why = "must map the values of its parents to mappings from its own values to probabilities"
-        raise errors.bad_table(name, why)
-    plain = dict.fromkeys(_plain(value) for row in rows for value in row)
-    for value in plain:
+        raise errors.bad_table(
+            name, "must map the values of its parents to mappings from its own values to probabilities"
+        )
+    distinct = dict.fromkeys(plain(value) for row in rows for value in row)
+    for value in distinct:
         if not isinstance(value, (bool, int, float, str, type(None))) or value != value:
-            why = f"must have texts, numbers, True and False or None for values, and has {value!r}"
-            raise errors.bad_table(name, why)
-    return in_order(plain)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+            raise errors.bad_table(
+                name, f"must have texts, numbers, True and False or None for values, and has {value!r}"
+            )
+    return in_order(distinct)
 
 
 def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
@@ -53,8 +51,9 @@ def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> 
         except (TypeError, ValueError):
             raise errors.bad_table(variable.name, "must have numbers") from None
         if array.shape != shape:
-            why = f"has the shape {array.shape}, and (values, values of each parent) is {shape}"
-            raise errors.bad_table(variable.name, why)
+            raise errors.bad_table(
+                variable.name, f"has the shape {array.shape}, and (values, values of each parent) is {shape}"
+            )
     check_shares(variable.name, array)
     return np.ascontiguousarray(array / array.sum(axis=0))  # sums are taken in one order, however it was laid out
 

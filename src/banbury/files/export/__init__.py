@@ -1,0 +1,59 @@
+"""Export: a model as SQL, as ONNX or as a page, each of them a view of its evidence table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from banbury import errors
+from banbury.files.export import onnx, page, sql
+from banbury.model.naive_bayes import model_of
+from banbury.uncollected import uncollected
+
+WRITERS: dict[str, Callable[..., bytes]] = {".sql": sql.write, ".onnx": onnx.write, ".html": page.write}
+
+
+def export(
+    model: Any, path: str | os.PathLike[str], *, dialect: str | None = None, min_rows: int = 0, **settings: Any
+) -> None:
+    """Writes a model for use elsewhere: ``.sql`` for a database, ``.onnx`` for onnxruntime, ``.html`` for a browser.
+
+    ``model`` is a model, a fitted estimator or a Pipeline, of which the last step is written. ``min_rows`` leaves out values and
+    words that fewer rows have. Of SQL, ``dialect`` is "duckdb", "postgres", "sqlite" or "spark", ``table`` the table of the rows,
+    ``key`` its column that tells rows apart, ``name`` what the names of tables and views begin with, and ``reasons`` adds a view
+    of the three strongest pieces of evidence of each answer. See ``docs/tutorials/export.md``.
+
+    >>> import banbury as bb, tempfile, pathlib
+    >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    >>> script = pathlib.Path(tempfile.mkdtemp()) / "score.sql"
+    >>> bb.export(model, script, dialect="duckdb", table="days")
+    >>> script.read_text().splitlines()[0]
+    '-- A model of banbury, for duckdb: evidence in nats, and views of the answers to the rows of "days".'
+    """
+    target = Path(path)
+    writer = WRITERS.get(target.suffix.lower())
+    if writer is None:
+        raise errors.unknown_choice("the ending of the path", target.suffix, list(WRITERS))
+    if target.exists():
+        raise errors.bad_setting("path", str(target), "a file that does not exist yet")
+    if dialect is not None:
+        settings["dialect"] = dialect
+    if settings and target.suffix.lower() != ".sql":
+        raise errors.bad_setting(next(iter(settings)), next(iter(settings.values())), "left out unless SQL is written")
+    with uncollected():
+        content = writer(written_model(model), min_rows, **settings)
+    try:
+        target.write_bytes(content)
+    except OSError as problem:
+        raise errors.bad_file(target, problem.strerror or str(problem)) from None
+
+
+def written_model(thing: Any) -> Any:
+    """The model of an estimator, of the last step of a Pipeline, or itself."""
+    thing = model_of(thing.steps[-1][1] if hasattr(thing, "steps") else thing)
+    if not hasattr(thing, "evidence_table"):
+        wanted = "a Model, a LabelModel, or a fitted classifier of them: bb.estimate(tally) makes a model of a tally"
+        raise errors.bad_setting("what is exported", type(thing).__name__, wanted)
+    return thing

@@ -1,0 +1,311 @@
+"""ONNX: the evidence table as a graph of standard operators, in doubles: each column finds its entry, and nats are added.
+
+Inputs are columns: numbers as doubles, (n, 1), where NaN is missing; strings, (n, 1), where an empty one is; texts as their
+tokens, (n, tokens), filled up with empty ones; and blocks of occurrences as doubles, (n, columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.model.evidence_table import EvidenceTable
+
+OPSET, ML_OPSET = 17, 3
+FARTHEST = 2.0**400
+IMPOSSIBLE = -1e30  # stands for minus infinity, of which 0 times would be no number
+COUNTS: dict[str, Callable[[Graph, str], str]] = {
+    "count": lambda graph, n: n,
+    "log": lambda graph, n: graph.add("Log", graph.add("Add", n, graph.constant(1.0))),
+    "root": lambda graph, n: graph.add("Sqrt", n),
+    "presence": lambda graph, n: graph.add("Sign", n),
+}
+
+
+def write(model: Any, min_rows: int) -> bytes:
+    """The ONNX file of a model."""
+    onnx = _onnx()
+    tables = model.evidence_table(min_rows=min_rows)
+    graph = Graph("banbury")
+    inputs = {name: (kind, width) for name, kind, width in input_columns(tables)}
+    label, shares = posteriors(graph, tables, {name: name for name in inputs}, model.names)
+    graph.nodes.append(onnx.helper.make_node("Identity", [label], ["label"]))
+    graph.nodes.append(onnx.helper.make_node("Cast", [shares], ["probabilities"], to=onnx.TensorProto.FLOAT))
+    info, types = onnx.helper.make_tensor_value_info, onnx.TensorProto
+    n, k = "n", tables.prior.num_rows
+    kinds = {"double": types.DOUBLE, "string": types.STRING}
+    asked = [info(name, kinds[kind], [n, width]) for name, (kind, width) in inputs.items()]
+    several = tables.answers == "labels"
+    kind = types.BOOL if several else types.INT64 if are_whole(model.names) else types.STRING
+    answers = [info("label", kind, [n, k] if several else [n]), info("probabilities", types.FLOAT, [n, k])]
+    made = onnx.helper.make_graph(graph.nodes, "banbury", asked, answers, graph.initializers)
+    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    written = onnx.helper.make_model(made, opset_imports=opsets, ir_version=8, producer_name="banbury")
+    onnx.checker.check_model(written)
+    return bytes(written.SerializeToString())
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+    except ImportError:
+        text = "ONNX is written with the library onnx, which is not installed: pip install 'banbury[onnx]'"
+        raise errors.MissingLibrary(text, library="onnx") from None
+    return onnx
+
+
+def are_whole(names: Sequence[Any]) -> bool:
+    """Whether classes are whole numbers, as which they are answered then; others are strings."""
+    return all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names)
+
+
+class Graph:
+    """Nodes and constants in the making; what an operator gives has a name of its own."""
+
+    def __init__(self, prefix: str) -> None:
+        self.onnx, self.prefix = _onnx(), prefix
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        name = f"{self.prefix}/{len(self.nodes)}"
+        node = self.onnx.helper.make_node(operator, list(inputs), [name], name=name, domain=domain, **attributes)
+        self.nodes.append(node)
+        return name
+
+    def constant(self, value: Any, kind: Any = np.float64) -> str:
+        name = f"{self.prefix}/constant/{len(self.initializers)}"
+        array = np.asarray(value, dtype=kind)
+        if array.dtype.kind == "f":
+            array = np.where(np.isneginf(array), IMPOSSIBLE, array)
+        self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def cast(self, value: str, kind: str) -> str:
+        return self.add("Cast", value, to=getattr(self.onnx.TensorProto, kind))
+
+    def total(self, values: Sequence[str]) -> str:
+        return self.add("Sum", *values)
+
+    def row(self, operator: str, value: str) -> str:
+        """The maximum or another reduction over classes."""
+        return self.add(operator, value, axes=[1], keepdims=1)
+
+
+def input_columns(tables: EvidenceTable) -> list[tuple[str, str, Any]]:
+    """The inputs: name, type and width."""
+    inputs = list[tuple[str, str, Any]]()
+    for column in tables.columns.to_pylist():
+        name, kind = column["name"], column["kind"]
+        if kind == "text":
+            inputs.append((name, "string", "tokens"))
+        elif kind == "counts":
+            inputs.append((name, "double", len(tables.words_of(column["column"])[0])))
+        else:
+            inputs.append((name, "string" if kind == "string" else "double", 1))
+    return inputs
+
+
+def posteriors(graph: Graph, tables: EvidenceTable, inputs: Mapping[str, str], names: Sequence[Any]) -> tuple[str, str]:
+    """The answers and the posteriors, as doubles, from inputs by column."""
+    k = tables.prior.num_rows
+    parts = [graph.constant(tables.prior["nats"].to_numpy()[None, :])]
+    cells: dict[int, tuple[str, int]] = {}
+    curves = tables.curves.to_pylist()
+    for column in tables.columns.to_pylist():
+        number, x = column["column"], inputs[column["name"]]
+        if column["kind"] in ("text", "counts"):
+            parts.append(_bag(graph, tables, column, x))
+        elif own := [curve for curve in curves if curve["column"] == number]:
+            parts.append(_curve(graph, own, x, k))
+        else:
+            parts.append(_entries(graph, tables, column, x, cells))
+    pairs: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in tables.pairs.to_pylist():
+        pairs.setdefault((row["first"], row["second"]), []).append(row)
+    for (first, second), rows in pairs.items():
+        (a, n), (b, m) = cells[first], cells[second]
+        table = np.zeros((n * m, k))
+        for row in rows:
+            table[row["first_cell"] * m + row["second_cell"], row["class"]] = row["nats"]
+        at = graph.add("Add", graph.add("Mul", a, graph.constant(m, np.int64)), b)
+        parts.append(graph.add("Gather", graph.constant(table), at, axis=0))
+    return _answers(graph, tables, graph.total(parts), names)
+
+
+def _entries(
+    graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str, cells: dict[int, tuple[str, int]]
+) -> str:
+    """What the values of a column say; its cells are kept for pairs."""
+    number, k = column["column"], tables.prior.num_rows
+    steps = tables.steps.filter(np.asarray(tables.steps["column"]) == number)
+    part = steps if steps.num_rows else tables.values.filter(np.asarray(tables.values["column"]) == number)
+    nats = np.vstack([part["nats"].to_numpy().reshape(-1, k), np.zeros(k)])  # the last is of values in no entry
+    rows = part.take(np.arange(0, part.num_rows, k)).to_pylist()
+    nothing = len(rows)
+    upright = x
+    x = graph.add("Reshape", x, graph.constant([-1], np.int64))
+    if column["kind"] == "string":
+        missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
+        unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
+        keys = {row["value"]: i for i, row in enumerate(rows) if row["value"]} | {"": missing}
+        coded: dict[str, Any] = {
+            "keys_strings": list(keys),
+            "values_int64s": list(keys.values()),
+            "default_int64": unseen,
+        }
+        at = graph.add("LabelEncoder", x, domain="ai.onnx.ml", **coded)
+    elif steps.num_rows:
+        spans = [(i, row) for i, row in enumerate(rows) if row["from"] is not None]
+        missing = next((i for i, row in enumerate(rows) if row["from"] is None), nothing)
+        ends = sorted({end for _, row in spans for end in (row["from"], row["to"])} - {-np.inf, np.inf})
+        start = {row["from"]: i for i, row in spans}
+        places = np.array([start.get(end, nothing) for end in (-np.inf, *ends)], dtype=np.int64)
+        above = graph.add("GreaterOrEqual", upright, graph.constant(np.reshape(ends, (1, -1))))
+        count = graph.add("ReduceSum", graph.cast(above, "INT64"), graph.constant([1], np.int64), keepdims=0)
+        at = graph.add("Gather", graph.constant(places, np.int64), count)
+        at = graph.add("Where", graph.add("IsNaN", x), graph.constant(missing, np.int64), at)
+    else:
+        missing = next((i for i, row in enumerate(rows) if row["value"] is None and not row["unseen"]), nothing)
+        unseen = next((i for i, row in enumerate(rows) if row["unseen"]), nothing)
+        known = [(i, row["number"]) for i, row in enumerate(rows) if row["number"] is not None]
+        values = graph.constant(np.reshape([value for _, value in known], (1, -1)))
+        same = graph.cast(graph.add("Equal", upright, values), "INT64")
+        shift = graph.constant(np.reshape([i - unseen for i, _ in known], (-1, 1)), np.int64)
+        at = graph.add("Reshape", graph.add("MatMul", same, shift), graph.constant([-1], np.int64))
+        at = graph.add("Add", at, graph.constant(unseen, np.int64))
+        at = graph.add("Where", graph.add("IsNaN", x), graph.constant(missing, np.int64), at)
+    if any(row["cell"] is not None for row in rows):
+        own = [row["cell"] for row in rows]
+        n = max(own) + 2  # one more for values in no cell
+        cells[number] = graph.add("Gather", graph.constant([*own, n - 1], np.int64), at), n
+    return graph.add("Gather", graph.constant(nats), at, axis=0)
+
+
+def _curve(graph: Graph, curves: Sequence[dict[str, Any]], x: str, k: int) -> str:
+    """What a number says of each class."""
+    x = graph.add("Reshape", x, graph.constant([-1, 1], np.int64))
+    parts = []
+    for some in (curves[:k], curves[k:]) if len(curves) <= k else (curves[0::2], curves[1::2]):  # of labels two each
+        if not some:
+            continue
+        own = {name: np.zeros((1, k)) for name in ("centre", "one", "x", "x2", "log_x")} | {"width": np.ones((1, k))}
+        for curve in some:
+            for name, values in own.items():
+                values[0, curve["class"]] = curve[name]
+        z = graph.add("Div", graph.add("Sub", x, graph.constant(some[0]["origin"])), graph.constant(some[0]["unit"]))
+        z = graph.add("Clip", z, graph.constant(-FARTHEST), graph.constant(FARTHEST))
+        z = graph.add("Div", graph.add("Sub", z, graph.constant(own["centre"])), graph.constant(own["width"]))
+        terms = [graph.constant(own["one"]), graph.add("Mul", graph.constant(own["x"]), z)]
+        terms.append(graph.add("Mul", graph.constant(own["x2"]), graph.add("Mul", z, z)))
+        if own["log_x"].any():
+            terms.append(graph.add("Mul", graph.constant(own["log_x"]), graph.add("Log", z)))
+        parts.append(graph.total(terms))
+    says = graph.total(parts)
+    return graph.add("Where", graph.add("IsNaN", x), graph.constant(0.0), says)
+
+
+def _bag(graph: Graph, tables: EvidenceTable, column: dict[str, Any], x: str) -> str:
+    """What words, or columns of occurrences, say."""
+    words, table, scale, common = tables.words_of(column["column"])
+    if column["length"] == "all":
+        wanted = "False for ONNX: the length of a text counts words that the model does not know, which it cannot see"
+        raise errors.bad_setting("length", True, wanted)
+    if column["kind"] == "text":
+        size: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
+        pool: dict[str, Any] = {
+            "pool_strings": words or [""],
+            "ngram_counts": [0],
+            "ngram_indexes": list(range(max(len(words), 1))),
+        }
+        n = graph.cast(graph.add("TfIdfVectorizer", x, **size, **pool), "DOUBLE")
+        table, scale = (table, scale) if words else (np.zeros((1, len(common))), np.ones(1))
+    else:
+        n = graph.add("Where", graph.add("IsNaN", x), graph.constant(0.0), x)
+        if column["threshold"] is not None:
+            n = graph.cast(graph.add("Greater", n, graph.constant(column["threshold"])), "DOUBLE")
+    a = graph.add("Mul", COUNTS[column["count"]](graph, n), graph.constant(scale[None, :]))
+    says = graph.add("MatMul", a, graph.constant(table))
+    if column["length"] == "known":
+        length = graph.add("Sqrt", graph.row("ReduceSumSquare", a))
+        says = graph.add("Div", says, graph.add("Max", length, graph.constant(1e-300)))
+    return graph.add("Add", says, graph.constant(common[None, :]))
+
+
+def _answers(graph: Graph, tables: EvidenceTable, score: str, names: Sequence[Any]) -> tuple[str, str]:
+    rules = tables.calibration.to_pylist()
+    method = rules[0]["method"] if rules else None
+    k = tables.prior.num_rows
+    if tables.answers == "labels":
+        lines = {row["class"]: (row["x"], row["y"]) for row in rules if row["method"] == "line"}
+        slopes, shifts = np.array([lines[c] for c in range(k)]).T
+        shares = graph.add("Sigmoid", _line(graph, score, slopes, shifts))
+        thresholds = [row["x"] for row in rules if row["method"] == "threshold"]
+        return graph.add("GreaterOrEqual", shares, graph.constant(np.reshape(thresholds, (1, -1)))), shares
+    highest = graph.row("ReduceMax", score)
+    none = graph.add("Less", highest, graph.constant(IMPOSSIBLE / 2.0))  # then the prior answers
+    prior = tables.prior["nats"].to_numpy()[None, :]
+    score = graph.add("Where", none, graph.constant(prior - prior.max()), graph.add("Sub", score, highest))
+    best = score
+    if method == "temperature":
+        raised = graph.add("Max", score, graph.constant(max(rules[0]["y"], IMPOSSIBLE)))
+        raised = graph.add("Where", graph.add("Less", score, graph.constant(IMPOSSIBLE / 2.0)), score, raised)
+        shares = graph.add("Softmax", graph.add("Div", raised, graph.constant(rules[0]["x"])), axis=1)
+    elif method is None:
+        shares = graph.add("Softmax", score, axis=1)
+    else:
+        shares = best = _honest(graph, rules, score, k)
+    place = graph.add("ArgMax", best, axis=1, keepdims=0)
+    kind = np.int64 if are_whole(names) else object
+    listed = [int(name) for name in names] if are_whole(names) else list(map(str, names))
+    return graph.add("Gather", graph.constant(listed, kind), place, axis=0), shares
+
+
+def _line(graph: Graph, x: str, slopes: Any, shifts: Any) -> str:
+    slope, shift = (graph.constant(np.reshape(each, (1, -1))) for each in (slopes, shifts))
+    return graph.add("Add", graph.add("Mul", x, slope), shift)
+
+
+def _honest(graph: Graph, rules: Sequence[dict[str, Any]], score: str, k: int) -> str:
+    """Posteriors from log-odds of each class against all others, through sigmoids or staircases."""
+    others = np.where(np.eye(k, dtype=np.bool_), 100.0 * IMPOSSIBLE, 0.0)[None]
+    apart = graph.add("Add", graph.add("Unsqueeze", score, graph.constant([1], np.int64)), graph.constant(others))
+    rest = graph.add("ReduceLogSumExp", apart, axes=[2], keepdims=0)
+    odds = graph.add("Sub", score, rest)
+    classes = sorted({row["class"] for row in rules})
+    corners = [np.array([(row["x"], row["y"]) for row in rules if row["class"] == c]) for c in classes]
+    if k == 2:
+        odds = graph.add("Gather", odds, graph.constant([1], np.int64), axis=1)
+    if rules[0]["method"] == "platt":
+        (slopes, shifts) = np.concatenate(corners).T
+        certain = graph.add("Greater", graph.add("Abs", odds), graph.constant(-IMPOSSIBLE / 2.0))
+        line = graph.add("Where", certain, odds, _line(graph, odds, slopes, shifts))
+        line = graph.add("Concat", graph.add("Neg", line), line, axis=1) if k == 2 else line
+        low = graph.add("Min", line, graph.constant(0.0))
+        rest = graph.add(
+            "Log", graph.add("Add", graph.add("Exp", graph.add("Neg", graph.add("Abs", line))), graph.constant(1.0))
+        )
+        return graph.add("Softmax", graph.add("Sub", low, rest), axis=1)
+    each = []
+    for j, (x, y) in enumerate(corner.T for corner in corners):
+        own = graph.add("Gather", odds, graph.constant([j], np.int64), axis=1)
+        above = graph.cast(graph.add("GreaterOrEqual", own, graph.constant(x[None, :])), "INT64")
+        at = graph.add("ReduceSum", above, graph.constant([1], np.int64), keepdims=1)
+        slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
+        start, height, tilt = (
+            graph.add("Gather", graph.constant(line), at, axis=0)
+            for line in (np.append(x[0], x), np.append(y[0], y), slope)
+        )
+        near = graph.add("Min", graph.add("Max", own, graph.constant(x[0])), graph.constant(x[-1]))
+        each.append(graph.add("Add", height, graph.add("Mul", tilt, graph.add("Sub", near, start))))
+    if k == 2:
+        return graph.add("Concat", graph.add("Sub", graph.constant([[1.0]]), each[0]), each[0], axis=1)
+    shares = graph.add("Concat", *each, axis=1)
+    total = graph.add("ReduceSum", shares, graph.constant([1], np.int64), keepdims=1)
+    safe = graph.add("Max", total, graph.constant(1e-300))
+    even = graph.constant(np.full((1, k), 1.0 / k))
+    return graph.add("Where", graph.add("Greater", total, graph.constant(0.0)), graph.add("Div", shares, safe), even)
