@@ -73,7 +73,7 @@ lint: .venv/lint.stamp lint-rust ## Check style, types, the order of imports and
 
 lint-rust: .venv/lint.stamp ## Check the Rust code alone
 	cargo fmt --manifest-path $(crate) --check
-	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets --features python -- -D warnings
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --tests --features python -- -D warnings
 
 bench: .venv/core.stamp .venv/peers.stamp ## Time it beside its peers, checking the answers
 	$(bin)/python -m benchmarks

@@ -160,6 +160,10 @@ def nomogram_weighed() -> Display:
     return bb.plots.NomogramDisplay.from_model(weighed_census(left_out), ">50K", row=row, n=13)
 
 
+def shapes() -> Display:
+    return bb.plots.shapes(weighed_census(("fnlwgt",)), ">50K")
+
+
 def confusion() -> Display:
     train, train_groups = newsgroups()
     test, test_groups = newsgroups(train=False)
@@ -298,6 +302,7 @@ WITH_DATA = {
     nomogram_row: "adult",
     evidence_weighed: "adult",
     nomogram_weighed: "adult",
+    shapes: "adult",
     calibration: "adult",
     learning: "sms-spam",
     words: "20news-bydate",

@@ -165,7 +165,7 @@ def _client(state: ServedState, number: int, seed: int, say: Callable[[dict[str,
         forget = rng.random() < 0.3
         say({"begun": id, "to": None if forget else [row, label]})
         with suppress(bb.errors.BanburyError):  # there was no such row
-            state.change(Delete(id) if forget else Put(id, row, label))
+            state.change(Delete(id) if forget else Put(id, row, label, new_class=True))
         say({"done": id})
 
 

@@ -28,9 +28,9 @@ def test_suspicious_says_what_the_library_says(capsys):
     facts = said(capsys, "suspicious", "mail.csv", "--target", "kind", "--n", "3")
     assert facts == numbered(bb.suspicious("mail.csv", "kind", alpha=1.0, n=3).to_dict())
     assert sorted(row["row"] for row in facts["rows"]) == [4, 18, 41]
-    assert main("suspicious mail.csv --target kind --n 2 --by margin --table".split()) == 0
+    assert main("suspicious mail.csv --target kind --n 2 --by self_confidence --table".split()) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("3 of 60 labels look wrong")
+    assert shown.startswith("About 3 of 60 labels seem wrong")
     assert "because of" in shown
     assert main("suspicious mail.csv --target kind --n 2 --csv".split()) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -73,7 +73,7 @@ def test_what_cannot_be_done_is_said(capsys):
     pd.DataFrame({"text": texts, "kind": labels}).to_csv("mail.csv", index=False)
     for words, message in [
         ("suspicious mail.csv", "--target kind"),
-        ("suspicious mail.csv --target kind --by doubt", "--by must be one of 'self_confidence', 'margin'"),
+        ("suspicious mail.csv --target kind --by doubt", "--by must be one of 'margin', 'self_confidence'"),
         ("suspicious mail.csv --target kind --n 0", "n must be a whole number from 1 up"),
         ("next mail.csv mail.csv", "mail.csv"),
     ]:

@@ -1,6 +1,7 @@
 """Every function of the Rust core against its slow twin in naive_core.py."""
 
 import ast
+import inspect
 import itertools
 import math
 import pathlib
@@ -15,6 +16,8 @@ import banbury
 import naive_core as naive
 from banbury import _core
 from banbury._core import BadValue, Integers
+from kernel_parts import kernel_part as as_part
+from kernel_parts import score
 
 REALS = ["float64", "float32"]
 INTEGERS = ["int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
@@ -105,6 +108,31 @@ def test_the_stub_names_what_there_is():
     said = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     there = {name for name in dir(_core) if not name.startswith("__")}
     assert said == there
+
+
+def test_the_stub_names_arguments_and_methods_as_they_are():
+    stub = ast.parse(pathlib.Path(banbury.__file__).with_name("_core.pyi").read_text())
+    for node in stub.body:
+        if isinstance(node, ast.FunctionDef):
+            assert_same_arguments(node, getattr(_core, node.name))
+        elif isinstance(node, ast.ClassDef) and not issubclass(getattr(_core, node.name), Exception):
+            there = getattr(_core, node.name)
+            names = {name for name in vars(there) if not name.startswith("__")}
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+            fields = {each.target.id for each in node.body if isinstance(each, ast.AnnAssign)}
+            assert names == fields | {each.name for each in methods if not each.name.startswith("__")}, node.name
+            for method in methods:
+                if method.name == "__init__" or not method.name.startswith("__"):
+                    assert_same_arguments(method, there if method.name == "__init__" else getattr(there, method.name))
+
+
+def assert_same_arguments(node, function):
+    names = [argument.arg for argument in node.args.args if argument.arg not in ("self", "cls")]
+    found = [name for name in inspect.signature(function).parameters if name != "self"]
+    assert found == names, node.name
+
+
+def test_values_that_are_refused_are_value_errors():
     assert issubclass(BadValue, ValueError)
     assert BadValue.__name__ == "BadValue"
 
@@ -861,7 +889,7 @@ WANTS = ["log_joint", "posterior", "log_posterior", "class", "parts"]
 def assert_score(n, log_prior, parts, threads=1, wants=WANTS, rtol=1e-12):
     each, _ = naive.score(n, log_prior, parts, "parts")
     for want in wants:
-        found, lost = _core.score(n, log_prior, parts, want, threads)
+        found, lost = score(n, log_prior, parts, want, threads)
         expected, expected_lost = naive.finish(each, log_prior, want)
         assert lost == expected_lost
         assert found.shape == expected.shape
@@ -903,15 +931,15 @@ def test_score_of_normal_kernels_on_neighbouring_bins(bandwidth):
     x = np.concatenate([rng.uniform(-120, 500, n - 100), rng.normal(0, 1e4, 100)])
     kernels = ("normal", bins, weights, np.array([bandwidth, bandwidth * 1.3]), np.zeros(2), (0.0, 1.0))
     part = ("kernel", x, 0.0, 1.0, *kernels)
-    found, lost = _core.score(n, log_prior, [part], "log_joint", 1)
+    found, lost = score(n, log_prior, [part], "log_joint", 1)
     some = slice(0, n, 7)
     wanted, _ = naive.score(len(x[some]), log_prior, [("kernel", x[some], 0.0, 1.0, *kernels)], "log_joint")
     np.testing.assert_allclose(found[some], wanted, rtol=1e-11, atol=1e-11)
     assert lost == 0
-    assert np.array_equal(found, _core.score(n, log_prior, [part], "log_joint", 3)[0])
+    assert np.array_equal(found, score(n, log_prior, [part], "log_joint", 3)[0])
     for i in range(0, n, 191):
         alone = ("kernel", x[i : i + 1], 0.0, 1.0, *kernels)
-        assert np.array_equal(_core.score(1, log_prior, [alone], "log_joint", 1)[0], found[i : i + 1])
+        assert np.array_equal(score(1, log_prior, [alone], "log_joint", 1)[0], found[i : i + 1])
 
 
 @pytest.mark.parametrize("c", [*range(1, 10), 20])
@@ -931,7 +959,7 @@ def test_score_of_many_features():
 def test_score_of_nothing():
     log_prior = np.log([0.2, 0.8])
     assert_score(3, log_prior, [])
-    found, lost = _core.score(3, log_prior, [], "class", 1)
+    found, lost = score(3, log_prior, [], "class", 1)
     assert found.tolist() == [1, 1, 1]
     assert lost == 0
 
@@ -942,11 +970,11 @@ def test_score_in_parallel(want):
     n = 20_000
     parts = all_parts(rng, n, 3)
     log_prior = np.log([0.5, 0.3, 0.2])
-    one = _core.score(n, log_prior, parts, want, 1)
-    assert same(one, _core.score(n, log_prior, parts, want, 4))
+    one = score(n, log_prior, parts, want, 1)
+    assert same(one, score(n, log_prior, parts, want, 4))
     assert not np.isnan(one[0]).any()
     few = [(p[0], [a[777:778] for a in p[1]] if isinstance(p[1], list) else p[1][777:778], *p[2:]) for p in parts]
-    alone = _core.score(1, log_prior, few, want, 1)[0]
+    alone = score(1, log_prior, few, want, 1)[0]
     assert alone.tobytes() == one[0][777:778].tobytes(), "a row's score depends on its neighbours"
 
 
@@ -954,8 +982,8 @@ def test_parts_add_up():
     rng = np.random.default_rng(20)
     parts = all_parts(rng, 500, 3)
     log_prior = np.log([0.5, 0.3, 0.2])
-    joint, _ = _core.score(500, log_prior, parts, "log_joint", 1)
-    each, _ = _core.score(500, log_prior, parts, "parts", 1)
+    joint, _ = score(500, log_prior, parts, "log_joint", 1)
+    each, _ = score(500, log_prior, parts, "parts", 1)
     np.testing.assert_allclose(log_prior + each.sum(1), joint, rtol=1e-12, atol=1e-12)
 
 
@@ -968,7 +996,7 @@ def test_rows_that_no_class_explains():
     part = ("flags", [x], np.zeros(2), no, yes)
     for threads in (1, 4):
         assert_score(4, log_prior, [part], threads)
-        posterior, lost = _core.score(4, log_prior, [part], "posterior", threads)
+        posterior, lost = score(4, log_prior, [part], "posterior", threads)
         assert lost == 2
         np.testing.assert_allclose(posterior[[1, 3]], [[0.5, 0.2, 0.3]] * 2)
     prior = np.array([-math.inf, math.log(0.4), math.log(0.6)])
@@ -976,7 +1004,7 @@ def test_rows_that_no_class_explains():
 
 
 def test_the_first_of_the_best():
-    found, _ = _core.score(2, np.log([0.2, 0.4, 0.4]), [], "class", 1)
+    found, _ = score(2, np.log([0.2, 0.4, 0.4]), [], "class", 1)
     assert found.tolist() == [1, 1]
 
 
@@ -1018,15 +1046,15 @@ def test_nothing_is_nan_far_out(x):
     ]
     for want in WANTS:
         for chosen in ([part] for part in parts):
-            assert np.isfinite(_core.score(1, log_prior, chosen, want, 1)[0]).all()
-        assert not np.isnan(_core.score(1, log_prior, parts, want, 1)[0]).any()
+            assert np.isfinite(score(1, log_prior, chosen, want, 1)[0]).all()
+        assert not np.isnan(score(1, log_prior, parts, want, 1)[0]).any()
 
 
 def test_normal_scores_are_clipped():
     log_prior = np.zeros(1)
     one, zero = np.ones((1, 1)), np.zeros((1, 1))
     part = ("normal", [np.array([1e300, -1e300])], np.zeros(1), np.ones(1), zero, one, zero)
-    assert _core.score(2, log_prior, [part], "log_joint", 1)[0].tolist() == [[-(2.0**800)], [-(2.0**800)]]
+    assert score(2, log_prior, [part], "log_joint", 1)[0].tolist() == [[-(2.0**800)], [-(2.0**800)]]
 
 
 @pytest.mark.parametrize("want", WANTS)
@@ -1044,14 +1072,14 @@ def test_score_refuses_infinite_values(want, threads):
         f = 4 if part[0] == "flags" else x.shape[1] - 1
         old, x[8500, f] = x[8500, f], -math.inf
         what = "not 0 or 1" if part[0] == "flags" else "infinite"
-        bad_value(lambda: _core.score(n, log_prior, parts, want, threads), what, first[i] + f, 8500, -math.inf)
+        bad_value(lambda: score(n, log_prior, parts, want, threads), what, first[i] + f, 8500, -math.inf)
         x[8500, f] = old
 
 
 def test_flags_to_score_must_be_flags():
     x = np.array([[1, 1], [1, 7]], np.int16)
     part = ("flags", [x], np.array([0.0, math.nan]), np.zeros((2, 1)), np.zeros((2, 1)))
-    bad_value(lambda: _core.score(2, np.zeros(1), [part], "class", 1), "not 0 or 1", 1, 1, 7)
+    bad_value(lambda: score(2, np.zeros(1), [part], "class", 1), "not 0 or 1", 1, 1, 7)
 
 
 def spoil(part, at, value):
@@ -1067,14 +1095,6 @@ BOX = kernel_part(RNG, 2, 2, "box")
 @pytest.mark.parametrize(
     "parts",
     [
-        [("normal",)],
-        [()],
-        [["normal"]],
-        [("other", 1)],
-        [NORMAL[:-1]],
-        [(*NORMAL, 1)],
-        [(*TABLE, 1)],
-        [KERNEL[:-1]],
         *(spoil(NORMAL, at, np.zeros((5, 3))) for at in (1, 4, 5, 6)),
         *(spoil(NORMAL, at, np.zeros((4, 2))) for at in (4, 5, 6)),
         *(spoil(NORMAL, at, np.full((5, 2), math.nan)) for at in (4, 5, 6)),
@@ -1121,8 +1141,32 @@ BOX = kernel_part(RNG, 2, 2, "box")
 )
 def test_score_refuses_parts(parts):
     with pytest.raises(ValueError) as caught:
-        _core.score(2, np.log([0.5, 0.5]), parts, "log_joint", 1)
+        score(2, np.log([0.5, 0.5]), parts, "log_joint", 1)
     assert not isinstance(caught.value, BadValue)
+
+
+@pytest.mark.parametrize("parts", [[("normal",)], [()], [None], [NORMAL], None])
+def test_only_classes_of_parts_are_parts(parts):
+    with pytest.raises((ValueError, TypeError), match=r"must be of a class of parts|not iterable"):
+        _core.score(2, np.log([0.5, 0.5]), parts, "log_joint", 1)
+
+
+@pytest.mark.parametrize(
+    "call, name",
+    [
+        (lambda: _core.count_classes(ONE.astype(int), 1, None, 1), "classes"),
+        (lambda: _core.count_classes(ONE, 1, np.ones(2), 1), "weights"),
+        (lambda: _core.count_moments([X.astype(complex)], *UNIT, ONE, 1, None, 1), "columns"),
+        (lambda: _core.count_flags([X], np.zeros((1, 1)), ONE, 1, None, 1), "threshold"),
+        (lambda: _core.score(2, np.zeros((1, 1)), [], "class", 1), "log_prior"),
+        (lambda: score(2, np.zeros(2), spoil(FLAGS, 2, np.zeros((5, 1))), "class", 1), "threshold"),
+        (lambda: score(2, np.zeros(2), spoil(TABLE, 3, [np.zeros(3, int)] * 5), "class", 1), "lookups"),
+    ],
+)
+def test_errors_name_the_argument(call, name):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert caught.value.__notes__ == [f"while processing '{name}'"]
 
 
 @pytest.mark.parametrize(
@@ -1141,7 +1185,7 @@ def test_score_refuses_parts(parts):
 )
 def test_score_refuses(n, log_prior, want, threads):
     with pytest.raises(ValueError):
-        _core.score(n, log_prior, [], want, threads)
+        score(n, log_prior, [], want, threads)
 
 
 def test_other_threads_run_meanwhile_and_forks_can_count():
@@ -1200,12 +1244,13 @@ def test_each_row_by_its_own_model(want, n, threads):
         models.append((log_prior, all_parts(np.random.default_rng(seed), n, c)))
     which = rng.integers(-1, 4, n).astype(np.int32)
     out = np.full((n, c), np.nan)
-    lost = _core.score_each(which, models, want, threads, out)
+    held = [(log_prior, [as_part(part) for part in parts]) for log_prior, parts in models]
+    lost = _core.score_each(which, held, want, threads, out)
     expected, expected_lost = np.zeros((n, c)), 0
     for k, (log_prior, parts) in enumerate(models):
-        every, _ = _core.score(n, log_prior, parts, want, 1)
+        every, _ = score(n, log_prior, parts, want, 1)
         expected[which == k] = every[which == k]
-        joint = _core.score(n, log_prior, parts, "log_joint", 1)[0][which == k]
+        joint = score(n, log_prior, parts, "log_joint", 1)[0][which == k]
         expected_lost += int(np.isneginf(joint).all(axis=1).sum())
     np.testing.assert_array_equal(out, expected)
     assert lost == expected_lost

@@ -255,7 +255,7 @@ def test_one_class_has_nothing_to_tell() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs_are_those_of_loops_over_rows(seed: int) -> None:
     table = dependent_table(seed=seed)
-    diagnosis = diagnose(table, "y")
+    diagnosis = diagnose(table, "y", missing="skip")
     assert diagnosis.n_pairs == 3
     found = by_names(diagnosis)
     for a, b in combinations("abc", 2):
@@ -309,7 +309,7 @@ def test_a_weight_is_so_many_rows_and_none_is_no_row() -> None:
 def test_fractional_weights_are_summed_and_tested_as_kish_has_it() -> None:
     table = dependent_table(300)
     weights = np.random.default_rng(7).random(300).tolist()
-    found, tenfold = (diagnose(table, "y", weights=[k * w for w in weights]) for k in (1.0, 10.1))
+    found, tenfold = (diagnose(table, "y", weights=[k * w for w in weights], missing="skip") for k in (1.0, 10.1))
     bits, freedom, _ = information_given_class(table["a"], table["b"], table["y"], weights)
     present = sum(w for w, a, b in zip(weights, table["a"], table["b"], strict=True) if a is not None and b is not None)
     rows = present * sum(weights) / sum(w * w for w in weights)
@@ -424,7 +424,7 @@ def test_the_answer_does_not_depend_on_batches_threads_or_form(tmp_path: Path) -
     assert diagnose(tmp_path / "table.csv", "y") == wanted
     assert diagnose(iter([frame]), "y") == wanted  # can be read once only
     halves = [frame[:300], frame[300:]]
-    schema = bb.count(frame, "y").schema
+    schema = bb.count(frame, "y", missing="category").schema
     assert diagnose(halves, "y", schema=schema) == diagnose(frame, "y", schema=schema) == wanted
 
 
@@ -835,3 +835,27 @@ def test_the_copy_that_tells_less_is_left_out() -> None:
     x = np.random.default_rng(5).integers(0, 8, 800)
     told = diagnose({"coarse": x // 2, "fine": x}, x > 2, features="categorical")
     assert told.advice.endswith("leave out coarse, which says little that fine does not say.")
+
+
+def passengers(n: int = 800) -> dict[str, list[Any]]:
+    """A table in which a cabin and an age are mostly missing: whether they are tells who survived."""
+    rng = np.random.default_rng(46)
+    survived = rng.random(n) < 0.4
+    has_cabin = rng.random(n) < np.where(survived, 0.4, 0.1)
+    has_age = rng.random(n) < np.where(survived, 0.95, 0.6)
+    cabins = np.array([f"C{number % 50}" for number in range(n)], dtype=object)
+    return {
+        "cabin": np.where(has_cabin, rng.permutation(cabins), None).tolist(),
+        "age": np.where(has_age, rng.normal(30, 10, n).round(1), np.nan).tolist(),
+        "survived": survived.astype(int).tolist(),
+    }
+
+
+def test_a_missing_value_tells_as_much_as_it_tells_the_weighed_model(tmp_path: Any) -> None:
+    rows = passengers()
+    found = diagnose(rows, "survived")
+    assert not found.uninformative and all(each.bits > 0.02 for each in found.telling)
+    assert {each.feature for each in diagnose(rows, "survived", missing="skip").uninformative} == {"cabin", "age"}
+    model = bb.EvidenceClassifier().fit({name: rows[name] for name in ("cabin", "age")}, rows["survived"]).model_
+    report = bb.report(model, {**rows, "class": rows["survived"]}, target="class", alternatives=False)
+    assert not report.findings.diagnosis.uninformative

@@ -12,6 +12,12 @@ import banbury as bb
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")]
+
+
+def text_of(page: Path) -> str:
+    """The page without its code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
 def test_every_public_name_has_an_entry_in_the_reference():
@@ -28,8 +34,25 @@ def test_every_page_has_a_place_in_the_site():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_sentence_fits_on_a_screen(page):
     """Tables, pictures and code may be wider, and the table of the lectures is written by tests."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S).splitlines()
+    prose = text_of(page).splitlines()
     assert [line for line in prose if len(line) > 120 and not line.startswith(("|", "!["))] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Those of its headings, as the site and GitHub make them."""
+    headings = re.findall(r"^#+ (.*)$", text_of(page), re.M)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_link_is_dead(page):
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text_of(page))):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not link.startswith("https:") and (not target.exists() or (anchor and anchor not in anchors(target))):
+            dead.append(link)
+    assert dead == []
 
 
 def test_the_readme_is_short():

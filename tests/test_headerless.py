@@ -81,17 +81,66 @@ def test_a_header_may_be_said_to_be_there_and_renamed():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (ROWS, "5.1, 3.5 where there are numbers below"),
-        ("39,State-gov,77516\n50,Private,83311\n", "39, 77516 where there are numbers below"),
-        ("1,2,a\n3,4,b\n5,7,a\n", "1, 2 where there are numbers below"),
-        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s are below, too"),
+        (ROWS, "5.1, 3.5 above numbers"),
+        ("39,State-gov,77516\n50,Private,83311\n", "39, 77516 above numbers"),
+        ("1,2,a\n3,4,b\n5,7,a\n", "1, 2 above numbers"),
+        ("0.02,0.37,R\n0.05,0.31,M\n0.01,0.12,M\n", "0.02, 0.37 above numbers"),  # classes are letters
+        ("A11 6 A34 4 1\nA12 48 A32 4 2\nA14 12 A34 4 1\n", "6, 4, 1 above numbers"),  # and a value stands there twice
+        ("39,?,a\n50,4,b\n12,5,a\n", "39 above numbers"),
+        ("p,x,s\np,f,y\ne,x,s\n", "p, x, s also found below"),
+        ("ham\tgo until tomorrow\nspam\twin a new prize\nham\tall right then\n", "ham also found below"),
     ],
 )
-def test_a_header_that_looks_like_a_row_is_warned_of_once(text, why):
+def test_a_first_line_that_looks_like_a_row_is_a_row(text, why):
     Path("t.csv").write_text(text)
-    with pytest.warns(errors.BanburyWarning, match=f"t.csv is read as the header, and looks like a row: {why}") as told:
-        [list(source) for source in [read("t.csv")] * 2]
-    assert len(told) == 1 and "header=False" in str(told[0].message)
+    expected = f"t.csv seems to have no header: its first line looks like a row \\({why}\\), so columns are numbered"
+    with pytest.warns(errors.BanburyWarning, match=expected) as warned:
+        batches = [list(source) for source in [read("t.csv")] * 2]
+    assert len(warned) == 1 and "If it is a header, pass header=True." in str(warned[0].message)
+    [batch] = batches[0]
+    assert batch.n_rows == text.count("\n") and not batch.named and batch.names[:2] == ("1", "2")
+    [batch] = read("t.csv", header=False)
+    assert batch.n_rows == text.count("\n")
+    if len(set(text.split("\n")[0].split(" "))) == len(text.split("\n")[0].split(" ")):
+        [batch] = read("t.csv", header=True)
+        assert batch.n_rows == text.count("\n") - 1
+
+
+def test_a_model_remembers_that_its_file_had_no_header(capsys):
+    code, out, err = said("fit rows.csv --target last -o m.banbury --json", capsys)
+    assert code == 0 and json.loads(out)["rows"] == 5 and err.count("seems to have no header") == 1
+    Path("new.csv").write_text("5.1,3.5,red\n")
+    code, out, err = said("predict m.banbury new.csv --csv", capsys)
+    assert (code, err) == (0, "") and out.splitlines()[1].startswith("1,setosa,")
+
+
+def test_the_parts_of_a_table_are_read_as_the_first(tmp_path):
+    Path("one.csv").write_text(ROWS)
+    Path("two.csv").write_text("5.0,3.4,green,setosa\n")  # alone it might be a header
+    with pytest.warns(errors.BanburyWarning, match="no header"):
+        assert sum(batch.n_rows for batch in read(["one.csv", "two.csv"])) == 6
+
+
+def test_a_file_with_the_names_of_the_model_has_a_header():
+    Path("years.csv").write_text("2019.5,kind\n1.5,a\n2.5,b\n1.4,a\n")
+    model = bb.estimate(bb.count("years.csv", target="kind", header=True))
+    assert len(model.predict("years.csv")) == 3
+
+
+@pytest.mark.parametrize("text", ["id,kind\n1,'good'\n2,'bad, really'\n", "'id','kind'\n1,'good'\n2,'it''s bad'\n"])
+def test_single_quotes_quote_where_no_others_do(text):
+    Path("t.csv").write_text(text)
+    [batch] = read("t.csv")
+    assert batch.names == ("id", "kind") and batch.head("kind", 1) == ["good"]
+
+
+@pytest.mark.parametrize(
+    "text", ["id,text\n1,'tis the season\n2,to be\n", "id,text\n1,'a' or 'b'\n", "a,b\n'x,\"y'\"\n"]
+)
+def test_single_quotes_that_do_not_quote_are_letters(text):
+    Path("t.csv").write_text(text)
+    [batch] = read("t.csv")
+    assert batch.head(batch.names[1], 1)[0][0] in "'y" and batch.n_rows == text.count("\n") - 1
 
 
 @pytest.mark.parametrize(
@@ -101,6 +150,8 @@ def test_a_header_that_looks_like_a_row_is_warned_of_once(text, why):
         "0,1,kind\n5.1,3.5,a\n4.9,3.0,b\n",
         "0,1,2\n5.1,3.5,a\n4.9,3.0,b\n",  # a frame's positions
         "country,1990,1991\na,5.1,3.5\nb,4.9,3.0\n",  # years
+        "country,1990,1995,2005\na,5.1,3.5,2\nb,4.9,3.0,2\n",
+        ",0\n0,5.5\n1,6.5\n",  # a series of pandas
         "size,spam\n1.5,spam\n2.5,ham\n",
         "text,spam\nbuy now,spam\nlunch,ham\n",
         "a,b\nx,y\n",
@@ -112,8 +163,8 @@ def test_a_header_is_not_taken_for_a_row(text):
 
 
 def test_a_name_twice_says_what_the_first_line_was_taken_for():
-    Path("t.csv").write_text("4,4,yes\n5,3,no\n")
-    with pytest.raises(errors.DuplicateColumn, match=r"two columns are named '4' in t.csv. .*\n.*header=False"):
+    Path("t.csv").write_text("size,size,kind\n5,3,no\n")
+    with pytest.raises(errors.DuplicateColumn, match=r"two columns are named 'size' in t.csv. .*\n.*header=False"):
         read("t.csv")
 
 
@@ -285,13 +336,11 @@ def test_the_command_line_reads_files_without_a_header(capsys):
 
 def test_the_command_line_says_how_to_read_a_file_without_a_header(capsys):
     code, _, err = said("fit rows.csv --target setosa", capsys)
-    assert code == 0 and "looks like a row: 5.1, 3.5 where" in err
-    assert "If the file has no header, say --no-header, or give --names." in err
-    Path("t.csv").write_text("4,4,yes\n5,3,no\n")
-    code, _, err = said("fit t.csv --target yes", capsys)
-    assert code == 1 and "say --no-header, or give --names" in err
+    assert code == 1 and "looks like a row (5.1, 3.5 above numbers), so columns are numbered from 1 to 4" in err
+    assert "If it is a header, pass --header." in err and "if its first line is one, pass --header" in err
+    assert said("fit rows.csv --target setosa --header", capsys)[0] == 0
     code, _, err = said("fit named.csv", capsys)
-    assert code == 2 and "--target kind" in err and "say --no-header" in err
+    assert code == 2 and "--target kind" in err and "pass --no-header, or --names" in err
 
 
 def test_the_command_line_reads_odd_tables(capsys, monkeypatch):
@@ -310,11 +359,11 @@ def test_a_column_that_is_named_last_is_meant(capsys):
 
 
 def test_a_name_that_does_not_say_what_a_file_is_has_the_hint_too(capsys):
-    Path("Collection").write_text("ham\tgo on, then\nspam\twin a prize\nham\tok lar\n")
+    Path("Collection").write_text("ham\tgo on\nspam\twin a prize\nham\tok lar\n")
     Path("rows.ndjson").write_text('{"a": 1, "b": 2}\n')
-    assert "if the file has none, say --no-header" in said("fit Collection", capsys)[2]
-    assert "if the file has none, say --no-header" in said("fit Collection --target kind", capsys)[2]
-    assert "if the file has none" not in said("fit rows.ndjson", capsys)[2]
+    assert "if it is a row, pass --no-header" in said("fit Collection", capsys)[2]
+    assert "if it is a row, pass --no-header" in said("fit Collection --target kind", capsys)[2]
+    assert "if it is a row" not in said("fit rows.ndjson", capsys)[2]
 
 
 def test_a_title_above_the_rows_is_told_how_to_be_passed_over(tmp_path):

@@ -14,6 +14,7 @@ import banbury as bb
 import naive_matrix as naive
 from banbury import _core
 from banbury._core import BadValue, NotThere, Tokeniser, Weights, Words
+from kernel_parts import score
 from naive_words import NotThere as NotThereSlowly
 from naive_words import from_limbs, in_parts
 from test_words import assert_equal, assert_sums, codes, pieces, same_bits, weighing
@@ -319,14 +320,14 @@ def test_scores_are_those_of_the_twin(rows, threshold, layout, n_classes, seed):
     expected = np.array(naive.scored(rows, weights, constant, threshold)).reshape(len(rows), n_classes)
     size = 1.0 + np.nansum(np.where(rows > 0, rows, 0), axis=1, keepdims=True) * np.abs(weights).max(initial=1.0)
     for part in parts(rows, weights, constant, layout, threshold):
-        found, impossible = _core.score(len(rows), prior, [part], "log_joint", 1)
+        found, impossible = score(len(rows), prior, [part], "log_joint", 1)
         assert (np.abs(found - expected - prior) <= 1e-13 * size).all()
         assert impossible == 0
-        alone = _core.score(len(rows), prior, [part], "parts", 1)[0]
+        alone = score(len(rows), prior, [part], "parts", 1)[0]
         assert (np.abs(alone[:, 0] - expected) <= 1e-13 * size).all()
-        best = _core.score(len(rows), prior, [part], "class", 1)[0]
+        best = score(len(rows), prior, [part], "class", 1)[0]
         assert best.tolist() == found.argmax(axis=1).tolist()
-        twice = _core.score(len(rows), prior, [part, part], "log_joint", 1)[0]
+        twice = score(len(rows), prior, [part, part], "log_joint", 1)[0]
         assert (np.abs(twice - 2 * expected - prior) <= 1e-12 * size).all()
 
 
@@ -343,7 +344,7 @@ def test_rough_weights_find_the_classes_of_exact_ones(n_classes, kind):
     rows[::5, :25] = 0
     exact, rough = parts(rows.astype(kind), weights, np.zeros(n_classes), "sparse")[1:]
     assert (rough[-1] is None) == (n_classes == 64)
-    found = [_core.score(400, np.zeros(n_classes), [part], "class", 2)[0] for part in (exact, rough)]
+    found = [score(400, np.zeros(n_classes), [part], "class", 2)[0] for part in (exact, rough)]
     assert found[0].tolist() == found[1].tolist()
 
 
@@ -353,7 +354,7 @@ def test_weights_of_minus_infinity_are_met_only_where_a_column_occurs(rows, thre
     weights[0, 0] = -math.inf
     _, part, rough = parts(rows, weights, np.array([-1.0, -2.0]), layout, threshold)
     assert rough[-1] is None
-    found = _core.score(len(rows), np.zeros(2), [part], "log_joint", 1)[0]
+    found = score(len(rows), np.zeros(2), [part], "log_joint", 1)[0]
     occurs = [row[0] != 0 for row in naive.read(rows, threshold, True)]
     assert found.tolist() == [[-math.inf if there else -1.0, -2.0] for there in occurs]
 
@@ -368,7 +369,7 @@ def test_a_cell_that_cannot_be_scored_is_named(which, layout):
         rows[4, 2] = value
         part = parts(rows, np.ones((5, 2)), np.zeros(2), layout, threshold, skip)[which]
         with pytest.raises(BadValue) as said:
-            _core.score(6, np.zeros(2), [part], "log_joint", 2)
+            score(6, np.zeros(2), [part], "log_joint", 2)
         assert (*said.value.args[:3],) == (fault, 2, 4)
 
 
@@ -384,7 +385,7 @@ def test_a_cell_that_cannot_be_scored_is_named(which, layout):
 )
 def test_weights_that_do_not_fit_are_refused(weights, constant, said):
     with pytest.raises(ValueError, match=said):
-        _core.score(4, np.zeros(2), [("linear", np.ones((4, 3)), 3, None, True, weights, constant)], "log_joint", 1)
+        score(4, np.zeros(2), [("linear", np.ones((4, 3)), 3, None, True, weights, constant)], "log_joint", 1)
 
 
 # ---- threads
@@ -426,7 +427,7 @@ def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
     assert found[0][1].tolist() == found[1][1].tolist()
     values, constant = rng.normal(size=(k, 4)), rng.normal(size=4)
     part = ("linear", cells, k, None, False, values, constant)
-    answers = [_core.score(n, np.zeros(4), [part], "log_joint", threads)[0] for threads in (1, 8)]
+    answers = [score(n, np.zeros(4), [part], "log_joint", threads)[0] for threads in (1, 8)]
     assert answers[0].tobytes() == answers[1].tobytes()
     if isinstance(cells, tuple):
         matrix = sp.csr_array((cells[2], cells[1], cells[0]), shape=(n, k))

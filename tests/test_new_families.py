@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import banbury as bb
-from banbury import plots
+from banbury import _core, plots
 from banbury.errors import BadSetting
 from banbury.families import Family
 from banbury.families.family import Choice, Counter, Feature, Parameters, line_by_line
@@ -47,7 +47,7 @@ class LaplaceParameters(Parameters):
     mean: np.ndarray
     scale: np.ndarray
 
-    def parts(self, rows: Any) -> list[tuple[Any, ...]]:
+    def parts(self, rows: Any) -> list[_core.Part]:
         parts = []
         for f, feature in enumerate(self.features):
             x = rows.numbers([feature.name])[0].reshape(-1).astype(np.float64)
@@ -97,14 +97,14 @@ class NamesParameters(Parameters):
     features: tuple[Any, ...]
     tables: tuple[dict[Any, np.ndarray], ...]
 
-    def parts(self, rows: Any) -> list[tuple[Any, ...]]:
+    def parts(self, rows: Any) -> list[_core.Part]:
         parts = []
         for feature, table in zip(self.features, self.tables, strict=True):
             column = rows.codes(feature.name)
             rest = 1.0 - sum(table.values())
             logs = np.log([table.get(value, rest) for value in column.values]).reshape(-1, len(rest))
             lookup, low = np.arange(len(column.values), dtype=np.uint32), np.array([column.low], dtype=np.int64)
-            parts.append(("table", [column.codes], low, [lookup], np.full(1, -1), logs))
+            parts.append(_core.TablePart([column.codes], low, [lookup], np.full(1, -1), logs))
         return parts
 
     def select(self, index: Sequence[int]) -> NamesParameters:
@@ -138,11 +138,13 @@ class ShiftParameters(Parameters):
     features: tuple[Feature, ...]
     mean: Any
 
-    def parts(self, rows: Any) -> list[tuple[Any, ...]]:
+    def parts(self, rows: Any) -> list[_core.Part]:
         origin, unit = (np.array([getattr(f, name) for f in self.features]) for name in ("origin", "unit"))
         constant = np.broadcast_to(-0.5 * np.log(2.0 * np.pi) - np.log(unit)[:, None], self.mean.shape)
         columns = rows.numbers([f.name for f in self.features])
-        return [("normal", columns, origin, unit, self.mean, np.full(self.mean.shape, 0.5), constant.copy())]
+        return [
+            _core.NormalPart(columns, origin, unit, self.mean, np.full(self.mean.shape, 0.5), constant.copy(), None)
+        ]
 
     def select(self, index: Sequence[int]) -> ShiftParameters:
         return ShiftParameters(tuple(self.features[f] for f in index), self.mean[list(index)])

@@ -143,3 +143,17 @@ def test_models_that_are_never_unsure_and_pools_that_are_labelled_are_refused() 
     model, pool = labelled_and_pool()
     with pytest.raises(errors.EmptyData, match="130 rows has a label in the column 'label', so that none is left"):
         bb.next_to_label(model, pool.assign(label="c1"))
+
+
+def test_every_row_says_why_it_is_asked_for_and_the_least_sure_come_first() -> None:
+    rng = np.random.default_rng(46)
+    kinds = rng.integers(2, size=300)
+    table = {"a": rng.normal(kinds, 1.0), "b": rng.normal(kinds, 1.0)}
+    model = bb.estimate(bb.count({name: column[:60] for name, column in table.items()}, kinds[:60].tolist()))
+    found = bb.next_to_label(model, {name: column[60:] for name, column in table.items()}, n=10, share=0.2)
+    margins = [row.margin for row in found.rows if not row.random]
+    assert margins == sorted(margins)
+    reasons = [row.why for row in found.rows]
+    assert set(reasons) == {"unsure", "like other unsure rows", "at random"} and reasons.count("at random") == 2
+    assert reasons.index("like other unsure rows") > reasons.index("unsure")
+    assert all(row.why in str(found) for row in found.rows)

@@ -122,6 +122,7 @@ def make_body(rng: random.Random, kind: str, path: str) -> bytes:
         content = {"rows": [content["row"], make_row(rng, kind)]}
     elif path in ("/rows", "/rows/{id:path}"):
         content["label"] = make_label(rng, kind)
+        content["new_class"] = True
         if rng.random() < 0.2:
             content["note"] = make_value(rng)
         if path == "/rows":

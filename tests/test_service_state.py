@@ -23,7 +23,9 @@ from hypothesis import strategies as st
 import banbury as bb
 import serving
 from banbury import errors
+from banbury.service.fields import fields
 from banbury.service.log import DiskFull
+from banbury.service.looking import Looking
 from banbury.service.refitting import Refitting
 from banbury.service.rows import rows_of
 from banbury.service.state import Delete, NotKept, Put, ServedState, StateInUse, Together, Undo, UnknownRow
@@ -110,10 +112,10 @@ def test_any_changes_leave_what_counting_the_rows_anew_does(
         label = sorted(label) if isinstance(label, list) else label
         act = rng.choice(["put"] * 5 + ["delete", "undo", "undo", "together", "restart", "snapshot"])
         if act == "put":
-            state.change(Put(id, row, label))
+            state.change(Put(id, row, label, new_class=True))
             oracle.put(id, row, label)
         elif act == "together":
-            state.change(Together((Put(id, row, label), Put("z", row, label))))
+            state.change(Together((Put(id, row, label, new_class=True), Put("z", row, label))))
             oracle.put(id, row, label)
             oracle.put("z", row, label)
         elif act == "delete":
@@ -171,15 +173,68 @@ def test_all_rows_forgotten_leave_nothing_and_learning_goes_on(tmp_path: Path) -
         with pytest.raises(errors.EmptyData, match="nothing was learned yet"):
             state.learner.answering()
         for id, row, label in (("1", "a b", "x"), ("2", "c", "y")):
-            state.change(Put(id, row, label))
+            state.change(Put(id, row, label, new_class=True))
         assert state.digest()[0] == model.tally.digest()
         state.change(Delete("1"))
         state.change(Delete("2"))
         assert state.digest()[0] == empty.digest()
     with ServedState.of(None, tmp_path / "state") as state:
         assert state.digest()[0] == empty.digest()
-        state.change(Put("3", "a b", "x"))
+        state.change(Put("3", "a b", "x", new_class=True))
         assert state.learner.answering()[0].classes == ("x",)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("classes", "label", "expected"),
+    [([0, 1], "1", 1), (["0", "1"], 1, "1"), ([1.0, 2.5], "1", 1.0), ([True, False], "true", True)],
+)
+def test_a_label_is_the_class_with_the_same_text(classes: list[Any], label: Any, expected: Any) -> None:
+    model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=classes))
+    with ServedState.of(model) as state:
+        assert state.learner.rows.label(label, state.learner.classes) == expected
+
+
+def test_a_new_class_must_be_asked_for(tmp_path: Path) -> None:
+    model = bb.estimate(bb.count({"x": [0.5, 1.5]}, target=[0, 1]))
+    with ServedState.of(model, tmp_path / "state") as state:
+        with pytest.raises(
+            errors.UnknownClass, match=r'no class 7\.\n  Classes: 0, 1\. .* send "new_class": true'
+        ) as raised:
+            state.change(Put("1", {"x": 2.5}, 7))
+        assert "Did you mean" not in str(raised.value) and state.learner.n_rows == 2
+        assert state.change(Put("1", {"x": 2.5}, 7, new_class=True))["action"] == "learned"
+        assert state.change(Put("2", {"x": 2.5}, "7"))["label"] == 7
+        with pytest.raises(errors.BadSetting, match="label must be a number"):
+            state.change(Put("3", {"x": 2.5}, "seven", new_class=True))
+
+
+def test_the_page_names_numbers_that_rows_have(tmp_path: Path) -> None:
+    rng = np.random.default_rng(46)
+    table = {"siblings": rng.poisson(0.5, 300).astype(float), "age": rng.uniform(0.4, 80, 300).round(1)}
+    schema = bb.Schema.infer(table, features={"siblings": "quantile_tree", "age": "quantile_tree"})
+    model = bb.estimate(bb.count(table, target=["a", "b"] * 150, schema=schema))
+    with ServedState.of(model, tmp_path / "state") as state:
+        ranges = {field["name"]: (field["low"], field["high"]) for field in fields(state)["fields"]}
+    assert ranges["siblings"] == (0.0, float(np.quantile(table["siblings"], 0.9, method="higher")))
+    low, high = ranges["age"]
+    assert low in table["age"] and high in table["age"] and 0.4 <= low < 12 and 68 < high <= 80
+    sheet = bb.plots.NomogramDisplay.from_model(model, "a")
+    for name, column in table.items():
+        assert (sheet.scales[name].values[0], sheet.scales[name].values[-1]) == (column.min(), column.max())
+
+
+@pytest.mark.parametrize("shift", [0.0, 4.0])
+def test_drift_is_reported_beyond_the_noise_only(shift: float, tmp_path: Path) -> None:
+    rng = np.random.default_rng(46)
+    labels = ["a", "b"] * 100
+    values = rng.normal(size=(200, 3)) + (np.arange(200) >= 180)[:, None] * shift
+    model = bb.estimate(bb.count(values[:40], target=labels[:40]))
+    with ServedState.of(model, tmp_path / "state") as state:
+        for k in range(200):
+            state.change(Put(f"{k:03}", values[k].tolist(), labels[k]))
+        drift = Looking(state).look()["drift"]
+    assert drift["said"].startswith("No drift detected" if not shift else "The last 20 rows differ")
+    assert bool(drift["telling"]) == bool(shift)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -219,8 +274,9 @@ def test_what_cannot_be_learned_changes_nothing(kind: str, row: Any, label: Any,
         with pytest.raises(errors.BanburyError, match=words):
             state.change(Put("1", row, label))
         good = serving.KINDS[kind][1](random.Random(0))
+        first = Put("0", good, serving.KINDS[kind][2](random.Random(0)), new_class=True)
         with pytest.raises(errors.BanburyError, match=words):  # nor does what comes together with it
-            state.change(Together((Put("0", good, serving.KINDS[kind][2](random.Random(0))), Put("1", row, label))))
+            state.change(Together((first, Put("1", row, label))))
         assert state.digest() == digest
         assert state.rows() == []
 
@@ -378,7 +434,7 @@ def test_a_prior_that_lacks_a_class_refuses_it(tmp_path: Path) -> None:
     with ServedState.of(model, tmp_path / "state") as state:
         digest = state.digest()
         with pytest.raises(errors.BadSetting, match="class_prior"):
-            state.change(Put("1", "a b", "news"))
+            state.change(Put("1", "a b", "news", new_class=True))
         assert state.digest() == digest
         state.change(Put("1", "a b", "ham"))
         assert state.verified()["equal"]

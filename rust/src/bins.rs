@@ -1,10 +1,10 @@
 //! Bin numbers of real values, and the check that values are counts.
 
-use crate::columns::{Block, Columns, Value, each, pair};
+use crate::columns::{Block, Columns, pair};
 use crate::error::{Error, Fault, demand};
 use crate::simd::wide;
 use crate::threads;
-use ndarray::{ArrayView1, Axis, Slice};
+use ndarray::ArrayView1;
 
 const PIECE: usize = 1 << 14;
 const LARGEST: f64 = 9.007199254740992e15; // 2^53: beyond, neighbours share a double
@@ -21,33 +21,27 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
     demand(width.is_finite() && width > 0.0, "width must be a positive number")?;
     let mut codes = vec![0; n];
     threads::try_pieces(threads::worth(threads, n), &mut codes, PIECE, |i, out| {
-        each!(column, view => {
-            let column = view.column(0);
-            let rows = Slice::from(i * PIECE..i * PIECE + out.len());
-            let column = column.slice_axis(Axis(0), rows);
-            if few(out, column, start, width) {
-                return Ok(());
-            }
-            for (at, (code, &x)) in out.iter_mut().zip(column).enumerate() {
-                *code = bin(x.real(), start, width).map_err(|fault| Error::BadValue {
-                    fault,
-                    feature: 0,
-                    row: i * PIECE + at,
-                    value: x.number(),
-                })?;
-            }
-            Ok(())
-        })
+        let mut room = vec![];
+        let values = column.reals(i * PIECE..i * PIECE + out.len(), 0..1, &mut room);
+        if few(out, values.column(0), start, width) {
+            return Ok(());
+        }
+        for (row, (code, &x)) in (i * PIECE..).zip(out.iter_mut().zip(values)) {
+            *code = bin(x, start, width).map_err(|fault| {
+                let value = column.value(row, 0);
+                Error::BadValue { fault, feature: 0, row, value }
+            })?;
+        }
+        Ok(())
     })?;
     Ok(codes)
 }
 
 /// The bins of a piece, if all are below 2^51 or missing; it answers whether they are.
-fn few<T: Value>(out: &mut [i64], column: ArrayView1<T>, start: f64, width: f64) -> bool {
+fn few(out: &mut [i64], column: ArrayView1<f64>, start: f64, width: f64) -> bool {
     wide!({
         let mut few = true;
         pair(out, column, |code, x| {
-            let x = x.real();
             let floor = ((x - start) / width).floor();
             few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
             // The lowest bits of the sum are the whole number itself.
@@ -79,17 +73,16 @@ pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
     let threads = threads::worth(threads, n.saturating_mul(columns.features()));
     threads::try_map(threads, n.div_ceil(PIECE), |i| {
         let rows = i * PIECE..n.min((i + 1) * PIECE);
-        for (first, block, _) in columns.pieces(0..columns.features()) {
-            each!(block, view => {
-                let view = view.slice_axis(Axis(0), Slice::from(rows.clone()));
-                if view.iter().all(|x| is_count(x.real())) {
-                    continue;
-                }
-                let wrong = view.indexed_iter().find(|(_, x)| !is_count(x.real()));
-                if let Some(((row, column), _)) = wrong {
-                    return Err(columns.refused(Fault::NotACount, rows.start + row, first + column));
-                }
-            });
+        let mut room = vec![];
+        for (first, block, within) in columns.pieces(0..columns.features()) {
+            let values = block.reals(rows.clone(), within, &mut room);
+            if values.iter().all(|&x| is_count(x)) {
+                continue;
+            }
+            let wrong = values.indexed_iter().find(|(_, x)| !is_count(**x));
+            if let Some(((row, column), _)) = wrong {
+                return Err(columns.refused(Fault::NotACount, rows.start + row, first + column));
+            }
         }
         Ok(())
     })?;

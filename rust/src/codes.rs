@@ -1,7 +1,7 @@
 //! Counts of whole-number values per class, and the span of values to count.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Block, Columns, Whole, along, each_whole, pair};
+use crate::columns::{Block, Columns, above, along, either, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
@@ -78,13 +78,13 @@ pub fn count_codes(
     let values = rows.len().saturating_mul(columns.features());
     let threads = threads::worth(threads, values);
     let shape = vec![ranges.total, rows.n_classes];
-    let task = Task { columns, ranges, rows, threads };
+    let codes = CodesToCount { columns, ranges, rows, threads };
     let (whole, outside): (Vec<i64>, bool) = match rows.weights {
-        Weights::Ones if rows.len() <= u32::MAX as usize => task.count(|_| 1_u32),
-        Weights::Ones => task.count(|_| 1_i64),
-        Weights::Whole(w) => task.count(|row| w[row]),
+        Weights::Ones if rows.len() <= u32::MAX as usize => codes.count(|_| 1_u32),
+        Weights::Ones => codes.count(|_| 1_i64),
+        Weights::Whole(w) => codes.count(|row| w[row]),
         Weights::Parts(_) => {
-            let (parts, outside): (Vec<i128>, bool) = task.count(|row| rows.weight(row) as i128);
+            let (parts, outside): (Vec<i128>, bool) = codes.count(|row| rows.weight(row) as i128);
             return Ok((counted(&parts, shape, rows.digits())?, outside));
         }
     };
@@ -98,7 +98,7 @@ impl<T: AddAssign + Copy + Default + Send + Sync> Cell for T {}
 
 /// Values to be counted.
 #[derive(Clone, Copy)]
-struct Task<'a, 'b> {
+struct CodesToCount<'a, 'b> {
     columns: &'a Columns<'b>,
     ranges: &'a Ranges,
     rows: &'a Rows<'a>,
@@ -113,13 +113,13 @@ struct Counts<N> {
     outside: bool,
 }
 
-impl Task<'_, '_> {
+impl CodesToCount<'_, '_> {
     /// Counts with a table per thread, or, when that would be large, a thread per feature.
     fn count<N: Cell + Into<T>, T: Cell>(
         self,
         weight: impl Fn(usize) -> N + Copy + Sync,
     ) -> (Vec<T>, bool) {
-        let Task { columns, ranges, rows, threads } = self;
+        let CodesToCount { columns, ranges, rows, threads } = self;
         let (n, features) = (rows.len(), columns.features());
         let cells = ranges.total * rows.n_classes;
         let narrow = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
@@ -191,17 +191,18 @@ impl Task<'_, '_> {
         let (ranges, rows) = (&self.ranges.ranges, self.rows);
         let values = self.values(&counts.features);
         let mut places = vec![0; BLOCK.max(counts.features.len())];
+        let mut room = vec![];
         for from in range.clone().step_by(BLOCK) {
             let part = from..range.end.min(from + BLOCK);
             for (first, block, cols) in self.columns.pieces(counts.features.clone()) {
                 let own = Places::new(&ranges[first..first + cols.len()], &values);
-                each_whole!(block, view => {
-                    let view = view.slice(s![part.clone(), cols]);
+                let wholes = block.wholes(part.clone(), cols, &own.low, &mut room);
+                either!(Wholes::{I64, I32}, wholes, view => {
                     let classes = &rows.classes[part.clone()];
                     let weight = |row| weight(from + row);
                     counts.outside |=
                         add_block(view, &own, classes, weight, &mut counts.cells, &mut places);
-                }, ());
+                });
             }
         }
     }
@@ -229,7 +230,7 @@ impl Places {
 
 /// Adds a block of rows; answers whether a value that is there is outside its range.
 #[inline(always)]
-fn add_block<T: Whole, N: Cell>(
+fn add_block<T: Copy + Into<i64>, N: Cell>(
     view: ArrayView2<T>,
     Places { low, size, start, width }: &Places,
     classes: &[i32],
@@ -255,7 +256,7 @@ fn add_block<T: Whole, N: Cell>(
     } else {
         for (j, column) in view.columns().into_iter().enumerate() {
             along(column, classes.iter().enumerate(), |x, (row, &class)| {
-                let k = x.above(low[j]);
+                let k = above(x, low[j]);
                 odd |= (k >= size[j]) & (class >= 0);
                 if k < size[j] && class >= 0 {
                     add(start[j] + k + class as u64 * width, weight(row));
@@ -264,15 +265,15 @@ fn add_block<T: Whole, N: Cell>(
         }
     }
     let there = |((row, column), x): ((usize, usize), &T)| {
-        let (range, k) = (size[column], x.above(low[column]));
-        classes[row] >= 0 && k >= range && x.whole() != Some(i64::MIN)
+        let (range, k) = (size[column], above(*x, low[column]));
+        classes[row] >= 0 && k >= range && (*x).into() != i64::MIN
     };
     odd && view.indexed_iter().any(there)
 }
 
 /// Where a row's values are counted, no place for those outside their range; whether there are such.
 #[inline(always)]
-fn place_row<T: Whole>(
+fn place_row<T: Copy + Into<i64>>(
     values: &[T],
     low: &[i64],
     size: &[u64],
@@ -284,7 +285,7 @@ fn place_row<T: Whole>(
         let mut odd = false;
         let ranges = low.iter().zip(size).zip(start);
         for ((&x, place), ((&low, &size), &start)) in values.iter().zip(places).zip(ranges) {
-            let k = x.above(low);
+            let k = above(x, low);
             odd |= k >= size;
             *place = if k < size { base + start + k } else { u64::MAX };
         }
@@ -299,13 +300,14 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
     demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
     let mut out = vec![0; n];
     threads::try_pieces(threads::worth(threads, n), &mut out, PIECE, |i, out| {
-        each_whole!(column, view => {
-            let part = view.slice(s![i * PIECE..i * PIECE + out.len(), 0]);
-            wide!(pair(out, part, |out, x| {
-                let k = x.above(low);
+        let mut room = vec![];
+        let wholes = column.wholes(i * PIECE..i * PIECE + out.len(), 0..1, &[low], &mut room);
+        either!(Wholes::{I64, I32}, wholes, view => {
+            wide!(pair(out, view.column(0), |out, x| {
+                let k = above(x, low);
                 *out = if k < size as u64 { k as i32 } else { -1 };
             }));
-        }, ());
+        });
         Ok::<_, Error>(())
     })?;
     Ok(out)
@@ -319,16 +321,20 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     let found = threads::try_map(threads, n.div_ceil(PIECE), |i| {
         let rows = i * PIECE..n.min((i + 1) * PIECE);
         let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
+        let mut room = vec![];
         for (first, block, within) in columns.pieces(0..features) {
             let own = first..first + within.len();
-            each_whole!(block, view => {
+            if let Block::U64(view) = block {
                 let view = view.slice(s![rows.clone(), ..]);
-                let inside = widen(view, &mut low[own.clone()], &mut high[own]);
-                let wrong = || view.indexed_iter().find(|(_, x)| x.whole().is_none());
-                if let Some(((row, column), _)) = (!inside).then(wrong).flatten() {
+                let mut values = view.indexed_iter();
+                if let Some(((row, column), _)) = values.find(|(_, x)| **x > i64::MAX as u64) {
                     return Err(columns.refused(Fault::TooFar, rows.start + row, first + column));
                 }
-            }, ());
+            }
+            let wholes = block.wholes(rows.clone(), within, &vec![0; own.len()], &mut room);
+            either!(Wholes::{I64, I32}, wholes, view => {
+                widen(view, &mut low[own.clone()], &mut high[own]);
+            });
         }
         Ok((low, high))
     })?;
@@ -345,14 +351,11 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     Ok((low, high))
 }
 
-/// Widens the spans of columns by a piece of them; answers whether an `i64` can hold every value.
-fn widen<T: Whole>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) -> bool {
+/// Widens the spans of columns by a piece of them.
+fn widen<T: Copy + Into<i64>>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) {
     wide!({
-        let mut inside = true;
-        let mut widen = |x: T, low: &mut i64, high: &mut i64| {
-            let whole = x.whole();
-            inside &= whole.is_some();
-            let x = whole.unwrap_or(0);
+        let widen = |x: T, low: &mut i64, high: &mut i64| {
+            let x = x.into();
             *high = (*high).max(x);
             *low = (*low).min(if x == i64::MIN { i64::MAX } else { x });
         };
@@ -370,6 +373,5 @@ fn widen<T: Whole>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) -> bo
                 (*low, *high) = ends;
             }
         }
-        inside
     })
 }

@@ -1,125 +1,82 @@
 //! Features as they came: blocks of columns of any number type and any strides, read in place.
 
 use crate::error::{Error, Fault, Number};
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip, s};
-use std::ops::{AddAssign, Range};
+use crate::simd::wide;
+use ndarray::{
+    ArrayView, ArrayView1, ArrayView2, ArrayViewMut1, Dimension, Ix1, Ix2, Shape, ShapeBuilder,
+    Zip, s,
+};
+use std::ops::Range;
 
 /// A number type a column may hold.
-pub trait Value: Copy + Send + Sync + PartialOrd + 'static {
-    /// A threshold in this type's own terms, so that comparing rounds nothing.
-    type Limit: Copy + Default + Send + Sync;
-    /// A small count as wide as the type, so that comparing and counting use the same lanes.
-    type Tally: Copy + Default + AddAssign + From<bool> + Into<u64> + Send;
-    /// How many ones a `Tally` can hold; at least 2^16 except for bytes.
-    const FULL: usize;
-
+pub trait Value: Copy + Send + Sync + 'static {
+    /// The nearest double.
     fn real(self) -> f64;
+    /// The least double that is not below it: it exceeds a double exactly where the value does.
+    fn raised(self) -> f64;
     fn number(self) -> Number;
-    /// The limit with `exceeds(limit) == (self > threshold)`; none if no value of the type is above.
-    fn limit(threshold: f64) -> Option<Self::Limit>;
-    fn exceeds(self, limit: Self::Limit) -> bool;
-    fn is_missing(self) -> bool;
-    /// Whether it is 0 or 1.
-    fn is_flag(self) -> bool;
-}
-
-/// A whole-number type.
-pub trait Whole: Value {
-    /// `self - low`, or something huge when that is negative. Right for ranges that end at `i64::MAX` or before.
-    fn above(self, low: i64) -> u64;
-    /// `self` where an `i64` can hold it.
-    fn whole(self) -> Option<i64>;
+    /// As an `i64`; `beyond` where none can hold it.
+    fn whole(self, beyond: i64) -> i64;
 }
 
 macro_rules! reals {
-    ($($t:ty, $tally:ty);*) => {$(
+    ($($t:ty)*) => {$(
         impl Value for $t {
-            type Limit = f64;
-            type Tally = $tally;
-            const FULL: usize = WIDE;
-
-            fn limit(threshold: f64) -> Option<f64> {
-                Some(threshold)
-            }
-            #[inline(always)]
-            fn exceeds(self, limit: f64) -> bool {
-                self as f64 > limit
-            }
-            #[inline(always)]
-            fn is_missing(self) -> bool {
-                self.is_nan()
-            }
-            #[inline(always)]
-            fn is_flag(self) -> bool {
-                (self == 0.0) | (self == 1.0)
-            }
             #[inline(always)]
             fn real(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn raised(self) -> f64 {
                 self as f64
             }
             fn number(self) -> Number {
                 Number::Real(self as f64)
             }
+            fn whole(self, beyond: i64) -> i64 {
+                beyond
+            }
         }
     )*};
 }
 macro_rules! wholes {
-    ($($t:ty, $tally:ty, $full:expr);*) => {$(
+    ($($t:ty)*) => {$(
         impl Value for $t {
-            /// The lowest value above the threshold.
-            type Limit = $t;
-            type Tally = $tally;
-            const FULL: usize = $full;
-
-            fn limit(threshold: f64) -> Option<$t> {
-                let floor = threshold.floor();
-                if floor >= <$t>::MAX as f64 {
-                    None
-                } else if floor < <$t>::MIN as f64 {
-                    Some(<$t>::MIN)
-                } else {
-                    Some(floor as $t + 1)
-                }
-            }
-            #[inline(always)]
-            fn exceeds(self, limit: $t) -> bool {
-                self >= limit
-            }
-            #[inline(always)]
-            fn is_missing(self) -> bool {
-                false
-            }
-            #[inline(always)]
-            fn is_flag(self) -> bool {
-                (self == 0) | (self == 1)
-            }
             #[inline(always)]
             fn real(self) -> f64 {
                 self as f64
             }
+            #[inline(always)]
+            fn raised(self) -> f64 {
+                let near = self as f64;
+                if (near as $t) < self { near.next_up() } else { near }
+            }
             fn number(self) -> Number {
                 Number::Whole(self as i128)
             }
-        }
-        impl Whole for $t {
             #[inline(always)]
-            fn above(self, low: i64) -> u64 {
-                match i64::try_from(self) {
-                    Ok(x) => x.wrapping_sub(low) as u64,
-                    Err(_) => u64::MAX,
-                }
-            }
-            #[inline(always)]
-            fn whole(self) -> Option<i64> {
-                i64::try_from(self).ok()
+            fn whole(self, beyond: i64) -> i64 {
+                i64::try_from(self).unwrap_or(beyond)
             }
         }
     )*};
 }
-const WIDE: usize = 1 << 16;
-reals!(f64, u64; f32, u32);
-wholes!(i64, u64, WIDE; i32, u32, WIDE; i16, u32, WIDE; i8, u8, 255);
-wholes!(u64, u64, WIDE; u32, u32, WIDE; u16, u32, WIDE; u8, u8, 255);
+
+reals!(f64 f32);
+wholes!(i64 i32 i16 i8 u64 u32 u16 u8);
+
+/// How far a whole number is above the lowest of a range, or something huge when it is below. Right for ranges that end at
+/// `i64::MAX` or before.
+#[inline(always)]
+pub fn above(x: impl Into<i64>, low: i64) -> u64 {
+    x.into().wrapping_sub(low) as u64
+}
+
+/// A number that no range of values from `low` on has: it stands for values that no `i64` can hold. Ranges are shorter than 2^62.
+#[inline(always)]
+fn outside(low: i64) -> i64 {
+    if low > 0 { -1 } else { i64::MAX }
+}
 
 /// Columns that lie in one array, rows × columns.
 #[derive(Clone, Debug)]
@@ -154,23 +111,57 @@ macro_rules! each {
     };
 }
 
-/// The same for whole-number types; the last expression answers for the others.
-macro_rules! each_whole {
-    ($block:expr, $view:ident => $body:expr, $otherwise:expr) => {
-        match $block {
-            $crate::columns::Block::F64(_) | $crate::columns::Block::F32(_) => $otherwise,
-            $crate::columns::Block::I64($view) => $body,
-            $crate::columns::Block::I32($view) => $body,
-            $crate::columns::Block::I16($view) => $body,
-            $crate::columns::Block::I8($view) => $body,
-            $crate::columns::Block::U64($view) => $body,
-            $crate::columns::Block::U32($view) => $body,
-            $crate::columns::Block::U16($view) => $body,
-            $crate::columns::Block::U8($view) => $body,
+pub(crate) use each;
+
+/// Whole numbers as kernels read them: codes are int32, and int64 are read in place too; all other types are copied as int64.
+#[derive(Debug)]
+pub enum Wholes<'a, D: Dimension> {
+    I64(ArrayView<'a, i64, D>),
+    I32(ArrayView<'a, i32, D>),
+}
+
+/// Numbers that are compared with thresholds: bytes in place, four times as fast as doubles; all other types as doubles.
+#[derive(Debug)]
+pub enum Levels<'a, D: Dimension> {
+    F64(ArrayView<'a, f64, D>),
+    U8(ArrayView<'a, u8, D>),
+}
+
+/// Evaluates the body with the typed view of [`Wholes`] or [`Levels`].
+macro_rules! either {
+    ($Tile:ident::{$one:ident, $other:ident}, $tile:expr, $view:ident => $body:expr) => {
+        match $tile {
+            $crate::columns::$Tile::$one($view) => $body,
+            $crate::columns::$Tile::$other($view) => $body,
         }
     };
 }
-pub(crate) use {each, each_whole};
+pub(crate) use either;
+
+/// A copy of numbers that are not read in place, in the order in which they lie.
+fn copied<'b, T: Copy, U>(
+    view: ArrayView2<T>,
+    room: &'b mut Vec<U>,
+    convert: impl Fn(T) -> U,
+) -> ArrayView2<'b, U> {
+    let (n, k) = view.dim();
+    let by_row = k > 1 && view.strides()[1] == 1;
+    room.clear();
+    for lane in if by_row { view.rows() } else { view.columns() } {
+        let (room, convert) = (&mut *room, &convert);
+        match lane.to_slice() {
+            Some(lane) => wide!(room.extend(lane.iter().map(|&x| convert(x)))),
+            None => room.extend(lane.iter().map(|&x| convert(x))),
+        }
+    }
+    shaped((n, k).set_f(!by_row), room)
+}
+
+/// A matrix of as many numbers as its shape has.
+fn shaped<U>(shape: Shape<Ix2>, numbers: &[U]) -> ArrayView2<'_, U> {
+    let nothing = |_| ArrayView2::from(&[] as &[[U; 0]]);
+    ArrayView2::from_shape(shape, numbers).unwrap_or_else(nothing)
+}
 
 impl Block<'_> {
     pub fn shape(&self) -> (usize, usize) {
@@ -185,6 +176,67 @@ impl Block<'_> {
     pub fn value(&self, row: usize, column: usize) -> Number {
         each!(self, view => view[[row, column]].number())
     }
+
+    /// Some rows and columns as doubles: where they lie, or copied to `room`.
+    pub fn reals<'b>(
+        &'b self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        room: &'b mut Vec<f64>,
+    ) -> ArrayView2<'b, f64> {
+        match self {
+            Block::F64(view) => view.slice(s![rows, columns]),
+            _ => each!(self, view => copied(view.slice(s![rows, columns]), room, Value::real)),
+        }
+    }
+
+    /// The same as numbers that exceed a threshold exactly where the values do.
+    pub fn levels<'b>(
+        &'b self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        room: &'b mut Vec<f64>,
+    ) -> Levels<'b, Ix2> {
+        match self {
+            Block::U8(view) => Levels::U8(view.slice(s![rows, columns])),
+            Block::I64(view) => {
+                Levels::F64(copied(view.slice(s![rows, columns]), room, Value::raised))
+            }
+            Block::U64(view) => {
+                Levels::F64(copied(view.slice(s![rows, columns]), room, Value::raised))
+            }
+            _ => Levels::F64(self.reals(rows, columns, room)),
+        }
+    }
+
+    /// The same as whole numbers; `low` is the lowest that is asked about, of every column.
+    pub fn wholes<'b>(
+        &'b self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        low: &[i64],
+        room: &'b mut Vec<i64>,
+    ) -> Wholes<'b, Ix2> {
+        match self {
+            Block::I64(view) => Wholes::I64(view.slice(s![rows, columns])),
+            Block::I32(view) => Wholes::I32(view.slice(s![rows, columns])),
+            Block::U64(view) => {
+                let shape = (rows.len(), columns.len());
+                room.clear();
+                for (column, &low) in columns.zip(low) {
+                    let values = view.slice(s![rows.clone(), column]);
+                    room.extend(values.iter().map(|x| x.whole(outside(low))));
+                }
+                Wholes::I64(shaped(shape.f(), room))
+            }
+            _ => {
+                let whole = each!(self, view => {
+                    copied(view.slice(s![rows, columns]), room, |x| x.whole(0))
+                });
+                Wholes::I64(whole)
+            }
+        }
+    }
 }
 
 impl Number {
@@ -198,7 +250,7 @@ impl Number {
 
 /// `f(out, x)` for each value of a column; `out` must be as long.
 #[inline(always)]
-pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
+pub fn pair<T: Copy, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
     match column.to_slice() {
         Some(column) => out.iter_mut().zip(column).for_each(|(out, &x)| f(out, x)),
         None => Zip::from(ArrayViewMut1::from(out)).and(column).for_each(|out, &x| f(out, x)),
@@ -207,7 +259,7 @@ pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut
 
 /// `f(x, other)` for each value of a column and what goes with it.
 #[inline(always)]
-pub fn along<T: Value, I: Iterator>(
+pub fn along<T: Copy, I: Iterator>(
     column: ArrayView1<T>,
     others: I,
     mut f: impl FnMut(T, I::Item),
@@ -220,6 +272,9 @@ pub fn along<T: Value, I: Iterator>(
 
 /// So many rows a list may have.
 pub const MOST_LISTED: usize = 128;
+
+/// Where a column's values in some rows are copied to.
+pub type Room<T> = Option<[T; MOST_LISTED]>;
 
 /// Some rows: neighbours, or a short list.
 #[derive(Clone, Debug)]
@@ -249,24 +304,98 @@ impl Chosen<'_> {
         }
     }
 
-    /// A column's values in these rows: where they are, or copied to `room`.
+    /// Copies a column's values in these rows.
     #[inline(always)]
-    pub fn of<'v, T: Value>(
+    fn copy<'v, T: Copy, U: Copy + Default>(
         &self,
-        view: &'v ArrayView2<T>,
-        column: usize,
-        room: &'v mut Option<[T; MOST_LISTED]>,
-    ) -> ArrayView1<'v, T> {
+        column: ArrayView1<T>,
+        room: &'v mut Room<U>,
+        convert: impl Fn(T) -> U,
+    ) -> &'v [U] {
+        let room = &mut room.insert([U::default(); MOST_LISTED])[..self.len()];
         match self {
-            Chosen::Neighbours(rows) => view.slice(s![rows.clone(), column]),
-            Chosen::Listed([]) => view.slice(s![0..0, column]),
+            Chosen::Neighbours(rows) => {
+                let column = column.slice(s![rows.clone()]);
+                pair(room, column, |out, x| *out = convert(x));
+            }
             Chosen::Listed(rows) => {
-                let column = view.column(column);
-                let room = room.insert([column[rows[0] as usize]; MOST_LISTED]);
-                for (out, &row) in room.iter_mut().zip(*rows) {
-                    *out = column[row as usize];
-                }
-                ArrayView1::from(&room[..rows.len()])
+                let listed = room.iter_mut().zip(*rows);
+                listed.for_each(|(out, &row)| *out = convert(column[row as usize]));
+            }
+        }
+        room
+    }
+
+    /// A column's values in these rows as doubles: where they lie, or copied to `room`.
+    pub fn reals<'v>(
+        &self,
+        block: &'v Block,
+        column: usize,
+        room: &'v mut Room<f64>,
+    ) -> ArrayView1<'v, f64> {
+        match (block, self) {
+            (Block::F64(view), Chosen::Neighbours(rows)) => view.slice(s![rows.clone(), column]),
+            _ => ArrayView1::from(self.side_by_side(block, column, room)),
+        }
+    }
+
+    /// The same side by side in memory.
+    pub fn side_by_side<'v>(
+        &self,
+        block: &'v Block,
+        column: usize,
+        room: &'v mut Room<f64>,
+    ) -> &'v [f64] {
+        if let (Block::F64(view), Chosen::Neighbours(rows)) = (block, self)
+            && let Some(values) = view.slice_move(s![rows.clone(), column]).to_slice()
+        {
+            return values;
+        }
+        each!(block, view => self.copy(view.column(column), room, Value::real))
+    }
+
+    /// The same as numbers that exceed a threshold exactly where the values do.
+    pub fn levels<'v>(
+        &self,
+        block: &'v Block,
+        column: usize,
+        room: &'v mut Room<f64>,
+    ) -> Levels<'v, Ix1> {
+        match (block, self) {
+            (Block::U8(view), Chosen::Neighbours(rows)) => {
+                Levels::U8(view.slice(s![rows.clone(), column]))
+            }
+            (Block::I64(view), _) => {
+                Levels::F64(self.copy(view.column(column), room, Value::raised).into())
+            }
+            (Block::U64(view), _) => {
+                Levels::F64(self.copy(view.column(column), room, Value::raised).into())
+            }
+            _ => Levels::F64(self.reals(block, column, room)),
+        }
+    }
+
+    /// The same as whole numbers; `low` is the lowest that is asked about.
+    pub fn wholes<'v>(
+        &self,
+        block: &'v Block,
+        column: usize,
+        low: i64,
+        room: &'v mut Room<i64>,
+    ) -> Wholes<'v, Ix1> {
+        match (block, self) {
+            (Block::I64(view), Chosen::Neighbours(rows)) => {
+                Wholes::I64(view.slice(s![rows.clone(), column]))
+            }
+            (Block::I32(view), Chosen::Neighbours(rows)) => {
+                Wholes::I32(view.slice(s![rows.clone(), column]))
+            }
+            _ => {
+                let beyond = outside(low);
+                let whole = each!(block, view => {
+                    self.copy(view.column(column), room, |x| x.whole(beyond))
+                });
+                Wholes::I64(whole.into())
             }
         }
     }

@@ -4,6 +4,7 @@
 //! does not depend on the cut.
 
 use crate::error::{Error, demand};
+use crate::numbering::{Key, Numbering};
 use crate::threads;
 
 /// The code of each row (-1: missing), and per code its first row and its number of rows.
@@ -14,107 +15,6 @@ pub struct Encoded {
     pub counts: Vec<i64>,
 }
 
-/// What can be numbered: integers, and slices of bytes.
-pub trait Key: Copy + Eq + Send + Sync {
-    fn hash(self) -> u64;
-}
-
-/// The two halves of a wide product, mixed: every bit of the input reaches every part of the result. Words in files are hashed by
-/// this too, so that it never changes.
-#[inline(always)]
-pub(crate) fn mix(a: u64, b: u64) -> u64 {
-    let wide = u128::from(a) * u128::from(b);
-    wide as u64 ^ (wide >> 64) as u64
-}
-
-pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
-
-impl Key for u64 {
-    #[inline(always)]
-    fn hash(self) -> u64 {
-        mix(self ^ SEED, STEP)
-    }
-}
-
-impl Key for &[u8] {
-    #[inline(always)]
-    fn hash(self) -> u64 {
-        let mut state = mix(self.len() as u64 ^ SEED, STEP);
-        let words = self.chunks_exact(8);
-        let rest = words.remainder();
-        for word in words {
-            state = mix(state ^ little_endian(word), STEP) ^ SEED;
-        }
-        mix(state ^ little_endian(rest), STEP)
-    }
-}
-
-/// Up to eight bytes as a number.
-#[inline(always)]
-fn little_endian(bytes: &[u8]) -> u64 {
-    match <[u8; 8]>::try_from(bytes) {
-        Ok(word) => u64::from_le_bytes(word),
-        Err(_) => bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)),
-    }
-}
-
-/// An open-addressing index from hash to code. The keys stay with the caller, who compares them.
-#[derive(Debug)]
-pub struct Index {
-    /// (upper half of the hash, code + 1); a code of 0 is an empty slot.
-    slots: Vec<(u32, u32)>,
-    /// By code, to place it anew when the slots grow.
-    hashes: Vec<u64>,
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Index { slots: vec![(0, 0); 64], hashes: vec![] }
-    }
-}
-
-impl Index {
-    /// The code of the key with this hash: that of an equal one, or the next new one.
-    #[inline(always)]
-    pub fn code(&mut self, hash: u64, is_equal: impl Fn(usize) -> bool) -> usize {
-        let (mask, tag) = (self.slots.len() - 1, (hash >> 32) as u32);
-        let mut at = hash as usize & mask;
-        loop {
-            let (found, code) = self.slots[at];
-            if code == 0 {
-                return self.insert(at, hash);
-            }
-            if found == tag && is_equal(code as usize - 1) {
-                return code as usize - 1;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    #[cold]
-    fn insert(&mut self, at: usize, hash: u64) -> usize {
-        self.hashes.push(hash);
-        self.slots[at] = ((hash >> 32) as u32, self.hashes.len() as u32);
-        if 2 * self.hashes.len() > self.slots.len() {
-            self.grow();
-        }
-        self.hashes.len() - 1
-    }
-
-    fn grow(&mut self) {
-        let size = 4 * self.slots.len();
-        self.slots = vec![(0, 0); size];
-        for (code, &hash) in self.hashes.iter().enumerate() {
-            let mut at = hash as usize & (size - 1);
-            while self.slots[at].1 != 0 {
-                at = (at + 1) & (size - 1);
-            }
-            self.slots[at] = ((hash >> 32) as u32, code as u32 + 1);
-        }
-    }
-}
-
 /// Codes are int32.
 const MOST: usize = i32::MAX as usize;
 
@@ -123,18 +23,24 @@ pub fn too_many() -> Error {
 }
 
 /// The distinct keys of a part of the rows.
-pub(crate) struct Part<K> {
+pub(crate) struct Dictionary<K> {
     pub keys: Vec<K>,
-    index: Index,
+    numbering: Numbering,
     pub first: Vec<i64>,
     counts: Vec<i64>,
     /// More keys came than there are codes.
     full: bool,
 }
 
-impl<K: Key> Part<K> {
+impl<K: Key> Dictionary<K> {
     pub fn new() -> Self {
-        Part { keys: vec![], index: Index::default(), first: vec![], counts: vec![], full: false }
+        Dictionary {
+            keys: vec![],
+            numbering: Numbering::default(),
+            first: vec![],
+            counts: vec![],
+            full: false,
+        }
     }
 
     /// The code of a key, met `count` times, first at `row`.
@@ -143,7 +49,7 @@ impl<K: Key> Part<K> {
         if self.full {
             return -1;
         }
-        let code = self.index.code(key.hash(), |code| self.keys[code] == key);
+        let code = self.numbering.number(key.hash(), |code| self.keys[code] == key);
         if code == self.keys.len() {
             self.meet(key, row);
         }
@@ -173,7 +79,7 @@ pub fn encode<K: Key>(
     let size = n.div_ceil(threads::worth(threads, n)).max(1);
     let mut codes = vec![0; n];
     let parts = threads::try_pieces(threads, &mut codes, size, |i, codes| {
-        let mut part = Part::new();
+        let mut part = Dictionary::new();
         for (code, row) in codes.iter_mut().zip(i * size..) {
             *code = match key(row) {
                 Some(key) => part.code(key, row, 1),
@@ -195,9 +101,9 @@ pub fn encode<K: Key>(
 }
 
 /// All parts in one, and each part's codes in the whole's terms. The first part's codes stay as they are.
-fn merge<K: Key>(parts: Vec<Part<K>>) -> Result<(Part<K>, Vec<Vec<i32>>), Error> {
+fn merge<K: Key>(parts: Vec<Dictionary<K>>) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
     let mut parts = parts.into_iter();
-    let mut whole = parts.next().unwrap_or_else(Part::new);
+    let mut whole = parts.next().unwrap_or_else(Dictionary::new);
     let mut renumber = vec![vec![]];
     for part in parts {
         let entries = part.keys.iter().zip(part.first.iter().zip(&part.counts));

@@ -1,7 +1,8 @@
 //! Lines of delimited text as columns, where all is plain: fields without quotation marks, as many as there are columns, each what
 //! its column holds. Whatever else there may be is left to a parser that knows it.
 
-use crate::encode::{Key, Part, SEED, STEP, mix, strip_space};
+use crate::encode::{Dictionary, strip_space};
+use crate::numbering::{Key, SEED, STEP, mix};
 use std::str;
 
 /// What a column holds.
@@ -120,7 +121,7 @@ fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
 enum Fields<'a> {
     Real(Vec<f64>),
     Whole(Vec<i64>),
-    Word(Vec<i32>, Part<Word<'a>>),
+    Word(Vec<i32>, Dictionary<Word<'a>>),
 }
 
 impl<'a> Fields<'a> {
@@ -128,7 +129,7 @@ impl<'a> Fields<'a> {
         match kind {
             Kind::Real => Fields::Real(Vec::with_capacity(n)),
             Kind::Whole => Fields::Whole(Vec::with_capacity(n)),
-            Kind::Word => Fields::Word(Vec::with_capacity(n), Part::new()),
+            Kind::Word => Fields::Word(Vec::with_capacity(n), Dictionary::new()),
         }
     }
 

@@ -1,19 +1,82 @@
 //! Counts of no and yes per feature and class.
 
 use crate::classes::{Rows, Weights, count_classes, counted};
-use crate::columns::{Columns, Value, along, each, pair};
+use crate::columns::{Columns, along, either, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 const BLOCK: usize = 512;
 const PIECE: usize = 1 << 14;
 const MOST_PIECES: usize = 64;
 /// Up to so many classes, asking each whether a row is its own beats looking the class up.
 const FEW: usize = 16;
+
+/// A number that is compared with a threshold.
+pub trait Level: Copy + Send + Sync {
+    /// A threshold in this type's own terms.
+    type Limit: Copy + Default;
+    /// A small count as wide as the type, so that comparing and counting use the same lanes.
+    type Tally: Copy + Default + AddAssign + From<bool> + Into<u64>;
+    /// How many ones a `Tally` can hold; at least 2^16 except for bytes.
+    const FULL: usize;
+
+    /// The limit with `exceeds(limit) == (self > threshold)`; none if no value of the type is above.
+    fn limit(threshold: f64) -> Option<Self::Limit>;
+    fn exceeds(self, limit: Self::Limit) -> bool;
+    fn is_missing(self) -> bool;
+    /// Whether it is 0 or 1.
+    fn is_flag(self) -> bool;
+}
+
+impl Level for f64 {
+    type Limit = f64;
+    type Tally = u64;
+    const FULL: usize = 1 << 16;
+
+    fn limit(threshold: f64) -> Option<f64> {
+        Some(threshold)
+    }
+    #[inline(always)]
+    fn exceeds(self, limit: f64) -> bool {
+        self > limit
+    }
+    #[inline(always)]
+    fn is_missing(self) -> bool {
+        self.is_nan()
+    }
+    #[inline(always)]
+    fn is_flag(self) -> bool {
+        (self == 0.0) | (self == 1.0)
+    }
+}
+
+impl Level for u8 {
+    /// The lowest value above the threshold.
+    type Limit = u8;
+    type Tally = u8;
+    const FULL: usize = 255;
+
+    fn limit(threshold: f64) -> Option<u8> {
+        let lowest = (threshold.floor() + 1.0).max(0.0);
+        (lowest <= 255.0).then_some(lowest as u8)
+    }
+    #[inline(always)]
+    fn exceeds(self, limit: u8) -> bool {
+        self >= limit
+    }
+    #[inline(always)]
+    fn is_missing(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn is_flag(self) -> bool {
+        self < 2
+    }
+}
 
 /// Where yes begins, per feature; NaN demands 0 or 1.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +88,7 @@ impl<'a> Thresholds<'a> {
         Ok(Thresholds(thresholds))
     }
 
-    pub fn rule<T: Value>(&self, feature: usize) -> Rule<T> {
+    pub fn rule<T: Level>(&self, feature: usize) -> Rule<T> {
         let threshold = self.0[feature];
         let strict = threshold.is_nan();
         let limit = T::limit(if strict { 0.0 } else { threshold });
@@ -35,7 +98,7 @@ impl<'a> Thresholds<'a> {
 
 /// What a threshold means for a column of one type.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule<T: Value> {
+pub struct Rule<T: Level> {
     pub limit: T::Limit,
     /// Whether any value of the type is above; if not, ignore the limit.
     pub possible: bool,
@@ -44,13 +107,13 @@ pub struct Rule<T: Value> {
 }
 
 /// The same for columns side by side, field by field.
-struct Rules<T: Value> {
+struct Rules<T: Level> {
     limits: Vec<T::Limit>,
     possible: Vec<bool>,
     strict: Vec<bool>,
 }
 
-impl<T: Value> Rules<T> {
+impl<T: Level> Rules<T> {
     fn new(thresholds: &Thresholds, features: Range<usize>) -> Self {
         let rules: Vec<Rule<T>> = features.map(|f| thresholds.rule(f)).collect();
         Rules {
@@ -119,9 +182,10 @@ impl Counts {
         rows: &Rows,
         range: Range<usize>,
     ) -> Result<(), Error> {
+        let mut room = vec![];
         for (first, block, cols) in columns.pieces(0..columns.features()) {
-            let bad = each!(block, view => {
-                let view = view.slice(s![range.clone(), ..]);
+            let levels = block.levels(range.clone(), cols.clone(), &mut room);
+            let bad = either!(Levels::{F64, U8}, levels, view => {
                 let by_row = view.ncols() > 1 && view.strides()[1] == 1;
                 match rows.weights {
                     Weights::Ones if by_row => {
@@ -143,7 +207,7 @@ impl Counts {
     }
 
     /// Rows that lie together: each adds its flags to its class's small counts, side by side.
-    fn by_row<T: Value>(
+    fn by_row<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         rules: &Rules<T>,
@@ -175,7 +239,7 @@ impl Counts {
     }
 
     /// Notes what is missing in a row, or which column is not a flag.
-    fn odd_row<T: Value>(
+    fn odd_row<T: Level>(
         &mut self,
         row: &[T],
         rules: &Rules<T>,
@@ -193,7 +257,7 @@ impl Counts {
     }
 
     /// Moves a class's small counts to the large ones.
-    fn empty<T: Value>(
+    fn empty<T: Level>(
         &mut self,
         tally: &mut [T::Tally],
         rules: &Rules<T>,
@@ -209,7 +273,7 @@ impl Counts {
     }
 
     /// Columns of few classes: answers and members of a class as bytes, whose overlap is counted side by side.
-    fn by_members<T: Value>(
+    fn by_members<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         thresholds: &Thresholds,
@@ -246,7 +310,7 @@ impl Counts {
     }
 
     /// Any layout, any weights: a little table of (class, answer) per column.
-    fn by_column<T: Value>(
+    fn by_column<T: Level>(
         &mut self,
         view: ArrayView2<T>,
         thresholds: &Thresholds,
@@ -283,7 +347,7 @@ const BAD: usize = 3;
 
 /// No (0), yes, missing or bad.
 #[inline(always)]
-fn answer<T: Value>(x: T, rule: Rule<T>) -> usize {
+fn answer<T: Level>(x: T, rule: Rule<T>) -> usize {
     let yes = (x.exceeds(rule.limit) & rule.possible) as usize;
     if x.is_missing() {
         MISSING
@@ -296,7 +360,7 @@ fn answer<T: Value>(x: T, rule: Rule<T>) -> usize {
 
 /// Adds each row's answer to `table[class + 1][answer]`; the first bad row of a class is an error.
 #[inline(always)]
-fn fill_table<T: Value>(
+fn fill_table<T: Level>(
     column: ArrayView1<T>,
     rule: Rule<T>,
     classes: &[i32],
@@ -314,14 +378,14 @@ fn fill_table<T: Value>(
 
 /// The first row of a class whose answer is bad.
 #[cold]
-fn first_bad<T: Value>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
+fn first_bad<T: Level>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
     let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
     column.iter().zip(classes).position(bad)
 }
 
 /// Counts a row's yes; answers whether something in it is missing or not a flag.
 #[inline(always)]
-fn add_row<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
+fn add_row<T: Level>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
     wide!({
         let mut odd = false;
         for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
@@ -339,22 +403,23 @@ fn add_row<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::
 
 /// Writes a column's yes and what is missing, as 0 or 1; answers whether something is missing or not a flag.
 #[inline(always)]
-fn answers<T: Value>(
+fn answers<T: Level>(
     column: ArrayView1<T>,
     Rule { limit, possible, strict }: Rule<T>,
     yes: &mut [u8],
     missing: &mut [u8],
 ) -> bool {
     wide!({
-        let mut odd = false;
+        // A byte, and not a bool, lest the loop over bytes go one by one, which takes 15 times as long.
+        let mut odd = 0_u8;
         pair(yes, column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
-            odd |= x.is_missing() | (strict & !x.is_flag());
+            odd |= u8::from(x.is_missing() | (strict & !x.is_flag()));
         });
-        if odd {
+        if odd != 0 {
             pair(missing, column, |missing, x| *missing = u8::from(x.is_missing()));
         }
-        odd
+        odd != 0
     })
 }
 

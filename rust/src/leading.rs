@@ -5,12 +5,12 @@
 //! their order.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
+use crate::numbering::{Key, Numbering};
 use crate::simd::wide;
 use crate::threads;
-use ndarray::s;
 use std::ops::{AddAssign, Range};
 
 /// The most keys a column may be left with.
@@ -21,7 +21,7 @@ const BLOCK: usize = 1 << 10;
 /// Bytes of cells that a processor keeps at hand.
 const CACHE: usize = 1 << 20;
 /// Rows whose values are copied at a time, while all columns of them are in the first cache.
-pub(crate) const READ: usize = 128;
+pub(crate) const READ: usize = MOST_LISTED;
 
 /// Whole numbers in the order of the numbers; both zeros have the same.
 #[inline(always)]
@@ -81,9 +81,9 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
     weight: impl Fn(usize) -> N,
 ) -> Result<Vec<Counted>, Error> {
     let n = rows.len();
-    let mut each: Vec<Found<N>> = shifts[features.clone()]
+    let mut each: Vec<KeyCounts<N>> = shifts[features.clone()]
         .iter()
-        .map(|&shift| Found::new(shift as u32, most, rows.n_classes))
+        .map(|&shift| KeyCounts::new(shift as u32, most, rows.n_classes))
         .collect();
     let mut tile = vec![[NONE; BLOCK]; features.len()];
     for from in (0..n).step_by(BLOCK) {
@@ -92,12 +92,10 @@ fn count<N: Copy + Default + AddAssign + Into<i128>>(
             let at = i * READ..i * READ + some.len();
             for (feature, block, column) in columns.each_of(features.clone()) {
                 let own = feature - features.start;
-                let mut values = [0.0; READ];
-                each!(block, view => {
-                    let view = view.slice(s![from + at.start..from + at.end, column]);
-                    pair(&mut values[..some.len()], view, |out, x| *out = x.real());
-                });
-                if read_keys(&values, some, each[own].shift, &mut tile[own][at.clone()]) {
+                let mut room = None;
+                let chosen = Chosen::Neighbours(from + at.start..from + at.end);
+                let values = chosen.side_by_side(block, column, &mut room);
+                if read_keys(values, some, each[own].shift, &mut tile[own][at.clone()]) {
                     let infinite = |i: &usize| some[*i] >= 0 && values[*i].is_infinite();
                     let wrong = (0..some.len()).find(infinite).unwrap_or(0);
                     return Err(columns.refused(Fault::Infinite, from + at.start + wrong, feature));
@@ -127,15 +125,14 @@ fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> b
 }
 
 /// The keys met so far, each in a slot of its own with a cell for each class. The first is [`NONE`].
-struct Found<N> {
+struct KeyCounts<N> {
     keys: Vec<i64>,
     cells: Vec<N>,
     n_classes: usize,
     shift: u32,
     most: usize,
-    /// By hash: a slot, 0 for none. Four times as many as slots, so that few are tried.
-    table: Vec<u16>,
-    bits: u32,
+    /// Numbers all keys but the first.
+    numbering: Numbering,
     /// Where a key is looked for first, so that neighbours are side by side: the slot of one of those that share a place.
     near: Vec<u16>,
 }
@@ -143,18 +140,16 @@ struct Found<N> {
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 const NEAR: u32 = 12;
 
-impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
+impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
-        let bits = (4 * most + 4).next_power_of_two().trailing_zeros();
-        Found {
+        KeyCounts {
             keys: vec![NONE],
             cells: vec![N::default(); n_classes],
             n_classes,
             shift,
             most,
-            table: vec![0; 1 << bits],
-            bits,
+            numbering: Numbering::with_room(2 * most),
             near: vec![0; 2 << NEAR],
         }
     }
@@ -204,20 +199,12 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
         if key == NONE {
             return 0;
         }
-        let mut at = (key as u64).wrapping_mul(GOLDEN) >> (64 - self.bits);
-        loop {
-            let slot = self.table[at as usize] as usize;
-            if slot == 0 {
-                self.table[at as usize] = self.keys.len() as u16;
-                self.keys.push(key);
-                self.cells.resize(self.keys.len() * self.n_classes, N::default());
-                return self.keys.len() - 1;
-            }
-            if self.keys[slot] == key {
-                return slot;
-            }
-            at = (at + 1) & ((1 << self.bits) - 1);
+        let slot = 1 + self.numbering.number((key as u64).hash(), |i| self.keys[i + 1] == key);
+        if slot == self.keys.len() {
+            self.keys.push(key);
+            self.cells.resize(self.keys.len() * self.n_classes, N::default());
         }
+        slot
     }
 
     /// Drops bits until no more keys are left than may be.
@@ -236,7 +223,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> Found<N> {
             left -= kept[more];
         }
         self.shift += more as u32;
-        self.table.fill(0);
+        self.numbering.clear();
         self.near.fill(0);
         let keys = std::mem::replace(&mut self.keys, vec![NONE]);
         let cells = std::mem::replace(&mut self.cells, vec![N::default(); self.n_classes]);
@@ -274,11 +261,9 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
             let from = i * BLOCK + some * READ;
             let rows = from..from + out.len() / features;
             for (feature, block, column) in columns.each_of(0..features) {
-                let mut values = [0.0; READ];
-                let values = &mut values[..rows.len()];
-                each!(block, view => {
-                    pair(values, view.slice(s![rows.clone(), column]), |out, x| *out = x.real());
-                });
+                let mut room = None;
+                let chosen = Chosen::Neighbours(rows.clone());
+                let values = chosen.side_by_side(block, column, &mut room);
                 let mut cells = [0; READ];
                 let missing = cuts[feature].len() as u32 + 1;
                 let infinite = finders[feature].find(values, 0, missing, &mut cells[..rows.len()]);

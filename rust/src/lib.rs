@@ -17,6 +17,7 @@ pub mod integers;
 pub mod leading;
 mod logarithm;
 pub mod moments;
+pub mod numbering;
 pub mod one_less;
 pub mod products;
 pub mod scale;
@@ -31,6 +32,10 @@ pub mod zeros;
 
 #[cfg(feature = "python")]
 mod python;
+
+#[cfg(test)]
+#[path = "../tests/mod.rs"]
+mod tests;
 
 #[cfg(feature = "python")]
 #[global_allocator]

@@ -6,7 +6,7 @@
 //! out, or weighs more than 16 or a fraction, is added as the whole number that it is.
 
 use crate::classes::{Rows, Weights, count_classes, counted};
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::{Error, Fault};
 use crate::integers::{Int, Integers, Sum, product};
 use crate::scale::{FARTHEST, Scale};
@@ -138,6 +138,8 @@ struct Sums {
     missing_weights: Vec<i128>,
     /// z, `[row][feature]`.
     tile: Vec<f64>,
+    /// For values that are no doubles.
+    room: Vec<f64>,
 }
 
 /// Parts of the sums of a block.
@@ -161,6 +163,7 @@ impl Sums {
             missing: vec![0; if ones { cells } else { 0 }],
             missing_weights: vec![0; cells],
             tile: vec![0.0; width * TILE_ROWS],
+            room: vec![],
             features,
         }
     }
@@ -175,7 +178,7 @@ impl Sums {
             }
             self.fold();
         }
-        (self.near, self.tile) = (vec![], vec![]);
+        (self.near, self.tile, self.room) = (vec![], vec![], vec![]);
         Ok(())
     }
 
@@ -186,10 +189,8 @@ impl Sums {
         for (first, block, range) in columns.pieces(self.features.clone()) {
             let (at, scaled) = (first - self.features.start, first..first + range.len());
             let (origin, inverse) = (&scale.origin[scaled.clone()], &scale.inverse[scaled]);
-            each!(block, view => {
-                let view = view.slice(s![rows.clone(), range]);
-                fill_tile(view, origin, inverse, &mut self.tile[at..], width)
-            });
+            let values = block.reals(rows.clone(), range, &mut self.room);
+            fill_tile(values, origin, inverse, &mut self.tile[at..], width);
         }
     }
 
@@ -363,8 +364,8 @@ fn add_far([sum, square]: &mut [Far; 2], z: f64, weight: u128) {
 
 /// z of a block's rows, into rows `width` long.
 #[inline(always)]
-fn fill_tile<T: Value>(
-    view: ArrayView2<T>,
+fn fill_tile(
+    view: ArrayView2<f64>,
     origin: &[f64],
     inverse: &[f64],
     tile: &mut [f64],
@@ -376,7 +377,7 @@ fn fill_tile<T: Value>(
             if let Some(row) = row.to_slice() {
                 let scales = origin.iter().zip(inverse);
                 for ((z, &x), (&o, &i)) in out.iter_mut().zip(row).zip(scales) {
-                    *z = (x.real() - o) * i;
+                    *z = (x - o) * i;
                 }
             }
         }
@@ -387,7 +388,7 @@ fn fill_tile<T: Value>(
         let out = ArrayViewMut1::from(&mut tile[j..(n - 1) * width + j + 1]);
         Zip::from(out.slice_move(s![..;width]))
             .and(view.column(j))
-            .for_each(|z, &x| *z = (x.real() - o) * i);
+            .for_each(|z, &x| *z = (x - o) * i);
     }
 }
 

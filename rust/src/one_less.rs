@@ -1,10 +1,9 @@
 //! What leaving out a row changes in the log density of its own values in its own class, where densities are bell curves.
 
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::scale::Scale;
 use crate::threads;
-use ndarray::s;
 
 /// Rows per block, and blocks per piece of a thread.
 const ROWS: usize = 128;
@@ -102,6 +101,7 @@ pub fn one_less(
             let rows = from..from + out.len();
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
+            let mut room = vec![];
             for (feature, block, column) in columns.each_of(0..columns.features()) {
                 let curve = |row: usize| {
                     let cell = feature * n_classes + classes[row] as usize;
@@ -110,21 +110,20 @@ pub fn one_less(
                     })
                 };
                 let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]);
-                each!(block, view => {
-                    let column = view.slice(s![rows.clone(), column]);
-                    for (at, x) in column.iter().enumerate() {
-                        let z = (x.real() - origin) * inverse;
-                        if z.is_nan() {
-                            continue;
-                        }
-                        let left = curve(from + at);
-                        let gap = (z - left.mean) * (z - left.mean);
-                        let rest = 1.0 - gap * left.steep;
-                        let sure = rest > left.least;
-                        out[at] += if sure { gap * (left.precision - left.bend / rest) } else { f64::NAN };
-                        product[at] *= if sure { rest * left.share } else { 1.0 };
+                let values = block.reals(rows.clone(), column..column + 1, &mut room);
+                for (at, x) in values.iter().enumerate() {
+                    let z = (x - origin) * inverse;
+                    if z.is_nan() {
+                        continue;
                     }
-                });
+                    let left = curve(from + at);
+                    let gap = (z - left.mean) * (z - left.mean);
+                    let rest = 1.0 - gap * left.steep;
+                    let is_exact = rest > left.least;
+                    let change = gap * (left.precision - left.bend / rest);
+                    out[at] += if is_exact { change } else { f64::NAN };
+                    product[at] *= if is_exact { rest * left.share } else { 1.0 };
+                }
                 if (feature + 1).is_multiple_of(TOGETHER) {
                     take_logs(&mut product, &mut logs, out.len());
                 }

@@ -5,7 +5,7 @@
 //! is passed over.
 
 use crate::classes::{Rows, Weights, counted};
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::Error;
 use crate::integers::{Int, Integers, Sum, product};
 use crate::moments::{Data, Far, Measured, NEAR, near_grid, on_grid};
@@ -101,13 +101,12 @@ impl Sums {
         let d = self.columns;
         self.z.clear();
         self.z.resize(rows.len() * d, 0.0);
+        let mut room = vec![];
         for (feature, block, column) in data.columns.each_of(0..d) {
-            each!(block, view => {
-                let values = view.column(column);
-                for (at, row) in rows.clone().enumerate() {
-                    self.z[at * d + feature] = data.scale.careful(values[row].real(), feature);
-                }
-            });
+            let values = block.reals(rows.clone(), column..column + 1, &mut room);
+            for (at, &x) in values.iter().enumerate() {
+                self.z[at * d + feature] = data.scale.careful(x, feature);
+            }
         }
     }
 

@@ -1,15 +1,15 @@
 //! Columns of numbers, their classes, and what is counted in them.
 
-use _core::classes::{Rows, Weights};
-use _core::columns::{Block, Columns};
-use _core::error::{Error, Fault, Number};
-use _core::scale::Scale;
+use crate::classes::{Rows, Weights};
+use crate::columns::{Block, Columns};
+use crate::error::{Error, Fault, Number};
+use crate::scale::Scale;
 use ndarray::{Array2, array};
 
 mod classes {
     use super::*;
-    use _core::classes::{by_class, count_classes, counted, deal};
-    use _core::integers::{DIGITS, PARTS};
+    use crate::classes::{by_class, count_classes, counted, deal};
+    use crate::integers::{DIGITS, PARTS};
 
     #[test]
     fn rows_and_weights_per_class() {
@@ -71,9 +71,10 @@ mod classes {
     }
 }
 
-mod columns {
+mod blocks {
     use super::*;
-    use _core::columns::{Value, Whole};
+    use crate::columns::{Value, Wholes, above};
+    use crate::flags::Level;
 
     #[test]
     fn features_count_over_blocks() {
@@ -98,20 +99,29 @@ mod columns {
     #[test]
     fn limits_compare_without_rounding() {
         let whole = 1_i64 << 53;
-        assert!(i64::limit(whole as f64).is_some_and(|limit| (whole + 1).exceeds(limit)));
+        assert!((whole + 1).raised() > whole as f64 && whole.raised() <= whole as f64);
+        assert!(
+            i64::MAX.raised() > i64::MAX as f64 - 1024.0 && u64::MAX.raised() >= 2_f64.powi(64)
+        );
+        assert_eq!((-whole - 1).raised(), -whole as f64);
         assert!(u8::limit(-0.5).is_some_and(|limit| 0_u8.exceeds(limit)));
         assert!(u8::limit(0.0).is_some_and(|limit| !0_u8.exceeds(limit) && 1_u8.exceeds(limit)));
         assert_eq!(u8::limit(255.0), None);
-        assert_eq!(i64::limit(f64::INFINITY), None);
-        assert_eq!(i8::limit(f64::NEG_INFINITY), Some(-128));
+        assert_eq!(u8::limit(f64::INFINITY), None);
+        assert_eq!(u8::limit(f64::NEG_INFINITY), Some(0));
     }
 
     #[test]
-    fn above_does_not_wrap_into_the_range() {
-        assert_eq!(7_u64.above(5), 2);
-        assert_eq!(i64::MIN.above(i64::MIN), 0);
-        assert!(u64::MAX.above(-3) > u64::MAX / 2);
-        assert!((-1_i8).above(0) > u64::MAX / 2);
+    fn what_no_i64_can_hold_is_in_no_range() {
+        assert_eq!(above(7_i64, 5), 2);
+        assert_eq!(above(i64::MIN, i64::MIN), 0);
+        assert!(above(-1, 0) > u64::MAX / 2);
+        let values = array![[7_u64, u64::MAX], [1 << 63, i64::MAX as u64]];
+        let (block, mut room) = (Block::U64(values.view()), vec![]);
+        let low = [i64::MIN, i64::MAX - 3];
+        let Wholes::I64(found) = block.wholes(0..2, 0..2, &low, &mut room) else { panic!() };
+        assert_eq!(found, array![[7, -1], [i64::MAX, i64::MAX]]);
+        assert!(above(found[[0, 1]], low[1]) > 4);
     }
 }
 
@@ -140,7 +150,7 @@ mod scale {
 
 mod bins {
     use super::*;
-    use _core::bins::{MISSING, bins, not_counts};
+    use crate::bins::{MISSING, bins, not_counts};
 
     #[test]
     fn floor_missing_and_refusals() {
@@ -183,7 +193,7 @@ mod bins {
 
 mod codes {
     use super::*;
-    use _core::codes::{Ranges, count_codes, shifted, span};
+    use crate::codes::{Ranges, count_codes, shifted, span};
 
     #[test]
     fn counts_values_in_range() {
@@ -228,7 +238,7 @@ mod codes {
 
 mod flags {
     use super::*;
-    use _core::flags::{Thresholds, count_flags};
+    use crate::flags::{Thresholds, count_flags};
 
     fn count<'a>(
         block: Block<'a>,
@@ -276,8 +286,8 @@ mod flags {
 
 mod moments {
     use super::*;
-    use _core::integers::{Int, Integers};
-    use _core::moments::{Measured, count_moments, near_grid};
+    use crate::integers::{Int, Integers};
+    use crate::moments::{Measured, count_moments, near_grid};
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {
         let classes = vec![0; x.nrows()];
@@ -369,8 +379,8 @@ mod moments {
 
 mod products {
     use super::*;
-    use _core::moments::Measured;
-    use _core::products::count_products;
+    use crate::moments::Measured;
+    use crate::products::count_products;
     use ndarray::s;
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
@@ -392,7 +402,7 @@ mod products {
         let ones = count(&x, Weights::Ones, 1);
         assert_eq!(ones.sums, count(&x, Weights::Ones, 4).sums);
         let weights = |weight| vec![[weight, 0]; x.nrows()];
-        let parts = count(&x, Weights::Parts(&weights(_core::integers::PARTS)), 2);
+        let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
         assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
         let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
         assert_eq!(seven.sums, ones.sums.times(7_000_000_000_000_000_000).unwrap().0);

@@ -1,6 +1,6 @@
 //! Codes of records and strings.
 
-use _core::encode::*;
+use crate::encode::*;
 
 #[test]
 fn codes_follow_first_occurrence() {

@@ -1,6 +1,6 @@
 //! Whole numbers of any size, beside those of 128 bits.
 
-use _core::integers::*;
+use crate::integers::*;
 
 fn array(numbers: &[i128], digits: u32) -> Integers {
     let words = numbers.iter().flat_map(|&n| [n as u64, (n >> 64) as u64]);

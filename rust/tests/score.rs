@@ -1,11 +1,11 @@
 //! Scores of a few rows, worked out by hand.
 
-use _core::columns::{Block, Columns};
-use _core::error::{Error, Fault};
-use _core::flags::Thresholds;
-use _core::scale::Scale;
-use _core::score::kernel::{Kernel, Shape};
-use _core::score::{Part, Task, Want, flags, histogram, normal, table};
+use crate::columns::{Block, Columns};
+use crate::error::{Error, Fault};
+use crate::flags::Thresholds;
+use crate::scale::Scale;
+use crate::score::kernel::{Kernel, Shape};
+use crate::score::{Part, Scoring, Want, flags, histogram, normal, table};
 use ndarray::{Array2, array};
 use std::f64::consts::LN_2;
 
@@ -16,7 +16,7 @@ fn real(x: &Array2<f64>) -> Columns<'_> {
 }
 
 fn log_joint(n: usize, part: Part) -> Result<Vec<f64>, Error> {
-    Ok(Task::new(n, &PRIOR, vec![part])?.reals(Want::LogJoint, 1)?.0)
+    Ok(Scoring::new(n, &PRIOR, vec![part])?.reals(Want::LogJoint, 1)?.0)
 }
 
 fn normal<'a>(x: &'a Array2<f64>, power: Option<&'a [f64]>) -> Part<'a> {
@@ -42,7 +42,7 @@ fn table_rows_and_what_lies_outside() {
     let logs = [-1.0, -2.0, f64::NEG_INFINITY, -4.0];
     let part = |outside: i64, lookup: &'static [u32]| {
         let columns = Columns::new(vec![Block::I16(x.view())])?;
-        table::Table::new(columns, &[3], vec![lookup], &[outside], &logs, 2).map(Part::Table)
+        table::LookupTable::new(columns, &[3], vec![lookup], &[outside], &logs, 2).map(Part::Table)
     };
     let found = log_joint(3, part(-1, &[1, 0]).unwrap()).unwrap();
     assert_eq!(found, [f64::NEG_INFINITY, -6.0, -2.0, -4.0, -1.0, -2.0]);
@@ -97,7 +97,7 @@ fn what_no_class_explains_gets_the_prior() {
     let columns = Columns::new(vec![Block::U8(x.view())]).unwrap();
     let thresholds = Thresholds::new(&[0.0], 1).unwrap();
     let part = flags::Flags::new(columns, thresholds, &[-9.0, -1.0], &never, 2).unwrap();
-    let task = Task::new(2, &PRIOR, vec![Part::Flags(part)]).unwrap();
+    let task = Scoring::new(2, &PRIOR, vec![Part::Flags(part)]).unwrap();
     assert_eq!(task.classes(1), Ok((vec![0, 1], 1)));
     let (posterior, lost) = task.reals(Want::Posterior, 1).unwrap();
     assert_eq!(lost, 1);

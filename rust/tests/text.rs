@@ -1,6 +1,6 @@
 //! Tokens of texts.
 
-use _core::text::*;
+use crate::text::*;
 
 fn settings(pattern: Pattern) -> Settings {
     Settings {

@@ -1,7 +1,7 @@
 //! What every kernel stands on: threads, and the checksum of files.
 
-mod threads {
-    use _core::threads::*;
+mod pools {
+    use crate::threads::*;
 
     #[test]
     fn order_is_kept_and_the_first_error_wins() {
@@ -26,7 +26,7 @@ mod threads {
 }
 
 mod checksum {
-    use _core::checksum::checksum;
+    use crate::checksum::checksum;
 
     const PIECE: usize = 1 << 20;
 

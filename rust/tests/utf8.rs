@@ -1,6 +1,6 @@
 //! Characters from bytes and back.
 
-use _core::text::utf8::{Character, first, last, push};
+use crate::text::utf8::{Character, first, last, push};
 
 #[test]
 fn every_code_point_there_and_back() {

@@ -1,10 +1,10 @@
 //! Words of rows that were counted elsewhere, and what words weigh.
 
-use _core::classes::{Rows, Weights};
-use _core::columns::Block;
-use _core::integers::parts;
-use _core::words::weights::{self, Given};
-use _core::words::{Layout, Matrix, Words};
+use crate::classes::{Rows, Weights};
+use crate::columns::Block;
+use crate::integers::parts;
+use crate::words::weights::{self, Given};
+use crate::words::{Layout, Matrix, Words};
 use ndarray::ArrayView2;
 
 const ROWS: usize = 40;

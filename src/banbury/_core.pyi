@@ -447,39 +447,152 @@ def span(columns: Sequence[Column], threads: int) -> tuple[Int, Int]:
 def not_counts(columns: Sequence[Column], threads: int) -> None:
     """Raises BadValue unless every value is NaN or a whole number from 0 to 2**53."""
 
-def score(
-    n_rows: int, log_prior: Real, parts: Sequence[tuple[Any, ...]], want: str, threads: int
-) -> tuple[NDArray[Any], int]:
+class NormalPart:
+    """Per (F, C) adds constant - precision * (z - mean)**2, or with ``power``
+    constant - power * log1p(precision * (z - mean)**2); z is clipped to +-2**400 first, and NaN adds 0."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        origin: Real,
+        unit: Real,
+        mean: Real,
+        precision: Real,
+        constant: Real,
+        power: Real | None,
+    ) -> None: ...
+
+class TablePart:
+    """Integer features: with k = x - low[f], row lookups[f][k] of ``table`` (R, C) is added; outside the lookup row outside[f],
+    where -1 adds 0."""
+
+    def __init__(
+        self, columns: Sequence[Column], low: Int, lookups: Sequence[NDArray[np.uint32]], outside: Int, table: Real
+    ) -> None: ...
+
+class StepsPart:
+    """The row of ``table`` of each number's cell between its column's cuts, column after column; NaN adds 0."""
+
+    def __init__(self, columns: Sequence[Column], cuts: Sequence[Real], table: Real) -> None: ...
+
+class FlagsPart:
+    """(F, C) tables: x > threshold[f] adds yes, else no; NaN adds 0. A NaN threshold demands x in {0, 1}, or raises BadValue."""
+
+    def __init__(self, columns: Sequence[Column], threshold: Real, no: Real, yes: Real) -> None: ...
+
+class HistogramPart:
+    """One feature: ``table`` (B, C) holds log densities of the bins first .. first + B - 1, numbered as ``bins`` numbers them;
+    k bins beyond either end the end's value falls by k * log 2. NaN adds 0."""
+
+    def __init__(self, column: Column, start: float, width: float, first: int, table: Real) -> None: ...
+
+class KernelPart:
+    """One feature in z units, centres (B,) sorted, weights (B, C), columns summing to 1 (or all 0: adds 0), bandwidth (C,).
+
+    Adds constant[c] + log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c]) for kernel 'normal', far out
+    in logs. Compact kernels ('box' on [-1/2, 1/2); 'triangle', 'epanechnikov', 'biweight', 'triweight', 'cosine' on [-1, 1]):
+    that density mixed as (1 - 1e-6) * density + 1e-6 * normal(floor[0], floor[1]) (mean, standard deviation in z units).
+    """
+
+    def __init__(
+        self,
+        column: Column,
+        origin: float,
+        unit: float,
+        kernel: str,
+        centres: Real,
+        weights: Real,
+        bandwidth: Real,
+        constant: Real,
+        floor: Sequence[float] | Real,
+    ) -> None: ...
+
+class LinearPart:
+    """One feature: the cells of a row of a matrix (cells, columns, threshold, whether NaN is skipped) times ``weights`` (columns,
+    C), and ``constant``."""
+
+    def __init__(self, matrix: Sequence[Any], weights: Real, constant: Real) -> None: ...
+
+class EllipsePart:
+    """One feature of several columns: constant - q / 2, or with ``power`` constant - power * log1p(q), q being the squared
+    length of whiten * (z - mean), (C, F, F) and (C, F). A row that lacks a value adds 0."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        origin: Real,
+        unit: Real,
+        mean: Real,
+        whiten: Real,
+        constant: Real,
+        power: Real | None,
+    ) -> None: ...
+
+class ProductPart:
+    """One feature of several columns: a product of kernels about each of ``centres`` (cells, F), ascending in the first column,
+    with ``weights`` (cells, C), ``bandwidth`` (C, F) and ``floor`` (2, F), each as in ``KernelPart``."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        origin: Real,
+        unit: Real,
+        kernel: str,
+        centres: Real,
+        weights: Real,
+        bandwidth: Real,
+        floor: Real,
+    ) -> None: ...
+
+class WordsPart:
+    """One feature. Of a text that has word w n_w times, x_w = 1 if ``counting`` is True, else what the tokeniser makes of n_w;
+    s_w and row_w are the word's scale and row, over the words that are set.
+
+    Adds constant[c] + sum_w x_w s_w (row_w[c] + base[c]). With ``polya`` (C,) and base None:
+    constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) - sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if True).
+    With "unit" for ``counting``, x_w is the root of n_w, with "unit once" 1, over the length by which the squares of x_w s_w
+    sum to 1. A missing text adds 0. ``rough`` are the same rows in single precision.
+    """
+
+    def __init__(
+        self,
+        texts: Any,
+        tokeniser: Tokeniser,
+        words: Words,
+        weights: Weights,
+        base: Real | None,
+        constant: Real,
+        counting: bool | str,
+        polya: Real | None,
+        rough: Rough | None,
+    ) -> None: ...
+
+class CellsPart:
+    """A feature for each of ``terms``, which have no levels: the row of ``table`` (cells of all, C) of a row's cell."""
+
+    def __init__(self, columns: Sequence[Column], terms: Terms, table: Real) -> None: ...
+
+Part = (
+    NormalPart
+    | TablePart
+    | StepsPart
+    | FlagsPart
+    | HistogramPart
+    | KernelPart
+    | LinearPart
+    | EllipsePart
+    | ProductPart
+    | WordsPart
+    | CellsPart
+)
+
+def score(n_rows: int, log_prior: Real, parts: Sequence[Part], want: str, threads: int) -> tuple[NDArray[Any], int]:
     """Adds the log-likelihoods of all parts to the log prior, row by row, in one pass.
 
     ``want``: 'log_joint' or 'posterior' or 'log_posterior' (n, C) float64; 'class' (n,) int32, the first of the best;
     'parts' (n, features of all parts in order, C): each feature's own log-likelihood, without the prior.
     Also returns how many rows had every class at -inf; those answer with the prior (for 'posterior',
     'log_posterior', 'class'). Infinite x raises BadValue, whose feature counts over all parts.
-
-    A part is one of:
-
-    ('normal', columns, origin, unit, mean, precision, constant): per (F, C) adds constant - precision * (z - mean)**2
-    ('student', columns, origin, unit, mean, precision, constant, power): constant - power * log1p(precision * (z - mean)**2)
-        both: z is clipped to +-2**400 first; NaN adds 0.
-    ('table', columns, low, lookups, outside, table): integer features; k = x - low[f]; row lookups[f][k] (uint32) of
-        table (R, C) is added; k outside the lookup: row outside[f] (int64; -1 adds 0).
-    ('flags', columns, threshold, no, yes): (F, C) tables; x > threshold[f] adds yes else no; NaN adds 0.
-        A NaN threshold demands x in {0, 1} and raises BadValue.
-    ('histogram', column, start, width, first, table): one feature; table (B, C) holds log densities of the bins first ..
-        first + B - 1, numbered as ``bins`` numbers them; k bins beyond either end the end's value falls by k * log 2.
-        NaN adds 0.
-    ('kernel', column, origin, unit, kernel, centres, weights, bandwidth, constant, floor): one feature in z units. centres (B,)
-        sorted; weights (B, C), columns summing to 1 (or all 0: adds 0); bandwidth (C,). Adds constant[c] +
-        log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c]) for kernel 'normal', far out in logs.
-        Compact kernels ('box' on [-1/2, 1/2); 'triangle', 'epanechnikov', 'biweight', 'triweight', 'cosine' on [-1, 1]): that
-        density mixed as (1 - 1e-6) * density + 1e-6 * normal(floor[0], floor[1]) (mean, standard deviation in z units).
-    ('words', texts, tokeniser, words, weights, base, constant, once, polya): one feature. Of a text that has word w n_w times,
-        x_w = 1 if ``once``, else what the tokeniser makes of n_w; s_w and row_w are the word's scale and row, over the words
-        that are set. Adds constant[c] + sum_w x_w s_w (row_w[c] + base[c]). With ``polya`` (C,) and base None:
-        constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) - sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if once).
-        With "unit" for ``once``, x_w is the root of n_w, with "unit once" 1, over the length by which the squares of x_w s_w
-        sum to 1. A missing text adds 0.
     """
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -496,9 +609,7 @@ Texts = (
 )
 Ids = NDArray[np.uint32]
 
-def score_each(
-    which: Codes, models: Sequence[tuple[Real, Sequence[tuple[Any, ...]]]], want: str, threads: int, out: Real
-) -> int:
+def score_each(which: Codes, models: Sequence[tuple[Real, Sequence[Part]]], want: str, threads: int, out: Real) -> int:
     """Scores each row by the model (log prior, parts) of its number, into ``out``, (n, C); 0 where the number is -1.
 
     Every part is of all n rows. Returns how many rows had every class at -inf.
@@ -510,6 +621,8 @@ class NotThere(ValueError):
 class Tokeniser:
     """How a text becomes tokens, and how much each counts; immutable, shared by threads."""
 
+    log: bool
+    length: bool
     def __init__(
         self,
         pattern: str,

@@ -237,7 +237,8 @@ DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab", "")
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     numbered = list(known) == [str(number + 1) for number in range(len(known))]  # as they are without a header
-    columns = f"  Columns: {listed(map(shortened, known))}{'' if numbered else header_hint(source)}"
+    hint = A_HEADER * bool(source) if numbered else header_hint(source)
+    columns = f"  Columns: {listed(map(shortened, known))}{hint}"
     if name in ("subject", "body") and tuple(known) in (("text",), ("class", "text")):
         columns += "\n  Headers of messages are columns with headers='columns'."
     named = "is named like " if isinstance(name, str) and "*" in name else ""
@@ -245,12 +246,10 @@ def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -
     return UnknownColumn(text, column=name, known=list(known))
 
 
-NO_HEADER = (
-    "\n  The first line was taken for the header; if the file has none, say header=False, or give columns=[...]."
-)
+NO_HEADER = "\n  The first line was taken for the header; if it is a row, pass header=False, or columns=[...]."
 
 
-A_HEADER = "\n  The file is read as one without a header; if its first line is one, say header=True."
+A_HEADER = "\n  The file is read as one without a header; if its first line is one, pass header=True."
 
 
 def header_hint(source: str | None) -> str:

@@ -1,6 +1,6 @@
 //! Arrays of Python's, held while kernels read them, and arrays that go back.
 
-use crate::classes::{Rows, Sets, Weights};
+use crate::classes::{Rows, Weights};
 use crate::columns::{Block, Columns};
 use crate::error::Error;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
@@ -10,7 +10,6 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -72,14 +71,38 @@ impl<'py, T: Element + Copy> Held<'py, T> {
     }
 }
 
-/// An array of so many axes that a kernel is given.
+/// An argument that is an array of so many axes. PyO3 adds the argument's name to what is wrong with it.
 pub(super) struct Array<'py, T: Element, const AXES: usize>(Held<'py, T>);
+
+/// Something as an argument of this name, which an error names as PyO3 names those of functions.
+pub(super) fn named<'py, T>(any: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+{
+    any.extract().map_err(|error| {
+        let error: PyErr = Into::into(error);
+        let note = format!("while processing '{name}'");
+        match error.value(any.py()).call_method1("add_note", (note,)) {
+            Ok(_) => error,
+            Err(other) => other,
+        }
+    })
+}
+
+pub(super) type Bytes<'py> = Array<'py, u8, 1>;
+pub(super) type Reals<'py> = Array<'py, f64, 1>;
+pub(super) type RealTable<'py> = Array<'py, f64, 2>;
+pub(super) type Longs<'py> = Array<'py, i64, 1>;
+/// Classes and other codes, -1 for none.
+pub(super) type Codes<'py> = Array<'py, i32, 1>;
+/// Numbers of words, nodes or rows.
+pub(super) type Ids<'py> = Array<'py, u32, 1>;
 
 impl<'py, T: Element + Copy, const AXES: usize> FromPyObject<'_, 'py> for Array<'py, T, AXES> {
     type Error = PyErr;
 
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Held::new(&any, "it", AXES).map(Array)
+        Held::new(&any, "the argument", AXES).map(Array)
     }
 }
 
@@ -94,7 +117,11 @@ impl<T: Element + Copy, const AXES: usize> Deref for Array<'_, T, AXES> {
 impl<T: Element + Copy, const AXES: usize> Array<'_, T, AXES> {
     /// The length of the last axis.
     pub(super) fn width(&self) -> usize {
-        self.0.array.shape().last().copied().unwrap_or(1)
+        self.shape().last().copied().unwrap_or(1)
+    }
+
+    pub(super) fn shape(&self) -> &[usize] {
+        self.0.array.shape()
     }
 }
 
@@ -106,11 +133,18 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
 
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let array = any.cast::<PyArrayDyn<T>>();
-        let array = array.map_err(|_| malformed("it must be an array of its type"))?;
+        let dtype = || T::get_dtype(any.py());
+        let array = array
+            .map_err(|_| malformed(format!("the argument must be an array of {}", dtype())))?;
         if !array.is_c_contiguous() {
-            return Err(malformed("it must lie in one piece"));
+            return Err(malformed("the argument must lie in one piece"));
         }
-        Ok(Changed(array.try_readwrite().map_err(|_| malformed("it must be writable"))?))
+        let writable = array.try_readwrite();
+        Ok(Changed(
+            writable.map_err(|_| {
+                malformed("the argument must be writable, and in use by nobody else")
+            })?,
+        ))
     }
 }
 
@@ -163,17 +197,28 @@ held_blocks! {
     U64: u64 = b'u', 8; U32: u32 = b'u', 4; U16: u16 = b'u', 2; U8: u8 = b'u', 1;
 }
 
+impl<'py> FromPyObject<'_, 'py> for HeldBlock<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        HeldBlock::new(&any)
+    }
+}
+
 pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
+
+impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        HeldColumns::new(&any)
+    }
+}
 
 impl<'py> HeldColumns<'py> {
     pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
         let blocks = any.try_iter()?.map(|item| HeldBlock::new(&item?));
         Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
-    }
-
-    /// A single column.
-    pub(super) fn one(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-        Ok(HeldColumns(vec![HeldBlock::new(any)?]))
     }
 
     pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
@@ -182,45 +227,43 @@ impl<'py> HeldColumns<'py> {
     }
 }
 
-/// Classes and weights: None, whole numbers (int64), or parts of a row (uint64, two limbs each).
-pub(super) struct HeldRows<'py> {
-    classes: Held<'py, i32>,
-    pub(super) n_classes: usize,
-    weights: Option<HeldWeights<'py>>,
-    /// That check them.
-    threads: usize,
+/// What rows weigh: whole numbers (int64), or parts of a row (uint64, two limbs each).
+pub(super) enum RowWeights<'py> {
+    Whole(Longs<'py>),
+    Parts(Array<'py, u64, 2>),
 }
 
-enum HeldWeights<'py> {
-    Whole(Held<'py, i64>),
-    Parts(Held<'py, u64>),
+impl<'py> FromPyObject<'_, 'py> for RowWeights<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if any.cast::<PyArrayDyn<i64>>().is_ok() {
+            return any.extract().map(RowWeights::Whole);
+        }
+        let parts: Array<u64, 2> = any.extract()?;
+        match parts.width() {
+            2 => Ok(RowWeights::Parts(parts)),
+            width => Err(malformed(format!("the argument must be (rows, 2), got (.., {width})"))),
+        }
+    }
+}
+
+/// Classes and weights of rows, and the threads that check them.
+pub(super) struct HeldRows<'py> {
+    classes: Codes<'py>,
+    pub(super) n_classes: usize,
+    weights: Option<RowWeights<'py>>,
+    threads: usize,
 }
 
 impl<'py> HeldRows<'py> {
     pub(super) fn new(
-        classes: &Bound<'py, PyAny>,
+        classes: Codes<'py>,
         n_classes: i64,
-        weights: Option<&Bound<'py, PyAny>>,
+        weights: Option<RowWeights<'py>>,
+        threads: usize,
     ) -> PyResult<Self> {
-        let held = |weights: &Bound<'py, PyAny>| match weights.cast::<PyArrayDyn<i64>>() {
-            Ok(_) => Held::new(weights, "weights", 1).map(HeldWeights::Whole),
-            Err(_) => {
-                let parts = Held::new(weights, "weights", 2)?;
-                parts.matrix(2, "weights")?;
-                Ok(HeldWeights::Parts(parts))
-            }
-        };
-        Ok(HeldRows {
-            classes: Held::new(classes, "classes", 1)?,
-            n_classes: size(n_classes, "n_classes")?,
-            weights: weights.map(held).transpose()?,
-            threads: 1,
-        })
-    }
-
-    /// The same, checked on that many threads.
-    pub(super) fn on(self, threads: usize) -> Self {
-        HeldRows { threads, ..self }
+        Ok(HeldRows { classes, n_classes: size(n_classes, "n_classes")?, weights, threads })
     }
 
     /// Calls `f` without the GIL.
@@ -231,35 +274,16 @@ impl<'py> HeldRows<'py> {
     ) -> PyResult<R> {
         let weights = match &self.weights {
             None => Weights::Ones,
-            Some(HeldWeights::Whole(weights)) => Weights::Whole(weights.slice()),
-            Some(HeldWeights::Parts(weights)) => Weights::Parts(weights.slice().as_chunks::<2>().0),
+            Some(RowWeights::Whole(weights)) => Weights::Whole(weights),
+            Some(RowWeights::Parts(weights)) => Weights::Parts(weights.as_chunks::<2>().0),
         };
-        let (classes, n_classes, threads) = (self.classes.slice(), self.n_classes, self.threads);
+        let (classes, n_classes, threads) = (&*self.classes, self.n_classes, self.threads);
         Ok(py.detach(|| f(&Rows::on(threads, classes, n_classes, weights)?))?)
     }
 }
 
 /// Sets of classes: offsets and codes.
-pub(super) struct HeldSets<'py> {
-    offsets: Held<'py, i64>,
-    codes: Held<'py, i32>,
-}
-
-impl<'py> HeldSets<'py> {
-    pub(super) fn new(pair: &Bound<'py, PyTuple>) -> PyResult<Self> {
-        if pair.len() != 2 {
-            return Err(malformed("sets are offsets and codes"));
-        }
-        Ok(HeldSets {
-            offsets: Held::new(&pair.get_item(0)?, "offsets", 1)?,
-            codes: Held::new(&pair.get_item(1)?, "codes", 1)?,
-        })
-    }
-
-    pub(super) fn sets(&self, n_classes: usize) -> Result<Sets<'_>, Error> {
-        Sets::new(self.offsets.slice(), self.codes.slice(), n_classes)
-    }
-}
+pub(super) type LabelSets<'py> = (Longs<'py>, Codes<'py>);
 
 /// What several owners share; copied when one of them changes it.
 pub(super) struct Shared<T>(Mutex<Arc<T>>);

@@ -1,6 +1,9 @@
 //! Counts of rows by class, and what is asked of columns before they are counted.
 
-use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, size};
+use super::arrays::{
+    Codes, HeldBlock, HeldColumns, HeldRows, Int1, Longs, RealTable, Reals, RowWeights,
+    at_least_one, size,
+};
 use super::integers::Integers;
 use crate::classes::{self, counted};
 use crate::codes::{self, Ranges};
@@ -14,13 +17,13 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub(super) fn count_classes(
     py: Python<'_>,
-    classes: &Bound<'_, PyAny>,
+    classes: Codes<'_>,
     n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
+    weights: Option<RowWeights<'_>>,
     threads: i64,
 ) -> PyResult<Integers> {
     let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
+    let held = HeldRows::new(classes, n_classes, weights, threads)?;
     let found = held.with(py, |rows| {
         counted(&classes::count_classes(rows, threads), vec![rows.n_classes], rows.digits())
     })?;
@@ -30,33 +33,22 @@ pub(super) fn count_classes(
 #[pyfunction]
 pub(super) fn one_less<'py>(
     py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
-    origin: &Bound<'py, PyAny>,
-    unit: &Bound<'py, PyAny>,
-    classes: &Bound<'py, PyAny>,
-    curves: [Bound<'py, PyAny>; 5],
-    weights: Option<&Bound<'py, PyAny>>,
+    columns: HeldColumns<'py>,
+    origin: Reals<'py>,
+    unit: Reals<'py>,
+    classes: Codes<'py>,
+    curves: (RealTable<'py>, RealTable<'py>, RealTable<'py>, RealTable<'py>, Reals<'py>),
+    weights: Option<Reals<'py>>,
     enough: (f64, f64),
     threads: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let held_columns = HeldColumns::new(columns)?;
-    let (columns, threads) = (held_columns.columns()?, at_least_one(threads)?);
-    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
-    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let classes = Held::<i32>::new(classes, "classes", 1)?;
-    let weights = weights.map(|weights| Held::<f64>::new(weights, "weights", 1)).transpose()?;
-    let tables = [
-        Held::<f64>::new(&curves[0], "mean", 2)?,
-        Held::<f64>::new(&curves[1], "precision", 2)?,
-        Held::<f64>::new(&curves[2], "n", 2)?,
-        Held::<f64>::new(&curves[3], "spread", 2)?,
-    ];
-    let floor = Held::<f64>::new(&curves[4], "floor", 1)?;
-    let n_classes = tables[0].slice().len() / columns.features().max(1);
-    let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
-    let curves = Curves { mean, precision, n, spread, floor: floor.slice() };
+    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
+    let scale = Scale::new(&origin, &unit, columns.features())?;
+    let (mean, precision, n, spread, floor) = &curves;
+    let n_classes = mean.len() / columns.features().max(1);
+    let curves = Curves { mean, precision, n, spread, floor };
     let enough = Enough { share: enough.0, floors: enough.1 };
-    let (classes, weights) = (classes.slice(), weights.as_ref().map(Held::slice));
+    let (classes, weights) = (&*classes, weights.as_deref());
     let found = py.detach(|| {
         left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, threads)
     })?;
@@ -67,15 +59,13 @@ pub(super) fn one_less<'py>(
 #[pyfunction]
 pub(super) fn has_twins<'py>(
     py: Python<'py>,
-    offsets: &Bound<'py, PyAny>,
-    columns: &Bound<'py, PyAny>,
+    offsets: Longs<'py>,
+    columns: Codes<'py>,
     n_columns: i64,
     threads: i64,
 ) -> PyResult<bool> {
-    let offsets = Held::<i64>::new(offsets, "offsets", 1)?;
-    let columns = Held::<i32>::new(columns, "columns", 1)?;
     let (n, threads) = (size(n_columns, "n_columns")?, at_least_one(threads)?);
-    let (offsets, columns) = (offsets.slice(), columns.slice());
+    let (offsets, columns) = (&*offsets, &*columns);
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
 }
 
@@ -85,20 +75,18 @@ macro_rules! measured {
         #[pyfunction]
         pub(super) fn $name(
             py: Python<'_>,
-            columns: &Bound<'_, PyAny>,
-            origin: &Bound<'_, PyAny>,
-            unit: &Bound<'_, PyAny>,
-            classes: &Bound<'_, PyAny>,
+            columns: HeldColumns<'_>,
+            origin: Reals<'_>,
+            unit: Reals<'_>,
+            classes: Codes<'_>,
             n_classes: i64,
-            weights: Option<&Bound<'_, PyAny>>,
+            weights: Option<RowWeights<'_>>,
             threads: i64,
         ) -> PyResult<(Integers, Integers)> {
-            let held_columns = HeldColumns::new(columns)?;
-            let columns = held_columns.columns()?;
-            let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
-            let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+            let columns = columns.columns()?;
+            let scale = Scale::new(&origin, &unit, columns.features())?;
             let threads = at_least_one(threads)?;
-            let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
+            let held = HeldRows::new(classes, n_classes, weights, threads)?;
             let found = held.with(py, |rows| $kernel(&columns, &scale, rows, threads))?;
             Ok((Integers(found.rows), Integers(found.sums)))
         }
@@ -109,12 +97,12 @@ measured!(count_moments by moments::count_moments, count_products by products::c
 #[pyfunction]
 pub(super) fn by_class<'py>(
     py: Python<'py>,
-    classes: &Bound<'py, PyAny>,
+    classes: Codes<'py>,
     n_classes: i64,
     threads: i64,
 ) -> PyResult<(Int1<'py>, Int1<'py>)> {
     let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, None)?.on(threads);
+    let held = HeldRows::new(classes, n_classes, None, threads)?;
     let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows, threads)))?;
     Ok((order.into_pyarray(py), starts.into_pyarray(py)))
 }
@@ -122,14 +110,14 @@ pub(super) fn by_class<'py>(
 #[pyfunction]
 pub(super) fn deal<'py>(
     py: Python<'py>,
-    classes: &Bound<'py, PyAny>,
+    classes: Codes<'py>,
     n_classes: i64,
-    cards: &Bound<'py, PyAny>,
+    cards: Codes<'py>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-    let (cards, threads) = (Held::<i32>::new(cards, "cards", 1)?, at_least_one(threads)?);
-    let held = HeldRows::new(classes, n_classes, None)?.on(threads);
-    let cards = cards.slice();
+    let threads = at_least_one(threads)?;
+    let held = HeldRows::new(classes, n_classes, None, threads)?;
+    let cards = &*cards;
     Ok(held.with(py, |rows| classes::deal(rows, cards, threads))?.into_pyarray(py))
 }
 
@@ -137,14 +125,13 @@ pub(super) fn deal<'py>(
 #[pyfunction]
 pub(super) fn shifted<'py>(
     py: Python<'py>,
-    column: &Bound<'py, PyAny>,
+    column: HeldBlock<'py>,
     low: i64,
     n_values: i64,
     threads: i64,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
-    let held = HeldBlock::new(column)?;
-    let (column, n_values, threads) =
-        (held.block()?, size(n_values, "n_values")?, at_least_one(threads)?);
+    let (column, threads) = (column.block()?, at_least_one(threads)?);
+    let n_values = size(n_values, "n_values")?;
     let found = py.detach(|| codes::shifted(&column, low, n_values, threads))?;
     Ok(found.into_pyarray(py))
 }
@@ -152,20 +139,18 @@ pub(super) fn shifted<'py>(
 #[pyfunction]
 pub(super) fn count_codes(
     py: Python<'_>,
-    columns: &Bound<'_, PyAny>,
-    low: &Bound<'_, PyAny>,
-    size: &Bound<'_, PyAny>,
-    classes: &Bound<'_, PyAny>,
+    columns: HeldColumns<'_>,
+    low: Longs<'_>,
+    size: Longs<'_>,
+    classes: Codes<'_>,
     n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
+    weights: Option<RowWeights<'_>>,
     threads: i64,
 ) -> PyResult<(Integers, bool)> {
-    let held_columns = HeldColumns::new(columns)?;
-    let columns = held_columns.columns()?;
-    let (low, size) = (Held::new(low, "low", 1)?, Held::new(size, "size", 1)?);
+    let columns = columns.columns()?;
     let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
-    let ranges = Ranges::new(low.slice(), size.slice(), columns.features(), held.n_classes)?;
+    let held = HeldRows::new(classes, n_classes, weights, threads)?;
+    let ranges = Ranges::new(&low, &size, columns.features(), held.n_classes)?;
     let (found, outside) =
         held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, threads))?;
     Ok((Integers(found), outside))
@@ -174,19 +159,17 @@ pub(super) fn count_codes(
 #[pyfunction]
 pub(super) fn count_flags(
     py: Python<'_>,
-    columns: &Bound<'_, PyAny>,
-    threshold: &Bound<'_, PyAny>,
-    classes: &Bound<'_, PyAny>,
+    columns: HeldColumns<'_>,
+    threshold: Reals<'_>,
+    classes: Codes<'_>,
     n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
+    weights: Option<RowWeights<'_>>,
     threads: i64,
 ) -> PyResult<Integers> {
-    let held_columns = HeldColumns::new(columns)?;
-    let columns = held_columns.columns()?;
-    let threshold = Held::new(threshold, "threshold", 1)?;
-    let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
+    let columns = columns.columns()?;
+    let thresholds = Thresholds::new(&threshold, columns.features())?;
     let threads = at_least_one(threads)?;
-    let held = HeldRows::new(classes, n_classes, weights)?.on(threads);
+    let held = HeldRows::new(classes, n_classes, weights, threads)?;
     let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, threads))?;
     Ok(Integers(found))
 }
@@ -194,13 +177,12 @@ pub(super) fn count_flags(
 #[pyfunction(name = "bins")]
 pub(super) fn bins_of<'py>(
     py: Python<'py>,
-    column: &Bound<'py, PyAny>,
+    column: HeldBlock<'py>,
     start: f64,
     width: f64,
     threads: i64,
 ) -> PyResult<Int1<'py>> {
-    let held = HeldBlock::new(column)?;
-    let (column, threads) = (held.block()?, at_least_one(threads)?);
+    let (column, threads) = (column.block()?, at_least_one(threads)?);
     let found = py.detach(|| bins::bins(&column, start, width, threads))?;
     Ok(found.into_pyarray(py))
 }
@@ -208,18 +190,16 @@ pub(super) fn bins_of<'py>(
 #[pyfunction]
 pub(super) fn span<'py>(
     py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
+    columns: HeldColumns<'py>,
     threads: i64,
 ) -> PyResult<(Int1<'py>, Int1<'py>)> {
-    let held = HeldColumns::new(columns)?;
-    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
     let (low, high) = py.detach(|| codes::span(&columns, threads))?;
     Ok((low.into_pyarray(py), high.into_pyarray(py)))
 }
 
 #[pyfunction]
-pub(super) fn not_counts(py: Python<'_>, columns: &Bound<'_, PyAny>, threads: i64) -> PyResult<()> {
-    let held = HeldColumns::new(columns)?;
-    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+pub(super) fn not_counts(py: Python<'_>, columns: HeldColumns<'_>, threads: i64) -> PyResult<()> {
+    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
     Ok(py.detach(|| bins::not_counts(&columns, threads))?)
 }

@@ -1,41 +1,39 @@
 //! Encodings: values of columns as numbers.
 
-use super::arrays::{Held, Int1, at_least_one, size};
-use crate::encode::{self, Encoded, Index, Key, Strings};
+use super::arrays::{Array, Bytes, Codes, Int1, Longs, at_least_one, size};
+use crate::encode::{self, Encoded, Strings};
 use crate::fields::{self, Column, Kind};
-use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use crate::numbering::{Key, Numbering};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString};
 
-type Codes<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
+type Encoding<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
 
-fn encoded(py: Python<'_>, found: Encoded) -> Codes<'_> {
+fn encoded(py: Python<'_>, found: Encoded) -> Encoding<'_> {
     (found.codes.into_pyarray(py), found.first.into_pyarray(py), found.counts.into_pyarray(py))
 }
 
 #[pyfunction]
-pub(super) fn checksum(py: Python<'_>, bytes: &Bound<'_, PyAny>, threads: i64) -> PyResult<u64> {
-    let bytes = Held::<u8>::new(bytes, "bytes", 1)?;
-    let (bytes, threads) = (bytes.slice(), at_least_one(threads)?);
+pub(super) fn checksum(py: Python<'_>, bytes: Bytes<'_>, threads: i64) -> PyResult<u64> {
+    let (bytes, threads) = (&*bytes, at_least_one(threads)?);
     Ok(py.detach(|| crate::checksum::checksum(bytes, threads)))
 }
 
 #[pyfunction]
-pub(super) fn any_leading_zero(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let data = Held::<u8>::new(data, "data", 1)?;
-    let bytes = data.slice();
+pub(super) fn any_leading_zero(py: Python<'_>, data: Bytes<'_>) -> PyResult<bool> {
+    let bytes = &*data;
     Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
 }
 
 #[pyfunction]
 pub(super) fn encode_records<'py>(
     py: Python<'py>,
-    records: &Bound<'py, PyAny>,
+    records: Array<'py, u8, 2>,
     threads: i64,
-) -> PyResult<Codes<'py>> {
-    let (records, threads) = (Held::<u8>::new(records, "records", 2)?, at_least_one(threads)?);
-    let (n, width) = (records.array.shape()[0], records.array.shape()[1]);
-    let bytes = records.slice();
+) -> PyResult<Encoding<'py>> {
+    let (n, width, threads) = (records.shape()[0], records.width(), at_least_one(threads)?);
+    let bytes = &*records;
     let found = py.detach(|| encode::encode_records(bytes, n, width, threads))?;
     Ok(encoded(py, found))
 }
@@ -43,53 +41,65 @@ pub(super) fn encode_records<'py>(
 #[pyfunction]
 pub(super) fn decode_records<'py>(
     py: Python<'py>,
-    records: &Bound<'py, PyAny>,
-    codes: &Bound<'py, PyAny>,
+    records: Array<'py, u8, 2>,
+    codes: Codes<'py>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-    let (records, threads) = (Held::<u8>::new(records, "records", 2)?, at_least_one(threads)?);
-    let codes = Held::<i32>::new(codes, "codes", 1)?;
-    let (width, bytes, codes) = (records.array.shape()[1], records.slice(), codes.slice());
+    let (width, threads) = (records.width(), at_least_one(threads)?);
+    let (bytes, codes) = (&*records, &*codes);
     let found = py.detach(|| encode::decode_records(bytes, width, codes, threads))?;
     Ok(found.into_pyarray(py))
+}
+
+/// Of Arrow's strings, or large strings.
+pub(super) enum Offsets<'py> {
+    Narrow(Codes<'py>),
+    Wide(Longs<'py>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Offsets<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        any.extract().map(Offsets::Narrow).or_else(|_| any.extract().map(Offsets::Wide))
+    }
 }
 
 #[pyfunction]
 pub(super) fn encode_strings<'py>(
     py: Python<'py>,
-    offsets: &Bound<'py, PyAny>,
-    data: &Bound<'py, PyAny>,
-    valid: Option<&Bound<'py, PyAny>>,
+    offsets: Offsets<'py>,
+    data: Bytes<'py>,
+    valid: Option<Bytes<'py>>,
     valid_offset: i64,
     strip: bool,
     threads: i64,
-) -> PyResult<Codes<'py>> {
-    let (data, threads) = (Held::<u8>::new(data, "data", 1)?, at_least_one(threads)?);
-    let valid = valid.map(|valid| Held::<u8>::new(valid, "valid", 1)).transpose()?;
-    let first = size(valid_offset, "valid_offset")?;
-    let (data, valid) = (data.slice(), valid.as_ref().map(|valid| (valid.slice(), first)));
-    let found = if let Ok(offsets) = Held::<i32>::new(offsets, "offsets", 1) {
-        let offsets = offsets.slice();
-        py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
-    } else {
-        let offsets = Held::<i64>::new(offsets, "offsets", 1)?;
-        let offsets = offsets.slice();
-        py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
-    };
+) -> PyResult<Encoding<'py>> {
+    let (first, threads) = (size(valid_offset, "valid_offset")?, at_least_one(threads)?);
+    let (data, valid) = (&*data, valid.as_deref().map(|valid| (valid, first)));
+    let found = match &offsets {
+        Offsets::Narrow(offsets) => {
+            let strings = Strings::new(offsets, data, valid)?;
+            py.detach(|| encode::encode_strings(&strings, strip, threads))
+        }
+        Offsets::Wide(offsets) => {
+            let strings = Strings::new(offsets, data, valid)?;
+            py.detach(|| encode::encode_strings(&strings, strip, threads))
+        }
+    }?;
     Ok(encoded(py, found))
 }
 
 #[pyfunction]
 pub(super) fn parse_fields<'py>(
     py: Python<'py>,
-    data: &Bound<'py, PyAny>,
+    data: Bytes<'py>,
     delimiter: u8,
     quote: Option<u8>,
     kinds: &str,
     missing: Vec<Vec<u8>>,
     known: Vec<Vec<u8>>,
 ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-    let data = Held::<u8>::new(data, "data", 1)?;
     let missing: Vec<&[u8]> = missing.iter().map(Vec::as_slice).collect();
     let known: Vec<&[u8]> = known.iter().map(Vec::as_slice).collect();
     let kinds: Vec<_> = kinds
@@ -100,7 +110,7 @@ pub(super) fn parse_fields<'py>(
             _ => Kind::Word,
         })
         .collect();
-    let bytes = data.slice();
+    let bytes = &*data;
     let found = py.detach(|| fields::parse(bytes, delimiter, quote, &kinds, &missing, &known));
     let columns = found.map(|columns| {
         columns.into_iter().map(|column| match column {
@@ -119,8 +129,8 @@ pub(super) fn parse_fields<'py>(
 pub(super) fn encode_objects<'py>(
     py: Python<'py>,
     values: &Bound<'py, PyList>,
-) -> PyResult<Option<Codes<'py>>> {
-    let mut index = Index::default();
+) -> PyResult<Option<Encoding<'py>>> {
+    let mut numbering = Numbering::default();
     let mut found = Encoded::default();
     let mut distinct: Vec<Bound<'py, PyString>> = vec![];
     found.codes.reserve(values.len());
@@ -136,13 +146,12 @@ pub(super) fn encode_objects<'py>(
             continue;
         };
         let code = match string.to_str() {
-            Ok(text) => index.code(text.as_bytes().hash(), |code| {
+            Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
                 distinct[code].to_str().is_ok_and(|other| other == text)
             }),
             // Lone surrogates have no UTF-8; Python itself compares them.
-            Err(_) => {
-                index.code(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false))
-            }
+            Err(_) => numbering
+                .number(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false)),
         };
         if code == distinct.len() {
             if code == i32::MAX as usize {

@@ -1,6 +1,6 @@
 //! Arrays of whole numbers of any size, as Python holds them.
 
-use super::arrays::{Held, malformed, shaped};
+use super::arrays::{Held, Longs, malformed, shaped};
 use crate::integers::{self, parts, shares};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -11,10 +11,9 @@ pub(crate) struct Integers(pub(crate) integers::Integers);
 
 type Arrays<'py> = (Bound<'py, PyAny>, u32);
 
-fn places(index: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    let index = Held::<i64>::new(index, "index", 1)?;
+fn places(index: Longs) -> PyResult<Vec<usize>> {
     let place = |&i: &i64| usize::try_from(i).map_err(|_| malformed("index must not be negative"));
-    index.slice().iter().map(place).collect()
+    index.iter().map(place).collect()
 }
 
 #[pymethods]
@@ -91,16 +90,16 @@ impl Integers {
         self.0 == other.0
     }
 
-    fn take(&self, index: &Bound<'_, PyAny>, axis: usize) -> PyResult<Self> {
+    fn take(&self, index: Longs, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.take(&places(index)?, axis)?))
     }
 
-    fn merge(&self, index: &Bound<'_, PyAny>, size: usize, axis: usize) -> PyResult<Self> {
+    fn merge(&self, index: Longs, size: usize, axis: usize) -> PyResult<Self> {
         Ok(Integers(self.0.merge(&places(index)?, size, axis)?))
     }
 
     #[pyo3(signature = (shape, index = None))]
-    fn arranged(&self, shape: Vec<usize>, index: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn arranged(&self, shape: Vec<usize>, index: Option<Longs>) -> PyResult<Self> {
         let index = index.map(places).transpose()?;
         Ok(Integers(self.0.arranged(shape, index.as_deref())?))
     }

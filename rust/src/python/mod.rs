@@ -81,7 +81,10 @@ mod _core {
     #[pymodule_export]
     use super::integers::{Integers, parts_of};
     #[pymodule_export]
-    use super::score::{kernels_left_out, score, score_each};
+    use super::score::{
+        CellsPart, EllipsePart, FlagsPart, HistogramPart, KernelPart, LinearPart, NormalPart,
+        ProductPart, StepsPart, TablePart, WordsPart, kernels_left_out, score, score_each,
+    };
     #[pymodule_export]
     use super::text::Tokeniser;
     #[pymodule_export]

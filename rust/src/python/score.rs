@@ -1,257 +1,270 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
-use super::arrays::{Held, HeldColumns, at_least_one, malformed, shaped, size};
-use super::weighing::{Terms, all};
-use super::weights::HeldWords;
-use super::words::HeldMatrix;
+use super::arrays::{
+    Array, Changed, Codes, HeldBlock, HeldColumns, Ids, Longs, RealTable, Reals, at_least_one,
+    malformed, named, shaped, size,
+};
+use super::text::Tokeniser;
+use super::weighing::Terms;
+use super::weights::{Rough, SharedWeights, counting_of};
+use super::words::{HeldMatrix, HeldTexts, SharedWords};
 use crate::columns::Columns;
 use crate::error::demand;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::{
-    Each, Part, Task, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
-    table,
+    Each, Part, Scoring, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
+    table, words,
 };
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use std::cell::OnceCell;
 use std::slice::from_ref;
 
-/// Where what a part reads is held while it is scored.
-#[derive(Default)]
-struct Room<'py> {
-    columns: OnceCell<HeldColumns<'py>>,
-    reals: [OnceCell<Held<'py, f64>>; 6],
-    wholes: [OnceCell<Held<'py, i64>>; 2],
-    lookups: OnceCell<Vec<Held<'py, u32>>>,
-    /// Of a kernel of one column.
-    origin: OnceCell<f64>,
-    matrix: OnceCell<HeldMatrix<'py>>,
-    words: OnceCell<HeldWords<'py>>,
-    terms: OnceCell<Bound<'py, Terms>>,
-    cuts: OnceCell<Vec<Held<'py, f64>>>,
+/// Frozen classes of Python's whose fields are what a kernel reads; the same fields, held while rows are scored; and either of
+/// them, whichever kernel it is of.
+macro_rules! parts {
+    ($($Class:ident as $Part:ident { $($field:ident: $Type:ty),* })*) => {
+        $(
+            #[pyclass(frozen, module = "banbury._core")]
+            pub(super) struct $Class {
+                $($field: Py<PyAny>,)*
+            }
+
+            #[pymethods]
+            impl $Class {
+                #[new]
+                fn new($($field: Py<PyAny>,)*) -> Self {
+                    $Class { $($field,)* }
+                }
+            }
+
+            struct $Part<'py> {
+                $($field: $Type,)*
+            }
+        )*
+
+        enum HeldPart<'py> {
+            $($Part($Part<'py>),)*
+        }
+
+        impl<'py> HeldPart<'py> {
+            fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+                let py = any.py();
+                $(
+                    if let Ok(part) = any.cast::<$Class>() {
+                        let part = part.get();
+                        return Ok(HeldPart::$Part($Part {
+                            $($field: named(part.$field.bind(py), stringify!($field))?,)*
+                        }));
+                    }
+                )*
+                Err(malformed(format!("a part must be of a class of parts, got {}", any.get_type())))
+            }
+        }
+    };
+}
+parts! {
+    NormalPart as Normal {
+        columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
+        precision: RealTable<'py>, constant: RealTable<'py>, power: Option<RealTable<'py>>
+    }
+    TablePart as Table {
+        columns: HeldColumns<'py>, low: Longs<'py>, lookups: Vec<Ids<'py>>, outside: Longs<'py>,
+        table: RealTable<'py>
+    }
+    StepsPart as Steps {
+        columns: HeldColumns<'py>, cuts: Vec<Reals<'py>>, table: RealTable<'py>
+    }
+    FlagsPart as Flags {
+        columns: HeldColumns<'py>, threshold: Reals<'py>, no: RealTable<'py>, yes: RealTable<'py>
+    }
+    HistogramPart as Histogram {
+        column: HeldBlock<'py>, start: f64, width: f64, first: i64, table: RealTable<'py>
+    }
+    KernelPart as Kernel {
+        column: HeldBlock<'py>, origin: f64, unit: f64, kernel: String, centres: Reals<'py>,
+        weights: RealTable<'py>, bandwidth: Reals<'py>, constant: Reals<'py>, floor: [f64; 2]
+    }
+    LinearPart as Linear {
+        matrix: HeldMatrix<'py>, weights: RealTable<'py>, constant: Reals<'py>
+    }
+    EllipsePart as Ellipse {
+        columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, mean: RealTable<'py>,
+        whiten: Array<'py, f64, 3>, constant: Reals<'py>, power: Option<Reals<'py>>
+    }
+    ProductPart as Product {
+        columns: HeldColumns<'py>, origin: Reals<'py>, unit: Reals<'py>, kernel: String,
+        centres: RealTable<'py>, weights: RealTable<'py>, bandwidth: RealTable<'py>,
+        floor: RealTable<'py>
+    }
+    WordsPart as Words {
+        texts: HeldTexts<'py>, tokeniser: Bound<'py, Tokeniser>, words: SharedWords,
+        weights: SharedWeights, base: Option<Reals<'py>>, constant: Reals<'py>,
+        counting: Bound<'py, PyAny>, polya: Option<Reals<'py>>,
+        rough: Option<Bound<'py, Rough>>
+    }
+    CellsPart as Cells {
+        columns: HeldColumns<'py>, terms: Bound<'py, Terms>, table: RealTable<'py>
+    }
 }
 
-fn keep<T>(places: &[OnceCell<T>], value: T) -> PyResult<&T> {
-    let free = places.iter().find(|place| place.get().is_none());
-    let free = free.ok_or_else(|| malformed("a part has fewer arrays"))?;
-    Ok(free.get_or_init(|| value))
+fn kernel_named(name: &str) -> PyResult<kernel::Shape> {
+    kernel::Shape::named(name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-fn kernel_named(name: &Bound<PyAny>) -> PyResult<kernel::Shape> {
-    let name: String = name.extract()?;
-    kernel::Shape::named(&name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
+/// The numbers of a table, which must have a column for each class.
+fn of_classes<'a>(table: &'a RealTable, n_classes: usize, name: &str) -> PyResult<&'a [f64]> {
+    match table.width() {
+        width if width == n_classes => Ok(table),
+        width => Err(malformed(format!("{name} must be (.., {n_classes}), got (.., {width})"))),
+    }
 }
 
-impl<'py> Room<'py> {
-    fn columns(&self, any: &Bound<'py, PyAny>) -> PyResult<Columns<'_>> {
-        keep(from_ref(&self.columns), HeldColumns::new(any)?)?.columns()
-    }
+fn column<'a>(block: &'a HeldBlock) -> PyResult<Columns<'a>> {
+    Ok(Columns::new(vec![block.block()?])?)
+}
 
-    fn column(&self, any: &Bound<'py, PyAny>) -> PyResult<Columns<'_>> {
-        keep(from_ref(&self.columns), HeldColumns::one(any)?)?.columns()
-    }
-
-    fn reals(&self, any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<&[f64]> {
-        Ok(keep(&self.reals, Held::new(any, name, dimensions)?)?.slice())
-    }
-
-    /// An array of so many columns.
-    fn table(&self, any: &Bound<'py, PyAny>, name: &str, c: usize) -> PyResult<&[f64]> {
-        keep(&self.reals, Held::new(any, name, 2)?)?.matrix(c, name)
-    }
-
-    fn wholes(&self, any: &Bound<'py, PyAny>, name: &str) -> PyResult<&[i64]> {
-        Ok(keep(&self.wholes, Held::new(any, name, 1)?)?.slice())
-    }
-
-    fn scale(
-        &self,
-        origin: &Bound<'py, PyAny>,
-        unit: &Bound<'py, PyAny>,
-        columns: &Columns,
-    ) -> PyResult<Scale<'_>> {
-        let (origin, unit) = (self.reals(origin, "origin", 1)?, self.reals(unit, "unit", 1)?);
-        Ok(Scale::new(origin, unit, columns.features())?)
-    }
-
-    /// The part that a tuple says, for so many classes.
-    fn part(&self, any: &Bound<'py, PyAny>, c: usize) -> PyResult<Part<'_>> {
-        let tuple = any.cast::<PyTuple>().map_err(|_| malformed("a part must be a tuple"))?;
-        let items: Vec<Bound<'py, PyAny>> = tuple.iter().collect();
-        let name: String = match items.first() {
-            Some(name) => name.extract()?,
-            None => return Err(malformed("a part must begin with its name")),
-        };
-        Ok(match (name.as_str(), &items[1..]) {
-            (
-                "normal" | "student",
-                [columns, origin, unit, mean, precision, constant, power @ ..],
-            ) if power.len() == usize::from(name == "student") => {
-                let columns = self.columns(columns)?;
-                let scale = self.scale(origin, unit, &columns)?;
+impl HeldPart<'_> {
+    /// The part, for so many classes.
+    fn part(&self, c: usize) -> PyResult<Part<'_>> {
+        Ok(match self {
+            HeldPart::Normal(part) => {
+                let columns = part.columns.columns()?;
+                let scale = Scale::new(&part.origin, &part.unit, columns.features())?;
                 let curves = [
-                    self.table(mean, "mean", c)?,
-                    self.table(precision, "precision", c)?,
-                    self.table(constant, "constant", c)?,
+                    of_classes(&part.mean, c, "mean")?,
+                    of_classes(&part.precision, c, "precision")?,
+                    of_classes(&part.constant, c, "constant")?,
                 ];
-                let power = power.first().map(|power| self.table(power, "power", c)).transpose()?;
+                let power = part.power.as_ref();
+                let power = power.map(|power| of_classes(power, c, "power")).transpose()?;
                 Part::Normal(normal::Normal::new(columns, scale, curves, power, c)?)
             }
-            ("table", [columns, low, lookups, outside, table]) => {
-                let lookups = lookups.try_iter()?.map(|lookup| Held::new(&lookup?, "a lookup", 1));
-                let lookups: Vec<Held<u32>> = lookups.collect::<PyResult<_>>()?;
-                let lookups = keep(from_ref(&self.lookups), lookups)?;
-                Part::Table(table::Table::new(
-                    self.columns(columns)?,
-                    self.wholes(low, "low")?,
-                    lookups.iter().map(Held::slice).collect(),
-                    self.wholes(outside, "outside")?,
-                    self.table(table, "table", c)?,
-                    c,
-                )?)
-            }
-            ("steps", [columns, cuts, table]) => {
-                let columns = self.columns(columns)?;
-                let cuts = keep(from_ref(&self.cuts), all(cuts, "cuts", 1)?)?;
-                let cuts: Vec<&[f64]> = cuts.iter().map(Held::slice).collect();
-                Part::Table(table::Table::of_steps(
-                    columns,
-                    &cuts,
-                    self.table(table, "table", c)?,
-                    c,
-                )?)
-            }
-            ("flags", [columns, threshold, no, yes]) => {
-                let columns = self.columns(columns)?;
-                let threshold = self.reals(threshold, "threshold", 1)?;
-                let thresholds = Thresholds::new(threshold, columns.features())?;
-                let (no, yes) = (self.table(no, "no", c)?, self.table(yes, "yes", c)?);
-                Part::Flags(flags::Flags::new(columns, thresholds, no, yes, c)?)
-            }
-            ("histogram", [column, start, width, first, table]) => {
-                Part::Histogram(histogram::Histogram::new(
-                    self.column(column)?,
-                    start.extract()?,
-                    width.extract()?,
-                    first.extract()?,
-                    self.table(table, "table", c)?,
-                    c,
-                )?)
-            }
-            (
-                "kernel",
-                [column, origin, unit, kernel, centres, weights, bandwidth, constant, floor],
-            ) => {
-                let floor: Vec<f64> = floor.extract()?;
-                let floor = <[f64; 2]>::try_from(floor)
-                    .map_err(|_| malformed("floor must be a mean and a standard deviation"))?;
-                let bandwidth = self.reals(bandwidth, "bandwidth", 1)?;
-                demand(bandwidth.len() == c, "bandwidth must have one number per class")?;
-                let origin = from_ref(keep(from_ref(&self.origin), origin.extract()?)?);
-                Part::Kernel(kernel::Kernel::new(
-                    self.column(column)?,
-                    Scale::new(origin, &[unit.extract()?], 1)?,
-                    kernel_named(kernel)?,
-                    self.reals(centres, "centres", 1)?,
-                    self.table(weights, "weights", c)?,
-                    bandwidth,
-                    self.reals(constant, "constant", 1)?,
-                    floor,
-                )?)
-            }
-            ("linear", [matrix @ .., weights, constant]) => Part::Linear(linear::Linear::new(
-                keep(from_ref(&self.matrix), HeldMatrix::new(matrix)?)?.matrix()?,
-                self.table(weights, "weights", c)?,
-                self.reals(constant, "constant", 1)?,
+            HeldPart::Table(part) => Part::Table(table::LookupTable::new(
+                part.columns.columns()?,
+                &part.low,
+                part.lookups.iter().map(|lookup| &**lookup).collect(),
+                &part.outside,
+                of_classes(&part.table, c, "table")?,
                 c,
             )?),
-            ("ellipse", [columns, origin, unit, mean, whiten, constant, power]) => {
-                let columns = self.columns(columns)?;
-                let power =
-                    (!power.is_none()).then(|| self.reals(power, "power", 1)).transpose()?;
-                let scale = self.scale(origin, unit, &columns)?;
+            HeldPart::Steps(part) => {
+                let cuts: Vec<&[f64]> = part.cuts.iter().map(|cuts| &**cuts).collect();
+                let table = of_classes(&part.table, c, "table")?;
+                Part::Table(table::LookupTable::of_steps(part.columns.columns()?, &cuts, table, c)?)
+            }
+            HeldPart::Flags(part) => {
+                let columns = part.columns.columns()?;
+                let thresholds = Thresholds::new(&part.threshold, columns.features())?;
+                let no = of_classes(&part.no, c, "no")?;
+                let yes = of_classes(&part.yes, c, "yes")?;
+                Part::Flags(flags::Flags::new(columns, thresholds, no, yes, c)?)
+            }
+            HeldPart::Histogram(part) => Part::Histogram(histogram::Histogram::new(
+                column(&part.column)?,
+                part.start,
+                part.width,
+                part.first,
+                of_classes(&part.table, c, "table")?,
+                c,
+            )?),
+            HeldPart::Kernel(part) => {
+                demand(part.bandwidth.len() == c, "bandwidth must have one number per class")?;
+                Part::Kernel(kernel::Kernel::new(
+                    column(&part.column)?,
+                    Scale::new(from_ref(&part.origin), &[part.unit], 1)?,
+                    kernel_named(&part.kernel)?,
+                    &part.centres,
+                    of_classes(&part.weights, c, "weights")?,
+                    &part.bandwidth,
+                    &part.constant,
+                    part.floor,
+                )?)
+            }
+            HeldPart::Linear(part) => Part::Linear(linear::Linear::new(
+                part.matrix.matrix()?,
+                of_classes(&part.weights, c, "weights")?,
+                &part.constant,
+                c,
+            )?),
+            HeldPart::Ellipse(part) => {
+                let columns = part.columns.columns()?;
+                let scale = Scale::new(&part.origin, &part.unit, columns.features())?;
                 Part::Ellipse(ellipse::Ellipse::new(
                     columns,
                     scale,
-                    self.reals(mean, "mean", 2)?,
-                    self.reals(whiten, "whiten", 3)?,
-                    self.reals(constant, "constant", 1)?,
-                    power,
+                    &part.mean,
+                    &part.whiten,
+                    &part.constant,
+                    part.power.as_deref(),
                     c,
                 )?)
             }
-            ("product", [columns, origin, unit, kernel, centres, weights, bandwidth, floor]) => {
-                let columns = self.columns(columns)?;
-                let scale = self.scale(origin, unit, &columns)?;
+            HeldPart::Product(part) => {
+                let columns = part.columns.columns()?;
+                let scale = Scale::new(&part.origin, &part.unit, columns.features())?;
                 Part::Product(product::Product::new(
                     columns,
                     scale,
-                    kernel_named(kernel)?,
-                    self.reals(centres, "centres", 2)?,
-                    self.table(weights, "weights", c)?,
-                    self.reals(bandwidth, "bandwidth", 2)?,
-                    self.reals(floor, "floor", 2)?,
+                    kernel_named(&part.kernel)?,
+                    &part.centres,
+                    of_classes(&part.weights, c, "weights")?,
+                    &part.bandwidth,
+                    &part.floor,
                     c,
                 )?)
             }
-            ("words", rest) if matches!(rest.len(), 8 | 9) => {
-                Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
-            }
-            ("cells", [columns, terms, table]) => {
-                let columns = self.columns(columns)?;
-                let terms = keep(from_ref(&self.terms), terms.cast::<Terms>()?.clone())?;
-                let table = self.table(table, "table", c)?;
-                Part::Cells(cells::CellTables::new(columns, terms.get().planned(), table, c)?)
-            }
-            (name, rest) => {
-                let n = rest.len();
-                return Err(malformed(format!("there is no part {name:?} with {n} arguments")));
-            }
+            HeldPart::Words(part) => Part::Words(words::TextScores::new(
+                part.texts.texts()?,
+                part.tokeniser.get().inner(),
+                &part.words.0,
+                &part.weights.0,
+                part.base.as_deref(),
+                &part.constant,
+                counting_of(&part.counting, part.polya.as_deref())?,
+                part.rough.as_ref().map(|rough| &rough.get().0),
+                c,
+            )?),
+            HeldPart::Cells(part) => Part::Cells(cells::CellTables::new(
+                part.columns.columns()?,
+                part.terms.get().planned(),
+                of_classes(&part.table, c, "table")?,
+                c,
+            )?),
         })
     }
 }
 
 /// A model's arrays, held while rows are scored.
-struct HeldTask<'py> {
-    log_prior: Held<'py, f64>,
-    parts: Vec<(Bound<'py, PyAny>, Room<'py>)>,
+struct HeldScoring<'py> {
+    log_prior: Reals<'py>,
+    parts: Vec<HeldPart<'py>>,
 }
 
-impl<'py> HeldTask<'py> {
-    fn new(log_prior: &Bound<'py, PyAny>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let parts = parts.try_iter()?.map(|part| Ok((part?, Room::default())));
-        Ok(HeldTask {
-            log_prior: Held::new(log_prior, "log_prior", 1)?,
-            parts: parts.collect::<PyResult<_>>()?,
-        })
+impl<'py> HeldScoring<'py> {
+    fn new(log_prior: Reals<'py>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
+        Ok(HeldScoring { log_prior, parts: parts.collect::<PyResult<_>>()? })
     }
 
-    fn task(&self, n: usize) -> PyResult<Task<'_>> {
-        let log_prior = self.log_prior.slice();
-        let parts = self.parts.iter().map(|(part, room)| room.part(part, log_prior.len()));
-        Ok(Task::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
+    fn task(&self, n: usize) -> PyResult<Scoring<'_>> {
+        let parts = self.parts.iter().map(|part| part.part(self.log_prior.len()));
+        Ok(Scoring::new(n, &self.log_prior, parts.collect::<PyResult<_>>()?)?)
     }
 }
 
 #[pyfunction]
 pub(super) fn kernels_left_out<'py>(
     py: Python<'py>,
-    kernel: &Bound<'py, PyAny>,
-    centres: &Bound<'py, PyAny>,
-    weights: &Bound<'py, PyAny>,
-    bandwidth: &Bound<'py, PyAny>,
-    some: &Bound<'py, PyAny>,
+    kernel: &str,
+    centres: RealTable<'py>,
+    weights: Reals<'py>,
+    bandwidth: Reals<'py>,
+    some: Longs<'py>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (shape, threads) = (kernel_named(kernel)?, at_least_one(threads)?);
-    let centres = Held::<f64>::new(centres, "centres", 2)?;
-    let weights = Held::<f64>::new(weights, "weights", 1)?;
-    let bandwidth = Held::<f64>::new(bandwidth, "bandwidth", 1)?;
-    let some = Held::<i64>::new(some, "some", 1)?;
-    let (centres, weights, some) = (centres.slice(), weights.slice(), some.slice());
-    let bandwidth = bandwidth.slice();
+    let (centres, weights, bandwidth, some) = (&*centres, &*weights, &*bandwidth, &*some);
     let found =
         py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, threads))?;
     Ok(found.into_pyarray(py))
@@ -261,13 +274,13 @@ pub(super) fn kernels_left_out<'py>(
 pub(super) fn score<'py>(
     py: Python<'py>,
     n_rows: i64,
-    log_prior: &Bound<'py, PyAny>,
+    log_prior: Reals<'py>,
     parts: &Bound<'py, PyAny>,
     want: &str,
     threads: i64,
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     let (n, threads) = (size(n_rows, "n_rows")?, at_least_one(threads)?);
-    let held = HeldTask::new(log_prior, parts)?;
+    let held = HeldScoring::new(log_prior, parts)?;
     let task = held.task(n)?;
     let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, threads)));
     let (found, lost) = match want {
@@ -297,27 +310,16 @@ fn wanted(name: &str) -> PyResult<Want> {
 #[pyfunction]
 pub(super) fn score_each<'py>(
     py: Python<'py>,
-    which: &Bound<'py, PyAny>,
-    models: &Bound<'py, PyAny>,
+    which: Codes<'py>,
+    models: Vec<(Reals<'py>, Bound<'py, PyAny>)>,
     want: &str,
     threads: i64,
-    out: &Bound<'py, PyAny>,
+    mut out: Changed<'py, f64>,
 ) -> PyResult<usize> {
     let (want, threads) = (wanted(want)?, at_least_one(threads)?);
-    let which = Held::<i32>::new(which, "which", 1)?;
-    let n = which.slice().len();
-    let held = models.try_iter()?.map(|model| {
-        let (log_prior, parts): (Bound<'py, PyAny>, Bound<'py, PyAny>) = model?.extract()?;
-        HeldTask::new(&log_prior, &parts)
-    });
-    let held: Vec<HeldTask> = held.collect::<PyResult<_>>()?;
-    let tasks: PyResult<Vec<Task>> = held.iter().map(|held| held.task(n)).collect();
-    let each = Each::new(tasks?, which.slice())?;
-    let mut out = out
-        .cast::<PyArray2<f64>>()
-        .map_err(|_| malformed("out must be a matrix of float64"))?
-        .try_readwrite()
-        .map_err(|_| malformed("out must be writable, and read by nobody else"))?;
-    let out = out.as_slice_mut().map_err(|_| malformed("out must lie in one piece"))?;
+    let held = models.into_iter().map(|(log_prior, parts)| HeldScoring::new(log_prior, &parts));
+    let held: Vec<HeldScoring> = held.collect::<PyResult<_>>()?;
+    let tasks: PyResult<Vec<Scoring>> = held.iter().map(|held| held.task(which.len())).collect();
+    let (each, out) = (Each::new(tasks?, &which)?, out.slice());
     Ok(py.detach(|| each.reals(want, threads, out))?)
 }

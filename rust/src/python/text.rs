@@ -1,6 +1,6 @@
 //! The tokeniser at the border, and strings on their way in and out.
 
-use super::arrays::{Held, malformed};
+use super::arrays::{Bytes, Ids, malformed};
 use crate::error::Error;
 use crate::text::characters::{self, Source};
 use crate::text::{self, LONGEST, Pattern, Settings, Tokens};
@@ -62,8 +62,8 @@ const TABLES: Source = Source {
             "table",
             || characters::have_characters().is_some(),
             |table| {
-                let table = Held::<u32>::new(table, "table", 1)?;
-                Ok(characters::set_characters(table.slice())?)
+                let table: Ids = table.extract()?;
+                Ok(characters::set_characters(&table)?)
             },
         )
     },
@@ -72,8 +72,8 @@ const TABLES: Source = Source {
             "sigma_context",
             || characters::have_bearings().is_some(),
             |table| {
-                let table = Held::<u8>::new(table, "table", 1)?;
-                Ok(characters::set_bearings(table.slice())?)
+                let table: Bytes = table.extract()?;
+                Ok(characters::set_bearings(&table)?)
             },
         )
     },

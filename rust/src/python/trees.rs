@@ -1,23 +1,14 @@
 //! Trees over cells.
 
-use super::arrays::{Held, at_least_one, malformed, shaped};
-use super::weighing::columns_of;
+use super::arrays::{Longs, RealTable, Reals, at_least_one, malformed, shaped};
 use crate::threads;
 use crate::trees::{self, Cells, Forest};
-use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
-fn cells_of<'a>(held: &'a Held<'_, f64>) -> PyResult<Cells<'a>> {
-    let [_, n_classes] = held.array.shape() else {
-        return Err(malformed("cells must be cells × classes"));
-    };
-    Ok(Cells::new(held.slice(), *n_classes)?)
-}
-
 #[pyfunction]
-pub(super) fn cuts_of(py: Python<'_>, cells: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    let held = Held::new(cells, "cells", 2)?;
-    let cells = cells_of(&held)?;
+pub(super) fn cuts_of(py: Python<'_>, cells: RealTable<'_>) -> PyResult<Vec<usize>> {
+    let cells = Cells::new(&cells, cells.width())?;
     Ok(py.detach(|| trees::cuts(cells)))
 }
 
@@ -48,41 +39,32 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    fn forest<'a>(&'a self, cells: &'a Held<'_, f64>) -> PyResult<Forest<'a>> {
-        Ok(Forest::new(&self.levels, &self.depths, &self.sizes, cells_of(cells)?)?)
+    fn forest<'a>(&'a self, cells: &'a RealTable) -> PyResult<Forest<'a>> {
+        let cells = Cells::new(cells, cells.width())?;
+        Ok(Forest::new(&self.levels, &self.depths, &self.sizes, cells)?)
     }
 }
 
 #[pymethods]
 impl Trees {
     #[new]
-    fn new(
-        levels: &Bound<'_, PyAny>,
-        depths: &Bound<'_, PyAny>,
-        sizes: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let [levels, depths, sizes] = [(levels, "levels"), (depths, "depths"), (sizes, "sizes")]
-            .map(|(array, name)| {
-                Ok::<_, PyErr>(Held::<i64>::new(array, name, 1)?.slice().to_vec())
-            });
-        Ok(Trees { levels: levels?, depths: depths?, sizes: sizes? })
+    fn new(levels: Longs<'_>, depths: Longs<'_>, sizes: Longs<'_>) -> Self {
+        Trees { levels: levels.to_vec(), depths: depths.to_vec(), sizes: sizes.to_vec() }
     }
 
     /// Leaves of all columns; `totals` are the rows of each bin.
     #[staticmethod]
     fn leaves<'py>(
         py: Python<'py>,
-        bins: &Bound<'py, PyAny>,
-        totals: &Bound<'py, PyAny>,
-        sizes: &Bound<'py, PyAny>,
+        bins: RealTable<'py>,
+        totals: Reals<'py>,
+        sizes: Longs<'py>,
         most: usize,
         threads: i64,
     ) -> PyResult<Vec<Joined<'py>>> {
-        let (bins, totals) = (Held::new(bins, "bins", 2)?, Held::<f64>::new(totals, "totals", 1)?);
-        let (sizes, k, threads) =
-            (Held::<i64>::new(sizes, "sizes", 1)?, columns_of(&bins)?, at_least_one(threads)?);
-        let bins = parts(bins.slice(), sizes.slice(), k)?;
-        let totals = parts(totals.slice(), sizes.slice(), 1)?;
+        let (k, threads) = (bins.width(), at_least_one(threads)?);
+        let bins = parts(&bins, &sizes, k)?;
+        let totals = parts(&totals, &sizes, 1)?;
         let found = py.detach(|| {
             threads::try_map(threads, bins.len(), |column| {
                 let leaf = trees::quantiles(totals[column], most);
@@ -101,20 +83,16 @@ impl Trees {
     #[staticmethod]
     fn grown<'py>(
         py: Python<'py>,
-        cells: &Bound<'py, PyAny>,
-        totals: &Bound<'py, PyAny>,
-        sizes: &Bound<'py, PyAny>,
-        priors: &Bound<'py, PyAny>,
+        cells: RealTable<'py>,
+        totals: Reals<'py>,
+        sizes: Longs<'py>,
+        priors: RealTable<'py>,
         threads: i64,
     ) -> PyResult<Vec<(Levels<'py>, Option<Levels<'py>>)>> {
-        let (cells, totals) =
-            (Held::new(cells, "cells", 2)?, Held::<f64>::new(totals, "totals", 1)?);
-        let (sizes, k, threads) =
-            (Held::<i64>::new(sizes, "sizes", 1)?, columns_of(&cells)?, at_least_one(threads)?);
-        let priors = Held::<f64>::new(priors, "priors", 2)?;
-        let priors: Vec<&[f64]> = priors.slice().chunks_exact(k.max(1)).collect();
-        let cells = parts(cells.slice(), sizes.slice(), k)?;
-        let totals = parts(totals.slice(), sizes.slice(), 1)?;
+        let (k, threads) = (cells.width(), at_least_one(threads)?);
+        let priors: Vec<&[f64]> = priors.chunks_exact(k.max(1)).collect();
+        let cells = parts(&cells, &sizes, k)?;
+        let totals = parts(&totals, &sizes, 1)?;
         if priors.len() != cells.len() {
             return Err(malformed("each column must have a prior"));
         }
@@ -137,17 +115,14 @@ impl Trees {
     fn shares<'py>(
         &self,
         py: Python<'py>,
-        cells: &Bound<'py, PyAny>,
-        strengths: &Bound<'py, PyAny>,
-        prior: &Bound<'py, PyAny>,
+        cells: RealTable<'py>,
+        strengths: RealTable<'py>,
+        prior: Reals<'py>,
         left_out: bool,
         threads: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (cells, threads) = (Held::new(cells, "cells", 2)?, at_least_one(threads)?);
-        let forest = self.forest(&cells)?;
-        let strengths = Held::<f64>::new(strengths, "strengths", 2)?;
-        let prior = Held::<f64>::new(prior, "prior", 1)?;
-        let (strengths, prior) = (strengths.slice(), prior.slice());
+        let (forest, threads) = (self.forest(&cells)?, at_least_one(threads)?);
+        let (strengths, prior) = (&*strengths, &*prior);
         let found = py.detach(|| forest.shares(strengths, prior, left_out, threads))?;
         shaped_shares(py, found, prior.len(), left_out)
     }
@@ -156,15 +131,13 @@ impl Trees {
     fn shares_by_level<'py>(
         &self,
         py: Python<'py>,
-        cells: &Bound<'py, PyAny>,
+        cells: RealTable<'py>,
         strengths: (f64, f64),
-        prior: &Bound<'py, PyAny>,
+        prior: Reals<'py>,
         left_out: bool,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let (cells, prior) = (Held::new(cells, "cells", 2)?, Held::<f64>::new(prior, "prior", 1)?);
-        let found =
-            self.forest(&cells)?.shares_by_level(strengths.into(), prior.slice(), left_out)?;
-        let k = prior.slice().len();
+        let forest = self.forest(&cells)?;
+        let (found, k) = (forest.shares_by_level(strengths.into(), &prior, left_out)?, prior.len());
         found.into_iter().map(|level| shaped_shares(py, level, k, left_out)).collect()
     }
 
@@ -172,14 +145,12 @@ impl Trees {
     fn strengths<'py>(
         &self,
         py: Python<'py>,
-        cells: &Bound<'py, PyAny>,
+        cells: RealTable<'py>,
         told_apart: Vec<bool>,
-        prior: &Bound<'py, PyAny>,
+        prior: Reals<'py>,
         threads: i64,
     ) -> PyResult<Strengths<'py>> {
-        let (cells, threads) = (Held::new(cells, "cells", 2)?, at_least_one(threads)?);
-        let (forest, prior) = (self.forest(&cells)?, Held::<f64>::new(prior, "prior", 1)?);
-        let prior = prior.slice();
+        let (forest, prior, threads) = (self.forest(&cells)?, &*prior, at_least_one(threads)?);
         let found = py.detach(|| forest.strengths(&told_apart, prior, threads))?;
         let (strengths, gains): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         Ok((strengths, gains.into_pyarray(py)))

@@ -1,6 +1,9 @@
 //! Numbers by leading bits, and passes over rows of cells.
 
-use super::arrays::{Array, Changed, Held, HeldColumns, HeldRows, at_least_one, malformed, shaped};
+use super::arrays::{
+    Array, Changed, Codes as Labels, HeldColumns, HeldRows, Ids as Order, Longs as Offsets,
+    RealTable as Table, Reals, RowWeights, at_least_one, malformed, shaped,
+};
 use super::integers::Integers;
 use crate::error::Error;
 use crate::leading;
@@ -11,11 +14,6 @@ use pyo3::prelude::*;
 use std::sync::OnceLock;
 
 type Real1<'py> = Bound<'py, PyArray1<f64>>;
-type Reals<'py> = Array<'py, f64, 1>;
-type Table<'py> = Array<'py, f64, 2>;
-type Labels<'py> = Array<'py, i32, 1>;
-type Offsets<'py> = Array<'py, i64, 1>;
-type Order<'py> = Array<'py, u32, 1>;
 type Codes<'py> = Array<'py, u32, 2>;
 
 /// Keys, rows of each and class, and shift of a column.
@@ -24,17 +22,16 @@ type Counted<'py> = (Bound<'py, PyArray1<i64>>, Integers, u32);
 #[pyfunction]
 pub(super) fn count_leading<'py>(
     py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
+    columns: HeldColumns<'py>,
     shifts: Offsets<'py>,
     most: usize,
-    classes: &Bound<'py, PyAny>,
+    classes: Labels<'py>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
+    weights: Option<RowWeights<'py>>,
     threads: i64,
 ) -> PyResult<Vec<Counted<'py>>> {
-    let held_columns = HeldColumns::new(columns)?;
-    let (columns, shifts) = (held_columns.columns()?, &*shifts);
-    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let (columns, shifts, threads) = (columns.columns()?, &*shifts, at_least_one(threads)?);
+    let held = HeldRows::new(classes, n_classes, weights, 1)?;
     let found =
         held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, threads))?;
     let each = found
@@ -46,28 +43,14 @@ pub(super) fn count_leading<'py>(
 #[pyfunction(name = "steps")]
 pub(super) fn steps_of<'py>(
     py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
+    columns: HeldColumns<'py>,
     cuts: Vec<Reals<'py>>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let held = HeldColumns::new(columns)?;
-    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+    let (columns, threads) = (columns.columns()?, at_least_one(threads)?);
     let cuts: Vec<&[f64]> = cuts.iter().map(|cuts| &**cuts).collect();
     let found = py.detach(|| leading::steps(&columns, &cuts, threads))?;
     shaped(py, found, &[columns.rows().unwrap_or(0), columns.features()])
-}
-
-pub(super) fn all<'py, T: numpy::Element + Copy>(
-    any: &Bound<'py, PyAny>,
-    name: &str,
-    axes: usize,
-) -> PyResult<Vec<Held<'py, T>>> {
-    any.try_iter()?.map(|item| Held::new(&item?, name, axes)).collect()
-}
-
-pub(super) fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
-    use numpy::PyUntypedArrayMethods;
-    table.array.shape().last().copied().ok_or_else(|| malformed("a table must have axes"))
 }
 
 /// What rows of each class weigh in the cells of every column, (cells of all, classes); the last code of each is in no cell.
@@ -247,7 +230,11 @@ pub(super) fn weighed_slope<'py>(
     threads: i64,
 ) -> PyResult<(f64, Real1<'py>)> {
     let threads = at_least_one(threads)?;
-    let told = weighing::Told { evidence: &evidence, labels: &labels, row_weights: &row_weights };
+    let told = weighing::EvidenceMatrix {
+        evidence: &evidence,
+        labels: &labels,
+        row_weights: &row_weights,
+    };
     let (weights, intercepts) = (&*weights, &*intercepts);
     let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, threads))?;
     Ok((loss, slopes.into_pyarray(py)))
@@ -262,10 +249,10 @@ impl<'py> HeldCorrections<'py> {
     fn passes(
         &self,
         py: Python<'py>,
-        mut pass: impl FnMut(&ascent::Task, &[u32]) -> Result<f64, Error> + Send,
+        mut pass: impl FnMut(&ascent::RowCorrections, &[u32]) -> Result<f64, Error> + Send,
     ) -> PyResult<()> {
         let HeldCorrections(labels, strengths, offsets, orders, enough) = self;
-        let task = ascent::Task { labels, strengths, offsets, classes: offsets.width() };
+        let task = ascent::RowCorrections { labels, strengths, offsets, classes: offsets.width() };
         let orders: Vec<&[u32]> = orders.iter().map(|order| &**order).collect();
         Ok(py.detach(|| {
             for order in orders {

@@ -1,10 +1,12 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{
-    Held, HeldBlock, HeldRows, HeldSets, Int1, Shared, at_least_one, malformed, shaped, size,
+    Codes, Held, HeldBlock, HeldRows, Int1, LabelSets, RowWeights, Shared, at_least_one, malformed,
+    shaped, size,
 };
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
+use crate::classes::Sets;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::words::{
@@ -129,8 +131,8 @@ pub(super) struct HeldMatrix<'py> {
 }
 
 impl<'py> HeldMatrix<'py> {
-    /// ("matrix", values or (offsets, columns, values), n_columns, threshold, skip).
-    pub(super) fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+    /// Values or (offsets, columns, values), n_columns, threshold, skip.
+    fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
         let [cells, n_columns, threshold, skip] = items else {
             return Err(malformed("a matrix is (cells, n_columns, threshold, skip)"));
         };
@@ -161,6 +163,22 @@ impl<'py> HeldMatrix<'py> {
             }
         };
         Ok(Matrix::new(layout, self.n_columns, self.threshold, self.skip)?)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for HeldMatrix<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        HeldMatrix::new(&any.extract::<Vec<_>>()?)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for HeldTexts<'py> {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        HeldTexts::new(&any)
     }
 }
 
@@ -235,7 +253,7 @@ impl<'py> HeldTexts<'py> {
     }
 }
 
-pub(super) fn optional<'py, T: Element + Copy>(
+fn optional<'py, T: Element + Copy>(
     any: &Bound<'py, PyAny>,
     name: &str,
 ) -> PyResult<Option<Held<'py, T>>> {
@@ -261,6 +279,17 @@ fn as_arrays(py: Python<'_>, found: words::Pairs) -> Pairs<'_> {
         found.occurrences.into_pyarray(py),
         found.documents.into_pyarray(py),
     )
+}
+
+/// Words as they are when they are read.
+pub(super) struct SharedWords(pub(super) Arc<words::Words>);
+
+impl<'py> FromPyObject<'_, 'py> for SharedWords {
+    type Error = PyErr;
+
+    fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(SharedWords(any.cast::<Words>()?.get().get(any.py())))
+    }
 }
 
 /// The cells of a store by groups of its classes, of which one at a time is left out.
@@ -352,15 +381,15 @@ impl Words {
         tokeniser: &Tokeniser,
         texts: &Bound<'py, PyAny>,
         rows: HeldRows<'py>,
-        more: Option<&Bound<'py, PyTuple>>,
+        more: Option<LabelSets<'py>>,
         threads: i64,
         version: u64,
         f: fn(&mut words::Words, Batch, usize) -> Result<Vec<u32>, Error>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
         let (texts, tokeniser) = (held.texts()?, &**tokeniser.inner());
-        let more = more.map(HeldSets::new).transpose()?;
-        let more = more.as_ref().map(|more| more.sets(rows.n_classes)).transpose()?;
+        let sets = |(offsets, codes)| Sets::new(offsets, codes, rows.n_classes);
+        let more = more.as_ref().map(|more| sets((&more.0, &more.1))).transpose()?;
         let found = rows.with(py, |&rows| {
             let batch = Batch { tokeniser, texts: &texts, rows, more };
             self.shared.change(|words| {
@@ -422,13 +451,13 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: &Bound<'py, PyAny>,
-        classes: &Bound<'py, PyAny>,
-        weights: Option<&Bound<'py, PyAny>>,
+        classes: Codes<'py>,
+        weights: Option<RowWeights<'py>>,
         threads: i64,
-        more: Option<&Bound<'py, PyTuple>>,
+        more: Option<LabelSets<'py>>,
         version: u64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
+        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::count)
     }
 
@@ -438,13 +467,13 @@ impl Words {
         py: Python<'py>,
         tokeniser: &Tokeniser,
         texts: &Bound<'py, PyAny>,
-        classes: &Bound<'py, PyAny>,
-        weights: Option<&Bound<'py, PyAny>>,
+        classes: Codes<'py>,
+        weights: Option<RowWeights<'py>>,
         threads: i64,
-        more: Option<&Bound<'py, PyTuple>>,
+        more: Option<LabelSets<'py>>,
         version: u64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
+        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights, 1)?;
         self.batch(py, tokeniser, texts, rows, more, threads, version, words::Words::forget)
     }
 

@@ -2,7 +2,7 @@
 
 use super::table::{add_up, follow, look_up, run};
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, each_whole};
+use crate::columns::{Chosen, Columns, either};
 use crate::error::{Error, demand};
 use crate::weighing::Terms;
 use std::mem::replace;
@@ -127,16 +127,18 @@ impl<'a> CellTables<'a> {
         };
         let ((block, column), n) = (self.columns.at(group.column), group.first.len());
         let (first, last) = (start + first, start + first + n as u32 - 1);
-        each_whole!(block, view => {
-            follow(rows.of(view, column, &mut None), 0, n, first, last, found);
-        }, ());
+        let mut room = None;
+        either!(Wholes::{I64, I32}, rows.wholes(block, column, 0, &mut room), codes => {
+            follow(codes, 0, n, first, last, found);
+        });
     }
 
     /// Writes the numbers of a column's codes; codes beyond them have the last.
     fn look_up(&self, column: usize, rows: &Chosen, numbers: &[u32], found: &mut [u32]) {
         let ((block, column), last) = (self.columns.at(column), numbers.last().copied());
-        each_whole!(block, view => {
-            look_up(rows.of(view, column, &mut None), 0, numbers, last.unwrap_or(0), found);
-        }, ());
+        let mut room = None;
+        either!(Wholes::{I64, I32}, rows.wholes(block, column, 0, &mut room), codes => {
+            look_up(codes, 0, numbers, last.unwrap_or(0), found);
+        });
     }
 }

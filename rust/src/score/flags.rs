@@ -1,9 +1,9 @@
 //! Yes-or-no features.
 
 use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, either, pair};
 use crate::error::{Error, Fault, demand};
-use crate::flags::{Rule, Thresholds};
+use crate::flags::{Level, Rule, Thresholds};
 use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
@@ -100,9 +100,9 @@ impl<'a> Flags<'a> {
         let mut missing = false;
         let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));
         for ((feature, block, column), yes) in columns {
-            each!(block, view => {
-                let mut room = None;
-                let column = rows.of(view, column, &mut room);
+            let mut room = None;
+            let levels = rows.levels(block, column, &mut room);
+            either!(Levels::{F64, U8}, levels, column => {
                 let rule = self.thresholds.rule(feature);
                 let odd = fill_column(column, rule, &mut yes[..rows.len()]);
                 missing |= odd.missing;
@@ -120,9 +120,9 @@ impl<'a> Flags<'a> {
     fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
         let columns = self.columns.each_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {
-            each!(block, view => {
-                let mut room = None;
-                let column = rows.of(view, column, &mut room);
+            let mut room = None;
+            let levels = rows.levels(block, column, &mut room);
+            either!(Levels::{F64, U8}, levels, column => {
                 pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));
             });
         }
@@ -136,7 +136,7 @@ fn ones(set: bool) -> u64 {
 
 /// Writes all ones where a column says yes.
 #[inline(always)]
-fn fill_column<T: Value>(
+fn fill_column<T: Level>(
     column: ArrayView1<T>,
     Rule { limit, possible, strict }: Rule<T>,
     out: &mut [u64],

@@ -1,7 +1,7 @@
 //! A feature whose log density is constant within bins.
 
 use super::Sums;
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::{Error, Fault, demand};
 use std::f64::consts::LN_2;
 
@@ -43,25 +43,22 @@ impl<'a> Histogram<'a> {
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         let last = (self.table.len() / self.n_classes - 1) as f64;
         for (_, block, _) in self.columns.pieces(0..1) {
-            each!(block, view => {
-                let mut room = None;
-                for (at, x) in sums.rows.of(view, 0, &mut room).iter().enumerate() {
-                    let x = x.real();
-                    if x.is_infinite() {
-                        return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
-                    }
-                    if !x.is_nan() {
-                        let bin = ((x - self.start) / self.width).floor() - self.first;
-                        let inside = bin.clamp(0.0, last);
-                        let fall = (bin - inside).abs().min(FARTHEST) * LN_2;
-                        let from = inside as usize * self.n_classes;
-                        let logs = &self.table[from..from + self.n_classes];
-                        for (class, log) in logs.iter().enumerate() {
-                            sums.values[class * sums.height + at] += log - fall;
-                        }
+            let mut room = None;
+            for (at, &x) in sums.rows.reals(block, 0, &mut room).iter().enumerate() {
+                if x.is_infinite() {
+                    return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
+                }
+                if !x.is_nan() {
+                    let bin = ((x - self.start) / self.width).floor() - self.first;
+                    let inside = bin.clamp(0.0, last);
+                    let fall = (bin - inside).abs().min(FARTHEST) * LN_2;
+                    let from = inside as usize * self.n_classes;
+                    let logs = &self.table[from..from + self.n_classes];
+                    for (class, log) in logs.iter().enumerate() {
+                        sums.values[class * sums.height + at] += log - fall;
                     }
                 }
-            });
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! on its neighbours.
 
 use super::{ROWS, Sums};
-use crate::columns::{Columns, Value, each};
+use crate::columns::Columns;
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
@@ -96,12 +96,12 @@ struct Bumps {
     heaviest: f64,
     bandwidth: f64,
     constant: f64,
-    cells: Cells,
+    cells: SeriesCells,
 }
 
 /// Cells of equal width from `from` on, kept where their number's lowest bits say; who comes first stays.
 #[derive(Debug, Default)]
-struct Cells {
+struct SeriesCells {
     from: f64,
     width: f64,
     /// One over the width.
@@ -182,9 +182,9 @@ impl<'a> Kernel<'a> {
             let cells = match shape {
                 Shape::Normal => {
                     let comers = 2 * columns.rows().unwrap_or(0);
-                    Cells::new(&centres, bandwidth[class], comers.min(ALL_KEPT / n_classes))
+                    SeriesCells::new(&centres, bandwidth[class], comers.min(ALL_KEPT / n_classes))
                 }
-                _ => Cells::default(),
+                _ => SeriesCells::default(),
             };
             Bumps {
                 centres,
@@ -215,17 +215,14 @@ impl<'a> Kernel<'a> {
     /// z of each row, NaN where it is missing.
     fn scaled(&self, sums: &Sums, z: &mut [f64]) -> Result<(), Error> {
         for (_, block, _) in self.columns.pieces(0..1) {
-            each!(block, view => {
-                let mut room = None;
-                let column = sums.rows.of(view, 0, &mut room);
-                for (at, (z, x)) in z.iter_mut().zip(column).enumerate() {
-                    let x = x.real();
-                    if x.is_infinite() {
-                        return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
-                    }
-                    *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
+            let mut room = None;
+            let values = sums.rows.reals(block, 0, &mut room);
+            for (at, (z, &x)) in z.iter_mut().zip(values).enumerate() {
+                if x.is_infinite() {
+                    return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
                 }
-            });
+                *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
+            }
         }
         Ok(())
     }
@@ -379,20 +376,20 @@ fn outwards(centres: &[f64], weights: &[f64], at: usize, mut f: impl FnMut(f64, 
     let _ = centres[at..].iter().zip(&weights[at..]).all(&mut more);
 }
 
-impl Cells {
+impl SeriesCells {
     /// Room for the cells, or for about so many of them.
     fn new(centres: &[f64], bandwidth: f64, most: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
-            return Cells::default();
+            return SeriesCells::default();
         };
         if lowest.abs().max(highest.abs()) >= FINEST * bandwidth {
-            return Cells::default();
+            return SeriesCells::default();
         }
         let (width, margin) = (2.0 * HALF * bandwidth, MARGIN * bandwidth);
         let n = ((highest - lowest + 2.0 * margin) / width).floor();
         let kept = (n as usize).min(most).clamp(1, MOST_KEPT);
         let mut cells =
-            Cells { from: lowest - margin, width, inverse: 1.0 / width, n, kept: vec![] };
+            SeriesCells { from: lowest - margin, width, inverse: 1.0 / width, n, kept: vec![] };
         cells.kept.resize_with(kept.next_power_of_two(), OnceLock::new);
         cells
     }
@@ -440,7 +437,7 @@ mod tests {
             heaviest: weights.iter().copied().fold(0.0, f64::max),
             bandwidth,
             constant: 0.0,
-            cells: Cells::new(centres, bandwidth, most),
+            cells: SeriesCells::new(centres, bandwidth, most),
         }
     }
 
@@ -500,7 +497,7 @@ mod tests {
     #[test]
     fn answers_do_not_depend_on_the_cells_kept() {
         let (few, many) = (uneven(500, 2, 3.0), uneven(500, 2, 3.0));
-        let few = Bumps { cells: Cells::new(&few.centres, few.bandwidth, 1), ..few };
+        let few = Bumps { cells: SeriesCells::new(&few.centres, few.bandwidth, 1), ..few };
         assert!(few.cells.kept.len() < 4 && many.cells.kept.len() > 1000);
         for i in (0..5000).rev() {
             let z = f64::from(i) * 0.1;

@@ -2,7 +2,6 @@
 
 use super::far::Terms;
 use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
-use crate::columns::{Value, each};
 use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::words::{Layout, Matrix, finite_or_nan};
@@ -98,21 +97,18 @@ impl<'a> Linear<'a> {
         let Layout::Dense(block) = self.matrix.layout() else {
             return Ok(());
         };
-        each!(block, view => {
-            for at in 0..sums.rows.len() {
-                let row = view.row(sums.rows.row(at));
-                let fine = match row.to_slice() {
-                    Some(cells) => read(&self.matrix, &cells[columns.clone()], tile, at),
-                    None => {
-                        let cells = columns.clone().map(|column| row[column]);
-                        put(cells.map(|x| self.matrix.counts(x)), tile, at)
-                    }
-                };
-                if !fine {
-                    return Err(self.matrix.refused(sums.rows.row(at)));
-                }
+        let mut room = vec![];
+        for at in 0..sums.rows.len() {
+            let row = sums.rows.row(at);
+            let cells = block.reals(row..row + 1, columns.clone(), &mut room);
+            let fine = match cells.to_slice() {
+                Some(cells) => read(&self.matrix, cells, tile, at),
+                None => put(cells.iter().map(|&x| self.matrix.counts(x)), tile, at),
+            };
+            if !fine {
+                return Err(self.matrix.refused(row));
             }
-        });
+        }
         Ok(())
     }
 }
@@ -129,9 +125,9 @@ fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
 }
 
 #[inline(always)]
-fn read<T: Value>(matrix: &Matrix, cells: &[T], tile: &mut [f64], at: usize) -> bool {
+fn read(matrix: &Matrix, cells: &[f64], tile: &mut [f64], at: usize) -> bool {
     wide!(match matrix.is_plain() {
-        true => put(cells.iter().map(|&x| finite_or_nan(x.real())), tile, at),
+        true => put(cells.iter().map(|&x| finite_or_nan(x)), tile, at),
         false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
     })
 }

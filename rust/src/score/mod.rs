@@ -19,7 +19,7 @@ pub mod table;
 mod urn;
 pub mod words;
 
-use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
+use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
 use crate::scale::{FARTHEST, Scale};
@@ -44,11 +44,11 @@ const FAR_EACH: f64 = 16.0;
 #[derive(Debug)]
 pub enum Part<'a> {
     Normal(normal::Normal<'a>),
-    Table(table::Table<'a>),
+    Table(table::LookupTable<'a>),
     Flags(flags::Flags<'a>),
     Histogram(histogram::Histogram<'a>),
     Kernel(kernel::Kernel<'a>),
-    Words(words::Words<'a>),
+    Words(words::TextScores<'a>),
     Linear(linear::Linear<'a>),
     Ellipse(ellipse::Ellipse<'a>),
     Product(product::Product<'a>),
@@ -95,7 +95,7 @@ pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>
 /// z of a row, within reach; NaN where a value is missing.
 fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
     for (feature, block, column) in columns.each_of(0..columns.features()) {
-        let x = each!(block, view => view[[row, column]].real());
+        let x = block.value(row, column).real();
         if x.is_infinite() {
             return Err(columns.refused(Fault::Infinite, row, feature));
         }
@@ -200,7 +200,7 @@ impl<'a> Part<'a> {
 
 /// Rows to score.
 #[derive(Debug)]
-pub struct Task<'a> {
+pub struct Scoring<'a> {
     n_rows: usize,
     log_prior: &'a [f64],
     parts: Vec<Part<'a>>,
@@ -215,7 +215,7 @@ pub enum Want {
     LogPosterior,
 }
 
-impl<'a> Task<'a> {
+impl<'a> Scoring<'a> {
     pub fn new(n_rows: usize, log_prior: &'a [f64], parts: Vec<Part<'a>>) -> Result<Self, Error> {
         demand(!log_prior.is_empty(), "log_prior must have at least one class")?;
         demand(
@@ -232,7 +232,7 @@ impl<'a> Task<'a> {
                 <= isize::MAX as usize / 8,
             "the answer does not fit into memory",
         )?;
-        Ok(Task { n_rows, log_prior, parts, features })
+        Ok(Scoring { n_rows, log_prior, parts, features })
     }
 
     pub fn n_classes(&self) -> usize {
@@ -511,12 +511,12 @@ impl<'a> Task<'a> {
 /// Rows of which each is scored by one of several tasks: `which` has its number, or -1 for none.
 #[derive(Debug)]
 pub struct Each<'a> {
-    tasks: Vec<Task<'a>>,
+    tasks: Vec<Scoring<'a>>,
     which: &'a [i32],
 }
 
 impl<'a> Each<'a> {
-    pub fn new(tasks: Vec<Task<'a>>, which: &'a [i32]) -> Result<Self, Error> {
+    pub fn new(tasks: Vec<Scoring<'a>>, which: &'a [i32]) -> Result<Self, Error> {
         demand(which.len() <= u32::MAX as usize, "there are more rows than a u32 can number")?;
         demand(
             tasks.iter().all(|task| task.n_rows == which.len()),
@@ -534,14 +534,14 @@ impl<'a> Each<'a> {
     }
 
     pub fn n_classes(&self) -> usize {
-        self.tasks.first().map_or(0, Task::n_classes)
+        self.tasks.first().map_or(0, Scoring::n_classes)
     }
 
     /// Writes one number per row and class, 0 where there is no task; answers how many rows no class could explain.
     pub fn reals(&self, want: Want, threads: usize, out: &mut [f64]) -> Result<usize, Error> {
         let width = self.n_classes();
         demand(out.len() == self.which.len() * width, "out must be (rows, classes)")?;
-        let work = self.tasks.iter().map(Task::work).max().unwrap_or(0);
+        let work = self.tasks.iter().map(Scoring::work).max().unwrap_or(0);
         let threads = threads::worth(threads, work);
         // So many rows that each task has some whole blocks among them; and up to four times as many where that leaves each
         // thread some pieces, since the tables of a task have to be fetched again for each.

@@ -1,7 +1,7 @@
 //! Bell curves and their heavy-tailed kin.
 
 use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::wide;
@@ -70,12 +70,8 @@ impl<'a> Normal<'a> {
         for ((feature, block, column), tile) in columns {
             let out = &mut tile[..rows.len()];
             let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-            let odd = each!(block, view => {
-                let mut room = None;
-                let column = rows.of(view, column, &mut room);
-                fill_column(column, origin, inverse, out)
-            });
-            if odd {
+            let mut room = None;
+            if fill_column(rows.reals(block, column, &mut room), origin, inverse, out) {
                 missing |= self.mend(feature, rows, out)?;
             }
         }
@@ -152,16 +148,11 @@ impl<'a> Normal<'a> {
 
 /// Writes z of a column; answers whether any is missing or out of reach.
 #[inline(always)]
-fn fill_column<T: Value>(
-    column: ArrayView1<T>,
-    origin: f64,
-    inverse: f64,
-    out: &mut [f64],
-) -> bool {
+fn fill_column(column: ArrayView1<f64>, origin: f64, inverse: f64, out: &mut [f64]) -> bool {
     wide!({
         let mut within = true;
         pair(out, column, |z, x| {
-            *z = (x.real() - origin) * inverse;
+            *z = (x - origin) * inverse;
             within &= z.abs() <= FARTHEST;
         });
         !within

@@ -1,27 +1,25 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, Value, Whole, each, each_whole, pair};
+use crate::columns::{Chosen, Columns, above, either, pair};
 use crate::error::{Error, Fault, demand};
-use crate::leading::{Finder, READ};
+use crate::leading::Finder;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
 /// Feature f's value x has row `lookups[f][x - low[f]]` of the table, or `outside[f]` where the lookup ends; row -1 adds nothing.
 #[derive(Debug)]
-pub struct Table<'a> {
+pub struct LookupTable<'a> {
     pub(super) columns: Columns<'a>,
-    rows: Rows<'a>,
+    rows: RowFinder<'a>,
     /// `[row][class]`.
     table: &'a [f64],
     n_classes: usize,
 }
 
-const _: () = assert!(ROWS <= READ);
-
 /// Where the table's row of a value is found.
 #[derive(Debug)]
-enum Rows<'a> {
+enum RowFinder<'a> {
     Looked {
         low: &'a [i64],
         lookups: Vec<&'a [u32]>,
@@ -36,7 +34,7 @@ enum Rows<'a> {
 /// The index of the row that adds nothing.
 const NOTHING: u32 = u32::MAX;
 
-impl<'a> Table<'a> {
+impl<'a> LookupTable<'a> {
     pub fn new(
         columns: Columns<'a>,
         low: &'a [i64],
@@ -73,7 +71,12 @@ impl<'a> Table<'a> {
             .iter()
             .map(|lookup| if lookup.len() <= many { run(lookup) } else { None })
             .collect();
-        Ok(Table { columns, rows: Rows::Looked { low, lookups, runs, outside }, table, n_classes })
+        Ok(LookupTable {
+            columns,
+            rows: RowFinder::Looked { low, lookups, runs, outside },
+            table,
+            n_classes,
+        })
     }
 
     /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
@@ -96,7 +99,7 @@ impl<'a> Table<'a> {
         )?;
         let rows = columns.rows().unwrap_or(0);
         let finders = cuts.iter().map(|cuts| Finder::new(cuts, rows)).collect::<Result<_, _>>()?;
-        Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
+        Ok(LookupTable { columns, rows: RowFinder::Cut { starts, finders }, table, n_classes })
     }
 
     pub(super) fn add(
@@ -118,22 +121,18 @@ impl<'a> Table<'a> {
         for ((feature, block, column), tile) in columns {
             let tile = &mut tile[..rows.len()];
             match &self.rows {
-                Rows::Looked { low, lookups, runs, outside } => each_whole!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
+                RowFinder::Looked { low, lookups, runs, outside } => {
                     let (low, lookup, outside) = (low[feature], lookups[feature], outside[feature]);
-                    match runs[feature] {
+                    let mut room = None;
+                    let wholes = rows.wholes(block, column, low, &mut room);
+                    either!(Wholes::{I64, I32}, wholes, column => match runs[feature] {
                         Some(first) => follow(column, low, lookup.len(), first, outside, tile),
                         None => look_up(column, low, lookup, outside, tile),
-                    }
-                }, ()),
-                Rows::Cut { starts, finders } => {
-                    let mut values = [0.0; READ];
-                    let values = &mut values[..rows.len()];
-                    each!(block, view => {
-                        let mut room = None;
-                        pair(values, rows.of(view, column, &mut room), |out, x| *out = x.real());
                     });
+                }
+                RowFinder::Cut { starts, finders } => {
+                    let mut room = None;
+                    let values = rows.side_by_side(block, column, &mut room);
                     let found = finders[feature].find(values, starts[feature], NOTHING, tile);
                     if let Some(at) = found {
                         return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
@@ -224,7 +223,7 @@ fn add_any(table: &[f64], classes: usize, k: usize, sums: &mut Sums, tile: &[u32
 }
 
 #[inline(always)]
-pub(super) fn look_up<T: Whole>(
+pub(super) fn look_up<T: Copy + Into<i64>>(
     column: ArrayView1<T>,
     low: i64,
     lookup: &[u32],
@@ -232,7 +231,7 @@ pub(super) fn look_up<T: Whole>(
     out: &mut [u32],
 ) {
     let find = |x: T| {
-        let k = usize::try_from(x.above(low)).unwrap_or(usize::MAX);
+        let k = usize::try_from(above(x, low)).unwrap_or(usize::MAX);
         lookup.get(k).copied().unwrap_or(outside)
     };
     pair(out, column, |out, x| *out = find(x));
@@ -246,7 +245,7 @@ pub(super) fn run(lookup: &[u32]) -> Option<u32> {
 }
 
 #[inline(always)]
-pub(super) fn follow<T: Whole>(
+pub(super) fn follow<T: Copy + Into<i64>>(
     column: ArrayView1<T>,
     low: i64,
     n: usize,
@@ -255,7 +254,7 @@ pub(super) fn follow<T: Whole>(
     out: &mut [u32],
 ) {
     pair(out, column, |out, x| {
-        let k = x.above(low);
+        let k = above(x, low);
         *out = if k < n as u64 { first.wrapping_add(k as u32) } else { outside };
     });
 }

@@ -31,7 +31,7 @@ pub enum Counting<'a> {
 /// For a text in which word w counts `x[w]` times, words that are not set passed over, adds
 /// `constant[c] + sum of x[w] * scale[w] * (row[w][c] + base[c])`, or the logarithms of the draws. A missing text adds nothing.
 #[derive(Debug)]
-pub struct Words<'a> {
+pub struct TextScores<'a> {
     pub(super) texts: Texts<'a>,
     tokeniser: &'a Tokeniser,
     words: &'a words::Words,
@@ -84,7 +84,8 @@ struct Never {
     saved: Vec<usize>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> TextScores<'a> {
+    /// Rough weights must be those of the words and base.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         texts: Texts<'a>,
@@ -94,6 +95,7 @@ impl<'a> Words<'a> {
         base: Option<&'a [f64]>,
         constant: &'a [f64],
         counting: Counting<'a>,
+        rough: Option<&'a Rough>,
         n_classes: usize,
     ) -> Result<Self, Error> {
         demand(weights.n_classes() == n_classes, "weights must have one number per class")?;
@@ -115,13 +117,17 @@ impl<'a> Words<'a> {
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
-        let rough = None;
-        Ok(Words { texts, tokeniser, words, weights, base, constant, counting, columns, rough })
-    }
-
-    /// The same with rough weights, which must be those of the words and base.
-    pub fn with_rough(self, rough: &'a Rough) -> Self {
-        Words { rough: Some(rough), ..self }
+        Ok(TextScores {
+            texts,
+            tokeniser,
+            words,
+            weights,
+            base,
+            constant,
+            counting,
+            columns,
+            rough,
+        })
     }
 
     /// A matrix that can be scored roughly, by what, and the constant.

@@ -1,6 +1,6 @@
 //! Sets of words: those that are not counted, or those that alone are.
 
-use crate::encode::Key;
+use crate::numbering::Key;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 

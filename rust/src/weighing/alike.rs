@@ -1,7 +1,7 @@
 //! Corrections of wide tables. Where terms are more than rows, how much any two rows have in common is found once; what all
 //! others' surprise says of a row is then a sum over rows, and no cell is touched until the end.
 
-use super::ascent::{Task, Visits};
+use super::ascent::{RowCorrections, Visits};
 use super::{Group, Lookups};
 use crate::error::{Error, demand};
 use crate::simd::wide;
@@ -94,7 +94,12 @@ fn equal<T: Copy + Eq>(a: &[T], b: &[T]) -> u32 {
 }
 
 /// Visits rows in this order and improves `mu`, `[row][class]`; answers the mean change of μ.
-pub fn ascend(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> Result<f64, Error> {
+pub fn ascend(
+    alike: &[f64],
+    task: &RowCorrections,
+    order: &[u32],
+    mu: &mut [f64],
+) -> Result<f64, Error> {
     task.check(order, mu)?;
     demand(alike.len() == task.labels.len().pow(2), "alike must be rows × rows")?;
     let visits = Visits::new(task, mu);
@@ -102,7 +107,7 @@ pub fn ascend(alike: &[f64], task: &Task, order: &[u32], mu: &mut [f64]) -> Resu
 }
 
 #[inline(always)]
-fn pass(alike: &[f64], task: &Task, order: &[u32], mut visits: Visits) -> f64 {
+fn pass(alike: &[f64], task: &RowCorrections, order: &[u32], mut visits: Visits) -> f64 {
     let n = task.labels.len();
     let mut sums = vec![0.0; if task.classes == 2 { 1 } else { task.classes }];
     // C (y − μ), `[class][row]`.
@@ -180,8 +185,12 @@ mod tests {
             let labels: Vec<i32> = (0..n).map(|row| (row * row) as i32 % k as i32).collect();
             let strengths: Vec<f64> = (0..n).map(|row| 0.1 * (row % 4) as f64).collect();
             let offsets: Vec<f64> = (0..n * k).map(|i| (i % 7) as f64 / 5.0).collect();
-            let task =
-                Task { labels: &labels, strengths: &strengths, offsets: &offsets, classes: k };
+            let task = RowCorrections {
+                labels: &labels,
+                strengths: &strengths,
+                offsets: &offsets,
+                classes: k,
+            };
             let truth = |i: usize| f64::from(u8::from(labels[i / k] as usize == i % k));
             let mut mu: Vec<f64> = (0..n * k).map(truth).collect();
             let (mut other, mut table) = (mu.clone(), vec![0.0; lookups.terms.size() * k]);

@@ -10,7 +10,7 @@ use crate::simd::wide;
 
 /// What is corrected: rows with their classes, and the scores they start from.
 #[derive(Clone, Copy, Debug)]
-pub struct Task<'a> {
+pub struct RowCorrections<'a> {
     pub labels: &'a [i32],
     /// C times the weight of each row; 0 where a row is passed over.
     pub strengths: &'a [f64],
@@ -19,7 +19,7 @@ pub struct Task<'a> {
     pub classes: usize,
 }
 
-impl Task<'_> {
+impl RowCorrections<'_> {
     /// Whether rows, and `mu`, `[row][class]`, are as many as labels.
     pub(super) fn check(&self, order: &[u32], mu: &[f64]) -> Result<(), Error> {
         let (n, k) = (self.labels.len(), self.classes);
@@ -41,7 +41,7 @@ impl Task<'_> {
 /// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
 pub fn ascend(
     lookups: &Lookups,
-    task: &Task,
+    task: &RowCorrections,
     order: &[u32],
     mu: &mut [f64],
     table: &mut [f64],
@@ -99,14 +99,14 @@ fn pass(
 
 /// Rows that are visited, and μ as it is improved. Of two classes, whose corrections are opposites, the first alone is followed.
 pub(super) struct Visits<'a> {
-    task: &'a Task<'a>,
+    task: &'a RowCorrections<'a>,
     mu: &'a mut [f64],
     room: Room,
     change: f64,
 }
 
 impl<'a> Visits<'a> {
-    pub(super) fn new(task: &'a Task, mu: &'a mut [f64]) -> Self {
+    pub(super) fn new(task: &'a RowCorrections, mu: &'a mut [f64]) -> Self {
         Visits { task, mu, room: Room::new(task.classes), change: 0.0 }
     }
 
@@ -361,7 +361,12 @@ mod tests {
         let terms = Terms::new(vec![group], &[2]).unwrap();
         let lookups = terms.of(Cells::new(&codes, 1).unwrap()).unwrap();
         let labels = [0, 1, 1, 1, 0, 0];
-        let task = Task { labels: &labels, strengths: &[0.7; 6], offsets: &[0.0; 12], classes: 2 };
+        let task = RowCorrections {
+            labels: &labels,
+            strengths: &[0.7; 6],
+            offsets: &[0.0; 12],
+            classes: 2,
+        };
         let mut mu: Vec<f64> =
             labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
         let mut table = vec![0.0; 4];

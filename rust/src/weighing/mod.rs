@@ -394,7 +394,7 @@ pub fn evidence_of_rows(
 
 /// Rows with what each term says of them beyond the last class, `[row][class but the last][term]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct EvidenceMatrix<'a> {
     pub evidence: &'a [f32],
     pub labels: &'a [i32],
     pub row_weights: &'a [f64],
@@ -402,7 +402,7 @@ pub struct Told<'a> {
 
 /// The loss of all rows under the weights, and its slope along each weight and intercept.
 pub fn slope(
-    told: &Told,
+    told: &EvidenceMatrix,
     weights: &[f64],
     intercepts: &[f64],
     threads: usize,
@@ -427,7 +427,12 @@ pub fn slope(
 
 /// The sums of some rows.
 #[inline(always)]
-fn piece(told: &Told, weights: &[f64], intercepts: &[f64], rows: Range<usize>) -> (f64, Vec<f64>) {
+fn piece(
+    told: &EvidenceMatrix,
+    weights: &[f64],
+    intercepts: &[f64],
+    rows: Range<usize>,
+) -> (f64, Vec<f64>) {
     let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     let mut z = vec![0.0; classes];
@@ -602,7 +607,11 @@ mod tests {
         let at = |w: [f64; 2], b: [f64; 2]| {
             let evidence = Evidence { table: &table, weights: &w, intercepts: &b, own: Some(&own) };
             let says = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
-            let told = Told { evidence: &says, labels: &own, row_weights: &[1.0, 2.0, 0.5, 1.0] };
+            let told = EvidenceMatrix {
+                evidence: &says,
+                labels: &own,
+                row_weights: &[1.0, 2.0, 0.5, 1.0],
+            };
             slope(&told, &w, &b, 1).unwrap()
         };
         let (_, slopes) = at([0.3, 0.8], [0.1, -0.2]);

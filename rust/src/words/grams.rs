@@ -7,8 +7,8 @@
 
 use super::count::Chunk;
 use super::index::{Lookup, MOST, Names, TOO_MANY, UNKNOWN, Vocabulary, fits};
-use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
+use crate::numbering::{SEED, STEP, mix};
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 

@@ -10,8 +10,8 @@
 
 use super::count::Chunk;
 use super::grams::Grams;
-use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
+use crate::numbering::{SEED, STEP, mix};
 use crate::text::{Span, Tokeniser, Tokens};
 use crate::threads;
 use std::borrow::Cow;

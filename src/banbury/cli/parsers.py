@@ -452,7 +452,7 @@ $ banbury suspicious mail/ --n 20
 $ banbury suspicious adult.csv --target income --csv
 {INPUTS}
 --n N int =10 | list so many rows, the most suspicious first (10)
---by MEASURE =self_confidence | self_confidence: how probable the label is (the default); margin: how far it is behind another
+--by MEASURE =margin | margin: how far the label is behind another (the default); self_confidence: how probable it is
 --groups COLUMN | rows that share this column's value do not speak for each other
 {WEIGH}
 {COUNTED}

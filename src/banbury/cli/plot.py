@@ -204,6 +204,15 @@ def _nomogram(args: Namespace) -> plots.NomogramDisplay:
         return plots.NomogramDisplay.from_model(model, label, _class(args.against, model), n=args.n or 12, **how)
 
 
+@_picture(
+    "what a model has learned: the evidence of every value, column by column",
+    "MODEL [--class CLASS] [--against CLASS] [--n N]",
+)
+def _shapes(args: Namespace) -> plots.ShapesDisplay:
+    model = _model(args)
+    return plots.shapes(model, _class(args.label, model), _class(args.against, model), n=args.n or 12)
+
+
 @_picture("how often answers are right beside how sure they are", "MODEL INPUT... [--target COLUMN]")
 def _calibration(args: Namespace) -> plots.CalibrationDisplay:
     model = inputs.model(_file(args, "model"))

@@ -16,6 +16,7 @@ from banbury.model.networks import BeliefNetwork
 
 def diagnose(args: Namespace) -> None:
     """Columns that repeat each other, and columns that tell nothing."""
+    args.missing = args.missing or "category"  # as in the weighed model that `fit` keeps where it is better
     with inputs.labelled(args) as data:
         found = banbury.diagnose(data, args.target, n=args.n, **settings.counting(args, data))
     facts = {**found.to_dict(), "advice": for_the_shell(found.advice)}

@@ -15,7 +15,7 @@ OPTIONS = (
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|(\d+)|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
-    "say header=False, or give columns=[...]": "say --no-header, or give --names",
+    "header=False, or columns=[...]": "--no-header, or --names",
     "header=False": "--no-header",
     "header=True": "--header",
     "the columns with columns=": "the columns with --names",

@@ -19,7 +19,6 @@ from banbury.families.family import (
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -28,7 +27,6 @@ from banbury.families.family import (
     check_settings,
 )
 from banbury.families.keys import KeyCounter, KeyedFamily, count_values, dense_numbers, finite_numbers, scalar_keys
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Key, Keys, as_index
 
@@ -129,16 +127,6 @@ class Bernoulli(KeyedFamily):
         middle = low / 2.0 + high / 2.0
         return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
-        numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
-        cells, alpha, stays = sums.cells.value, self.pseudo_counts(KEYS, choice.alpha), np.ones(2, dtype=np.bool_)
-
-        def shares(f: int) -> Shares:
-            return Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
-
-        return by_cells(numbered, held_out, shares)
-
 
 class FlagCounter(KeyCounter):
     """No and yes: of all columns of numbers in one pass, and of other values by what each means."""
@@ -212,17 +200,17 @@ class BernoulliParameters(KeyedParameters):
     def family(self) -> Bernoulli:
         return _family(self.features[0])
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         names = [feature.name for feature in self.features]
         if self.family.yes is None and {rows.kind(name) for name in names} <= NUMBERS:
             limit = np.nan if self.family.threshold is None else self.family.threshold
-            return [("flags", rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
+            return [_core.FlagsPart(rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
         yes = (self.family.means_yes(column.values, name) for name, column in zip(names, columns, strict=True))
         lookups = [np.array(own, dtype=np.uint32) + np.uint32(2 * f) for f, own in enumerate(yes)]
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
-        return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
+        return [_core.TablePart([column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))

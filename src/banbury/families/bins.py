@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
-from banbury.families import grid
-from banbury.families.family import MOST_BINS, Counter, Feature, RowsToCount, is_power, named
+from banbury.arrays import Int, Real
+from banbury.families.family import MOST_BINS, ColumnReader, Counter, Feature, RowsToCount, columns_of, is_power, named
 from banbury.families.keys import LOWEST, KeyCounter, count_codes, narrow, scalar_keys
 from banbury.families.moments import first_rows, names_of, scales
 from banbury.reading import Batch, Codes
-from banbury.sums import Counts, Keys
+from banbury.sums import ROUNDING, Counts, Keys
 
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 LARGEST_BIN = 2**53
+FARTHEST_BIN = 1e300  # in bins
+MOST_CELLS = 2**14
+FEW = 0.05  # of the rows may have values that are not rounded as the others are
 
 
 class BinCounter(KeyCounter):
@@ -102,7 +104,7 @@ def _within(feature: Feature, keys: Keys, most: int) -> Feature:
 
 def _doublings(old: Feature, new: Feature) -> Any:
     """How often the bins of a column, or of each of a block's, are doubled; raises where that does not make the new ones."""
-    here, there = (grid.widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
+    here, there = (block_widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
     doublings = np.log2(there / here)
     unfit = (doublings < 0) | (doublings != np.rint(doublings))
     if unfit.any():
@@ -132,18 +134,18 @@ class CellCounter(BinCounter):
         wider, parts = [], []
         for feature in features:
             codes = _block_codes(feature, rows)
-            cells = grid.distinct(codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)], rows.threads)[1]
-            wider.append(grid.fitting(feature, cells, rows.threads))
+            cells = distinct_cells(codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)], rows.threads)[1]
+            wider.append(fitting_block(feature, cells, rows.threads))
             codes = codes if wider[-1] is feature else _block_codes(wider[-1], rows)
             parts += count_codes([feature], [_cells(codes, rows)], rows)
         return wider, Counts.join(parts, len(rows.labels))
 
     def key(self, feature: Feature, key: Any) -> str:
-        return _span(feature.inputs, grid.starts(feature).tolist(), grid.widths(feature).tolist(), list(key))
+        return _span(feature.inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), list(key))
 
     def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
         each = zip(features, sums.keys, strict=True)
-        return [grid.fitting(f, np.array(k, dtype=np.int64)) if len(k) > grid.most_cells(f) else f for f, k in each]
+        return [fitting_block(f, np.array(k, dtype=np.int64)) if len(k) > most_cells(f) else f for f, k in each]
 
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
         if [start for start, _ in feature.scales] != [start for start, _ in other.scales]:
@@ -163,7 +165,7 @@ def _block_codes(feature: Feature, rows: RowsToCount) -> NDArray[np.int64]:
     """The numbers of the fine bins, (rows, columns)."""
     matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
     columns = [np.ascontiguousarray(matrix[:, k]) for matrix in matrices for k in range(matrix.shape[1])]
-    places = zip(columns, feature.inputs, grid.starts(feature), grid.widths(feature), strict=True)
+    places = zip(columns, feature.inputs, block_starts(feature), block_widths(feature), strict=True)
     return np.column_stack([bins_of(*place, rows) for place in places])
 
 
@@ -171,9 +173,71 @@ def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
     """The numbers of the cells that a block's values fall into."""
     whole = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
     numbers = np.full(len(codes), -1, dtype=np.int32)
-    numbers[whole], cells = grid.distinct(codes[whole], rows.threads)
+    numbers[whole], cells = distinct_cells(codes[whole], rows.threads)
     keys: Any = [tuple(cell) for cell in cells.tolist()]
     return Codes(numbers, 0, keys)
+
+
+# Blocks of columns cut into cells. A cell's key is the number of its bin in each column. When too many cells are occupied, bins
+# are doubled in one column after the other; ``unit`` of a block is 2 to how often that has happened.
+
+
+def most_cells(feature: Feature) -> int:
+    """How many cells of a block may be occupied: twice as many with every column more."""
+    return min(MOST_BINS << (len(feature.inputs) - 1), MOST_CELLS)
+
+
+def block_doublings(feature: Feature) -> Int:
+    """How often the bins of each column have been doubled."""
+    n = len(feature.inputs)
+    return (round(float(np.log2(feature.unit))) + np.arange(n - 1, -1, -1)) // n
+
+
+def block_widths(feature: Feature) -> Real:
+    return np.asarray(np.array([width for _, width in feature.scales]) * 2.0 ** block_doublings(feature))
+
+
+def block_starts(feature: Feature) -> Real:
+    """Where the bin 0 of each column begins."""
+    return np.array([start for start, _ in feature.scales])
+
+
+def rounding(codes: NDArray[Any], rows: Real) -> float:
+    """How many bins a column's values are apart at least, as if rounded; the rarest, a twentieth of the rows, aside."""
+    ordered = np.sort(rows)
+    below = np.cumsum(ordered)
+    rare = ordered[np.searchsorted(below, (FEW + ROUNDING) * below[-1], side="right")]
+    kept = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * rare)]
+    return float(np.diff(kept).min()) if len(kept) > 1 else 1.0
+
+
+def distinct_cells(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """The number of each row's cell, and the cells in the order in which they first occur."""
+    codes = np.ascontiguousarray(codes)
+    records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
+    numbers, first, _ = _core.encode_records(records, threads)
+    return numbers, codes[first]
+
+
+def fitting_block(feature: Feature, cells: Int, threads: int = 1) -> Feature:
+    """The block with bins doubled until no more of these cells are left than may be."""
+    while len(cells) > most_cells(feature):
+        wider = feature._replace(unit=feature.unit * 2.0)
+        cells = distinct_cells(cells >> (block_doublings(wider) - block_doublings(feature)), threads)[1]
+        feature = wider
+    return feature
+
+
+def block_steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
+    """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
+    found = np.empty((rows.n_rows, len(width)))
+    for j, (column, start) in enumerate(zip(columns_of(rows, feature), block_starts(feature), strict=True)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (
+                np.floor(np.clip((column - start) / width[j], -FARTHEST_BIN, FARTHEST_BIN)) + 0.0
+            )  # −0 is no other number
+            found[:, j] = np.where(np.isnan(z), np.nan, z)
+    return found
 
 
 BINS, BLOCK_CELLS = BinCounter(), CellCounter()

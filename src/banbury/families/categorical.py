@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families import dirichlet
 from banbury.families.cells import NamedCells, flat, prior_of
+from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     KeyedParameters,
     NumberColumn,
     Reads,
@@ -29,7 +29,6 @@ from banbury.families.family import (
     side_by_side,
 )
 from banbury.families.keys import KEY_TYPES, KeyCounter, KeyedFamily, count_values, dense_numbers, looked_up
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.reading import Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
@@ -139,20 +138,9 @@ class Categorical(KeyedFamily):
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        numbers = np.concatenate([np.arange(1.0, sums.cells.shape[0] + 1.0), np.zeros(len(features))])
-        numbered = CategoricalParameters(features, sums.keys, sums.offsets, numbers[:, None], sums.keys)
-        cells, declared = sums.cells.value, self.declared() or frozenset()
-
-        def shares(f: int) -> Shares | None:
-            (start, stop), keys = sums.offsets[f : f + 2], sums.keys[f]
-            if not keys:
-                return None
-            stays = np.array([key in declared for key in keys], dtype=np.bool_)
-            alpha, spread = self.pseudo_counts(keys, choice.alpha), self.m is not None and self.p is None
-            return Shares(cells[start:stop], alpha, choice.how, stays, spread, start)
-
-        return by_cells(numbered, held_out, shares)
+    def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        shares, cell_of_key = super().shares(feature, keys, cells, choice)
+        return replace(shares, spread=self.m is not None and self.p is None), cell_of_key
 
 
 class ValueCounter(KeyCounter):
@@ -273,15 +261,15 @@ class CategoricalParameters(KeyedParameters):
     table: Real
     counted: tuple[Keys, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
         if whole is not None:
             assert self._by_number is not None
-            return [("table", [whole], *self._by_number, self.table)]
+            return [_core.TablePart([whole], *self._by_number, self.table)]
         columns = [self._column(f, rows) for f in range(len(self.features))]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
-        return [("table", side_by_side(codes), *arrays, self.table)]
+        return [_core.TablePart(side_by_side(codes), *arrays, self.table)]
 
     @cached_property
     def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.families.bernoulli import Bernoulli
@@ -28,7 +28,6 @@ from banbury.families.family import (
     RowsToCount,
     line_by_line,
 )
-from banbury.families.forests import Node, NodeForest, children_first
 from banbury.families.histogram import Histogram
 from banbury.families.information import FEWEST_ROWS, LEVEL, PairInformation, informed
 from banbury.families.joint import TOGETHER, CombinationCounter, OrderedColumn, filled, stacked
@@ -40,10 +39,13 @@ from banbury.families.nodes import (
     MOST_FINE,
     UNSEEN,
     Bins,
+    Node,
+    NodeForest,
     Places,
     Variable,
     as_node,
     can_be_node,
+    children_first,
     intervals,
 )
 from banbury.reading import Batch
@@ -629,7 +631,7 @@ class TreeParameters(Parameters):
     features: tuple[Feature, ...]
     trees: tuple[EstimatedTree, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         lines = np.arange(rows.n_rows, dtype=np.int32)
         return [line_by_line(lines, tree.log_likelihood(tree.places(rows))) for tree in self.trees]
 

@@ -226,7 +226,7 @@ class GaussianBlockParameters(Parameters):
         """The constant of the columns as they are."""
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = self.features[0].numbers(rows)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
@@ -234,13 +234,13 @@ class GaussianBlockParameters(Parameters):
             columns_of(rows, self.features[0])
         return [self._part(columns)]
 
-    def _part(self, columns: list[NDArray[Any]]) -> tuple[Any, ...]:
+    def _part(self, columns: list[NDArray[Any]]) -> _core.Part:
         whiten, power = self._whiten, None
         if self.nu is not None:
             whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
-        return "ellipse", columns, *self._scales, self.mean, whiten, self._constant, power
+        return _core.EllipsePart(columns, *self._scales, self.mean, whiten, self._constant, power)
 
-    def _with_gaps(self, rows: ColumnReader) -> tuple[Any, ...]:
+    def _with_gaps(self, rows: ColumnReader) -> _core.Part:
         """The same where some rows lack some values: each by the marginal distribution of those that it has."""
         numbers = np.column_stack(columns_of(rows, self.features[0]))
         there = ~np.isnan(numbers)

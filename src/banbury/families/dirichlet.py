@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury.arrays import Int, Real
-from banbury.families.family import How, at_least, by_class
+from banbury.families.family import HeldOutRows, How, at_least, by_class
+
+
+def added(alpha: Any, how: How) -> Any:
+    """What the prior adds to the rows of each key; under map it may be less than nothing."""
+    if how == "mle":
+        return 0.0 * alpha
+    return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:
@@ -15,11 +24,7 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
 
     A feature without rows in a class gets equal shares under mle, and under map when nothing is left to divide.
     """
-    if how == "mle":
-        return _divided(cells, offsets)
-    if how == "map":
-        return _divided(np.maximum(cells + alpha[:, None] - 1.0, 0.0), offsets)
-    weights = cells + at_least(alpha)[:, None]
+    weights = np.maximum(cells + added(alpha, how)[:, None], 0.0)
     if how == "gibbs":
         weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
     return _divided(weights, offsets)
@@ -27,9 +32,7 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
 
 def log_prior(logs: Real, alpha: Real, how: How) -> float:
     """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
-    if how == "mle":
-        return 0.0
-    pseudo = np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    pseudo = np.maximum(added(alpha, how), 0.0)
     return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
 
 
@@ -38,12 +41,9 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
 
     The keys' own probabilities sum to one already; this is what the next new key would have had.
     """
-    n_features = len(offsets) - 1
     size = np.diff(offsets)
     strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
-    if how == "mle":
-        return np.zeros((n_features, cells.shape[1]))
-    strength = np.maximum(strength - 1.0, 0.0) if how == "map" else at_least(strength)
+    strength = np.maximum(added(strength, how), 0.0)
     rows = per_feature(cells, offsets) + (strength * size)[:, None]
     skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
     share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
@@ -132,3 +132,78 @@ def _of_fewer_parents(cells: Real, alpha: Real, how: How, rng: np.random.Generat
     lower = np.where(whole > 0, product / np.where(whole > 0, whole, 1.0), others[..., None])
     new = new_of_others[..., None] + (new_of_last - new_alone).reshape(shape[1:])
     return lower, new - np.log(np.where(whole > 0, whole, 1.0))
+
+
+# Every row left out, from the sums of all: they differ in one cell, so that most of what is estimated stays -------------------
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One feature's cells, (cells, classes), under a Dirichlet prior. Those that do not stay are gone with their last row.
+
+    ``spread``: the prior's strength is spread evenly over whatever cells there are. ``log_width`` is taken off.
+    """
+
+    cells: Real
+    alpha: Real
+    how: How
+    stays: NDArray[np.bool_]
+    spread: bool = False
+    log_width: float = 0.0
+
+    def left_out(self, cells: Int, held_out: HeldOutRows) -> Real:
+        """log P(cell | class) of rows in these cells, (rows, classes), each without its own weight; 0 for a row in none."""
+        total, there = np.zeros((len(cells), held_out.n_classes)), np.flatnonzero(cells >= 0)
+        cells, labels = cells[there], held_out.labels[there]
+        if held_out.weights is not None:
+            total[there] = self._each(cells, labels, held_out.weights[there]) - self.log_width
+            return total
+        cells, labels, row = different_rows(cells, labels, self.cells.shape)
+        total[there] = (self._each(cells, labels, np.ones(len(cells))) - self.log_width)[row]
+        return total
+
+    def _each(self, keys: Int, labels: Int, weights: Real) -> Real:
+        at, n_keys = np.arange(len(keys)), len(self.cells)
+        pseudo = added(self.alpha, self.how)
+        counts = self.cells[keys]
+        every = np.broadcast_to(self.cells.sum(axis=0), counts.shape).copy()
+        parts = np.maximum(self.cells + pseudo[:, None], 0.0)
+        whole = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
+        mine = np.maximum(counts[at, labels] - weights, 0.0)
+        part = parts[keys]
+        left = np.maximum(mine + pseudo[keys], 0.0)
+        whole[at, labels] += left - part[at, labels]
+        part[at, labels] = left
+        every[at, labels] -= counts[at, labels] - mine
+        counts[at, labels] = mine
+        if pseudo.min() >= 0:  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
+            whole = np.maximum(every, 0.0) + pseudo.sum()
+        share = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 1.0 / n_keys)
+        result = log(np.maximum(share, 0.0))
+        gone = ~self.stays[keys] & ~counts.any(axis=1)
+        if gone.any():
+            result[gone] = self._unseen(keys[gone], np.maximum(every[gone], 0.0))
+        return result
+
+    def _unseen(self, keys: Int, every: Real) -> Real:
+        """The same of keys that no other row has."""
+        size = len(self.cells) - 1
+        rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
+        strength = np.broadcast_to(rest / max(size, 1), keys.shape)
+        strength = np.maximum(added(strength, self.how), 0.0)
+        rows = every + (strength * size)[:, None]
+        skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
+        return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
+
+
+def different_rows(cells: Int, labels: Int, shape: tuple[int, ...]) -> tuple[Int, Int, Int]:
+    """The different pairs of cell and label that rows have, (cells, labels), and which of them each row is."""
+    n_cells, n_classes = shape
+    pairs = cells * n_classes + labels
+    if n_cells * n_classes > 4 * len(pairs):
+        each, row = np.unique(pairs, return_inverse=True)
+        return each // n_classes, each % n_classes, row.reshape(-1)
+    there = np.zeros(n_cells * n_classes, dtype=np.bool_)
+    there[pairs] = True
+    each = np.flatnonzero(there)
+    return each // n_classes, each % n_classes, (np.cumsum(there) - 1)[pairs]

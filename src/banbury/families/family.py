@@ -226,7 +226,7 @@ class Parameters:
 
     features: tuple[Feature, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """The group's arguments to the scoring kernel, for these rows; feature after feature."""
         raise NotImplementedError
 
@@ -598,10 +598,10 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     return [np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)]
 
 
-def line_by_line(lines: NDArray[Any], table: Real) -> tuple[Any, ...]:
+def line_by_line(lines: NDArray[Any], table: Real) -> _core.Part:
     """The scoring kernel's part of one feature whose rows each name their line of a table of log-likelihoods; −1: none."""
     lookup = np.arange(len(table), dtype=np.uint32)
-    return "table", [lines], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+    return _core.TablePart([lines], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table)
 
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:

@@ -40,8 +40,7 @@ from banbury.families.family import (
     check_settings,
 )
 from banbury.families.information import shares
-from banbury.families.leave_one_out import one_by_one
-from banbury.families.moments import MOMENTS, PRODUCTS, log_rising
+from banbury.families.moments import MOMENTS, PRODUCTS, log_rising, one_by_one
 from banbury.sums import Counts, Moments, Products
 
 COVARIANCES = ("full", "tied", "shrunk")
@@ -384,10 +383,10 @@ class GaussianParameters(NumericParameters):
     constant: Real
     power: Real | None
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
-        return [("normal", *common) if self.power is None else ("student", *common, self.power)]
+        curves = (self.mean, self.precision, self.constant, self.power)
+        return [_core.NormalPart(columns, self.origin, self.unit, *curves)]
 
     def curve(self, f: int) -> Curve | None:
         if self.power is not None:

@@ -12,16 +12,25 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.families import dirichlet, grid
-from banbury.families.bins import BINS, BLOCK_CELLS, BinCounter
+from banbury.families import dirichlet
+from banbury.families.bins import (
+    BINS,
+    BLOCK_CELLS,
+    BinCounter,
+    block_starts,
+    block_steps,
+    block_widths,
+    distinct_cells,
+    rounding,
+)
 from banbury.families.categorical import Categorical
+from banbury.families.dirichlet import Shares
 from banbury.families.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
     Family,
     Feature,
-    HeldOutRows,
     NumberColumn,
     NumericParameters,
     Parameters,
@@ -31,7 +40,6 @@ from banbury.families.family import (
     check_settings,
     line_by_line,
 )
-from banbury.families.grid import rounding
 from banbury.families.joint import (
     MOST_COMBINATIONS,
     joined_columns,
@@ -40,7 +48,6 @@ from banbury.families.joint import (
     too_many_combinations,
 )
 from banbury.families.keys import BinnedFamily
-from banbury.families.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 FINE = 2.0**-6  # of a column's spread: its fine bins
@@ -172,7 +179,7 @@ class Histogram(GridFamily):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> HistogramParameters | HistogramBlockParameters:
-        alpha = choice.alpha if self.alpha is None else self.alpha
+        alpha = self._alpha(choice)
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
             cells = tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
@@ -187,6 +194,9 @@ class Histogram(GridFamily):
             (np.repeat(table, bins.sizes, axis=0) if mdl else table) - np.log(width) for table, bins, width in steps
         )
         return replace(parameters, tables=tuple(tables))
+
+    def _alpha(self, choice: Choice) -> float:
+        return choice.alpha if self.alpha is None else self.alpha
 
     def _joined_of(self, sums: Counts) -> list[Joined]:
         """The bins of every column, which no prior changes."""
@@ -219,7 +229,7 @@ class Histogram(GridFamily):
         return (told_apart,) if column.few else (self, told_apart)
 
     def log_prior(self, parameters: Any, sums: Counts, choice: Choice) -> float:
-        alpha = choice.alpha if self.alpha is None else self.alpha
+        alpha = self._alpha(choice)
         if isinstance(parameters, HistogramBlockParameters):
             return sum(log_prior_of_cells(c.seen, c.empty, c.n_empty, alpha, choice) for c in parameters.cells)
         first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
@@ -287,19 +297,13 @@ class Histogram(GridFamily):
         whole = self.bins == "mdl" or bool(features[0].columns)
         return not whole and super().can_leave_one_out(features, choice, weighted)
 
-    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
-        """As for keys, of which all stay: the bins are those of all rows."""
-        alpha = choice.alpha if self.alpha is None else self.alpha
-        joined = self._joined_of(sums)
-        numbers = [np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined]
-        numbered = HistogramParameters.of(features, joined, numbers)
-
-        def shares(f: int) -> Shares:
-            cells, log_width = joined[f].cells, float(np.log(numbered.widths[f]))
-            every = np.ones(len(cells), dtype=np.bool_)
-            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=log_width)
-
-        return by_cells(numbered, held_out, shares)
+    def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        """The bins are those of all rows, and all stay."""
+        bins = self.joined(keys, cells)
+        width, n_bins = _width(bins, feature), len(bins.cells)
+        every = np.ones(n_bins, dtype=np.bool_)
+        shares = Shares(bins.cells, np.full(n_bins, self._alpha(choice)), choice.how, every, log_width=np.log(width))
+        return shares, (np.array(keys, dtype=np.int64) >> int(np.log2(bins.width))) - bins.first
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the bins of histograms"]
@@ -332,7 +336,7 @@ def as_compared(feature: Feature, rows: Any) -> tuple[Feature, ...]:
     if feature.kinds or feature.holds_lists:
         return joined_columns(feature)
     if family.keyed:
-        each = zip(inputs, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        each = zip(inputs, block_starts(feature).tolist(), block_widths(feature).tolist(), strict=True)
         return tuple(in_bins(*column) for column in each)
     fine = FINE if family.has_density() else 1.0
     scales = feature.scales or ((feature.origin, feature.unit),) * len(inputs)
@@ -357,6 +361,11 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
+def _width(bins: Joined, feature: Feature) -> float:
+    """How wide a step is, as the column has it."""
+    return min(bins.width * feature.unit, 2.0**1023)
+
+
 @dataclass(frozen=True)
 class HistogramParameters(NumericParameters):
     """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
@@ -370,14 +379,14 @@ class HistogramParameters(NumericParameters):
     @classmethod
     def of(cls, features: tuple[Feature, ...], joined: Sequence[Joined], tables: Sequence[Real]) -> HistogramParameters:
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
-        widths = (min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True))
+        widths = map(_width, joined, features)
         return cls(features, firsts, tuple(widths), tuple(tables), sizes)
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
         origins = [feature.origin for feature in self.features]
         bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
-        return [("histogram", *each) for each in bins]
+        return [_core.HistogramPart(*arguments) for arguments in bins]
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
@@ -552,8 +561,8 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
     if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
         raise too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
-    width = grid.widths(feature)
-    scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
+    width = block_widths(feature)
+    scales = zip(block_starts(feature).tolist(), width.tolist(), bins, strict=True)
     axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
     steps = (codes[:, j] >> round(np.log2(each.width)) for j, each in enumerate(bins))
     places = [axis.bins(own.astype(np.float64))[0] for axis, own in zip(axes, steps, strict=True)]
@@ -579,11 +588,11 @@ class HistogramBlockParameters(Parameters):
     features: tuple[Feature, ...]
     cells: tuple[BlockCells, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         parts = []
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
-            numbers, found = grid.distinct(grid.steps(rows, feature, width))
+            numbers, found = distinct_cells(block_steps(rows, feature, width))
             table, there = np.zeros((len(found), len(cells.empty))), ~np.isnan(found)
             patterns, which = np.unique(there, axis=0, return_inverse=True)
             for p, pattern in enumerate(patterns):

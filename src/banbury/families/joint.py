@@ -24,7 +24,6 @@ from banbury.families.family import (
     Feature,
     KeyedParameters,
     RowsToCount,
-    at_least,
     by_class,
     check_settings,
 )
@@ -249,15 +248,12 @@ def _table(
 
 def shares(cells: Real, every: float, alpha: float, choice: Choice, rng: np.random.Generator) -> tuple[Real, Real]:
     """Log-shares of the cells that rows have, (cells, classes), and of each of the others, of ``every`` so many in all."""
-    n_empty, how = every - len(cells), choice.how
-    if how == "mle":
-        weights, rest = cells, 0.0
-    elif how == "map":
-        weights, rest = np.maximum(cells + alpha - 1.0, 0.0), max(alpha - 1.0, 0.0)
-    else:
-        weights, rest = cells + at_least(alpha), at_least(alpha)
+    n_empty = every - len(cells)
+    more = dirichlet.added(alpha, choice.how)
+    weights = np.maximum(cells + more, 0.0)
+    rest = max(more, 0.0)
     each: Any = np.full(cells.shape[1], rest)
-    if how == "gibbs":
+    if choice.how == "gibbs":
         tiny = np.finfo(float).tiny
         weights = np.maximum(rng.standard_gamma(weights), tiny)
         if n_empty > 0:
@@ -308,7 +304,7 @@ class JointParameters(KeyedParameters):
     features: tuple[Feature, ...]
     tables: tuple[JointTable, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns, lookups, tables, start = [], [], [], 0
         for feature, table in zip(self.features, self.tables, strict=True):
             numbers, found = combinations(rows, feature)
@@ -321,7 +317,7 @@ class JointParameters(KeyedParameters):
             start += len(found)
         low = np.zeros(len(columns), dtype=np.int64)
         outside = np.full(len(columns), -1, dtype=np.int64)
-        return [("table", columns, low, lookups, outside, np.concatenate(tables))]
+        return [_core.TablePart(columns, low, lookups, outside, np.concatenate(tables))]
 
     def listed_values(self, f: int, column: str) -> Keys:
         return in_order(self.tables[f].values[self.features[f].columns.index(column)])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.families import grid
+from banbury.families.bins import block_starts, block_widths, rounding
 from banbury.families.dirichlet import log
 from banbury.families.evidence import Comparison, TellingValues
 from banbury.families.family import (
@@ -34,7 +34,7 @@ from banbury.families.family import (
     check_positive,
 )
 from banbury.families.histogram import GridFamily, Histogram, several
-from banbury.families.leave_one_out import CELLS
+from banbury.families.moments import CELLS
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 from banbury.threads import n_threads
 
@@ -77,7 +77,7 @@ def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
 
 def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
     """In bins: under it, the density would be a comb of the values that rows are rounded to."""
-    return max(1.0, 0.5 * grid.rounding(centres, rows) / DEVIATION[kernel])
+    return max(1.0, 0.5 * rounding(centres, rows) / DEVIATION[kernel])
 
 
 def height(kernel: str, u: Real) -> Real:
@@ -431,7 +431,7 @@ class Bumps:
 def _places(feature: Feature) -> tuple[Real, Real]:
     """Where the bins of each column begin, and how wide they are."""
     if feature.columns:
-        return grid.starts(feature), grid.widths(feature)
+        return block_starts(feature), block_widths(feature)
     return np.array([feature.origin]), np.array([feature.unit])
 
 
@@ -442,16 +442,16 @@ class KernelDensityParameters(NumericParameters):
     features: tuple[Feature, ...]
     bumps: tuple[Bumps, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        parts: list[tuple[Any, ...]] = []
-        for feature, (kind, *shape) in zip(self.features, self._shapes, strict=True):
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
+        parts: list[_core.Part] = []
+        for feature, (kernel_part, *shape) in zip(self.features, self._shapes, strict=True):
             columns: Any = rows.numbers(feature.inputs)
-            parts.append((kind, columns if feature.columns else columns[0].reshape(-1), *shape))
+            parts.append(kernel_part(columns if feature.columns else columns[0].reshape(-1), *shape))
         return parts
 
     @cached_property
     def _shapes(self) -> list[tuple[Any, ...]]:
-        """The kernel's arguments beside the columns."""
+        """The class of each part, and its arguments beside the columns."""
         shapes: list[tuple[Any, ...]] = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             starts, widths = _places(feature)
@@ -459,11 +459,12 @@ class KernelDensityParameters(NumericParameters):
             bins = widths / units
             centres, bandwidth, floor = bump.centres * bins, bump.bandwidth * bins, bump.floor * bins
             if feature.columns:
-                shapes.append(("product", starts, units, bump.kernel, centres, bump.weights, bandwidth, floor))
+                arrays = (centres, bump.weights, bandwidth, floor)
+                shapes.append((_core.ProductPart, starts, units, bump.kernel, *arrays))
                 continue
             constant, unit = np.full(len(bandwidth), -np.log(units[0])), float(units[0])
             shape = (bump.kernel, centres[:, 0], bump.weights, bandwidth[:, 0], constant, floor[:, 0])
-            shapes.append(("kernel", feature.origin, unit, *shape))
+            shapes.append((_core.KernelPart, feature.origin, unit, *shape))
         return shapes
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:

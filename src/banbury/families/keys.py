@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.families.dirichlet import Shares
 from banbury.families.family import (
+    Choice,
     ColumnReader,
     Counter,
     Family,
     Feature,
+    HeldOutRows,
     Kind,
     Reads,
     RowsToCount,
@@ -229,6 +232,23 @@ class KeyedFamily(Family):
 
     def has_density(self) -> bool:
         return False
+
+    def shares(self, feature: Feature, keys: Keys, cells: Real, choice: Choice) -> tuple[Shares, Int]:
+        """The cells of a feature, from which each row is left out, and which of them has each key."""
+        declared = self.declared() or frozenset()
+        stays = np.array([key in declared for key in keys], dtype=np.bool_)
+        return Shares(cells, self.pseudo_counts(keys, choice.alpha), choice.how, stays), np.arange(len(keys))
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Only one cell has a row less: prior, smoothing and the keys that there are follow exactly."""
+        total = np.zeros((len(held_out.labels), held_out.n_classes))
+        for f, feature in enumerate(features):
+            keys, rows = sums.feature(f)
+            if keys:
+                shares, cell_of_key = self.shares(feature, keys, rows.value, choice)
+                places = places_of(self.keys_of(held_out.rows, feature, held_out.threads), keys)
+                total += shares.left_out(np.append(cell_of_key, -1)[places], held_out)
+        return total
 
     def bits(self, features: tuple[Feature, ...], sums: Counts, rows: Real) -> Real:
         each = ((feature, *sums.feature(f)) for f, feature in enumerate(features))

@@ -14,9 +14,21 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.families.family import Counter, Feature, Reads, RowsToCount, Stored, alike, is_power
+from banbury.families.family import (
+    UNUSED,
+    Choice,
+    Counter,
+    Family,
+    Feature,
+    HeldOutRows,
+    Reads,
+    RowsToCount,
+    Stored,
+    alike,
+    is_power,
+)
 from banbury.reading import Batch
-from banbury.sums import GRID, Moments, Products, rows_of
+from banbury.sums import GRID, Moments, Products, rows_of, weighed
 
 SAMPLE = 1000  # rows that settle origins, units and types
 S = TypeVar("S", Moments, Products)
@@ -221,6 +233,31 @@ def log_rising(a: Any, b: Any) -> Real:
     series += (1.0 / (large + b) - 1.0 / large) / 12.0
     small = np.minimum(a, LARGE)
     return np.asarray(np.where(a > LARGE, series, gammaln(small + b) - gammaln(small)))
+
+
+CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
+
+
+def one_by_one(family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+    """Of sums of numbers: what is left without each row is estimated as if it were the sums of a feature of its own.
+
+    Sums have ``as_features``, and the family's parameters ``log_probability``.
+    """
+    n_rows, n_classes = len(held_out.labels), held_out.n_classes
+    numbers, weights = weighed(np.arange(n_rows, dtype=np.int32), held_out.weights)
+    alone = RowsToCount(held_out.rows, range(n_rows), numbers, weights, held_out.threads)
+    total = np.zeros((n_rows, n_classes))
+    for f, feature in enumerate(features):
+        x = np.asarray(held_out.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+        _, row_sums = feature.counter.count([feature], alone)
+        there = np.flatnonzero(~np.isnan(x) & (held_out.weight > 0))
+        for some in np.array_split(there, max(1, len(there) * n_classes // CELLS)):
+            of_rows = row_sums.take(some).as_features(held_out.labels[some], n_classes)
+            parameters: Any = family.estimate(
+                (feature,) * len(some), sums.select([f] * len(some)) - of_rows, choice, UNUSED
+            )
+            total[some] += parameters.log_probability(x[some])
+    return total
 
 
 MOMENTS, PRODUCTS = MomentCounter(), ProductCounter()

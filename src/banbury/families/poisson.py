@@ -76,7 +76,7 @@ class PoissonParameters(RateParameters):
         choose = log_rising(shape, z) - gammaln(z + 1.0)
         return np.asarray(choose - shape * np.log1p(1.0 / scale) - z * np.log1p(scale))
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         """A table over the distinct counts in these rows."""
         columns, low, lookups, tables, start = [], [], [], [], 0
         for f, feature in enumerate(self.features):
@@ -89,7 +89,7 @@ class PoissonParameters(RateParameters):
             tables.append(self.log_density(values[:, None], f))
             start += len(values)
         starts = np.array(low, dtype=np.int64)
-        return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
+        return [_core.TablePart(columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
 
     def curve(self, f: int) -> Curve | None:
         """But for the factorial, which all classes share."""

@@ -24,8 +24,7 @@ from banbury.families.family import (
     Stored,
     line_by_line,
 )
-from banbury.families.leave_one_out import one_by_one
-from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, scales
+from banbury.families.moments import MOMENTS, MomentCounter, first_rows, names_of, one_by_one, scales
 from banbury.reading import Batch
 from banbury.sums import GRID, Keyless, Moments
 
@@ -109,7 +108,7 @@ class PositiveParameters(NumericParameters):
         logs = self.log_density(np.minimum(x / unit, FARTHEST)[:, None], f)
         return np.asarray(logs - np.reshape(np.log(unit), (-1, 1)))
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         check_least(rows, self.features)
         parts = []
         for f, feature in enumerate(self.features):

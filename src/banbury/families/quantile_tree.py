@@ -29,6 +29,7 @@ from banbury.families.cells import (
     prior_of,
     trees_of,
 )
+from banbury.families.dirichlet import different_rows
 from banbury.families.evidence import stretch
 from banbury.families.family import (
     Choice,
@@ -43,7 +44,6 @@ from banbury.families.family import (
     is_power,
 )
 from banbury.families.keys import LOWEST, BinnedFamily, KeyCounter, bin_codes, scalar_keys
-from banbury.families.leave_one_out import different_rows
 from banbury.reading import Batch, Codes
 from banbury.sums import Counts, Keys, WholeKeys
 
@@ -52,6 +52,23 @@ TAILS = 30  # stretches beyond the outer leaf, each twice as wide as the last an
 POWERS = 2.0 ** np.arange(TAILS) - 1.0
 OUTSIDE = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
 LARGEST = float(np.finfo(np.float64).max)
+
+
+def value_range(
+    feature: Feature, keys: Keys, rows: Real | None = None, share: float = 0.0
+) -> tuple[float, float] | None:
+    """The least and the greatest number that was counted, or the ends of their bins; None in other families.
+
+    A ``share`` of the ``rows`` of each key is left out at either end.
+    """
+    if not isinstance(feature.counter, LeadingBitsCounter) or not len(keys):
+        return None
+    bins = np.array(keys, dtype=np.int64)
+    if rows is not None and rows.sum() > 0:
+        below = np.cumsum(rows) / rows.sum()
+        bins = bins[[int(np.searchsorted(below, share)), min(int(np.searchsorted(below, 1.0 - share)), len(bins) - 1)]]
+    low, high = bin_edges(bins[[0, -1]] + np.array([0, feature.unit > 1.0]), feature.unit).tolist()
+    return low, high
 
 
 class LeadingBitsCounter(BinCounter):
@@ -369,9 +386,9 @@ class QuantileTreeParameters(NumericParameters):
     tables: tuple[Real, ...]
     leaf_cuts: tuple[Real, ...]
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = rows.numbers([feature.name for feature in self.features])
-        return [("steps", columns, list(self.edges), self._table)]
+        return [_core.StepsPart(columns, list(self.edges), self._table)]
 
     @cached_property
     def _table(self) -> Real:

@@ -32,6 +32,7 @@ from banbury.tally.tally import Label
 SHARE = 0.1  # of the rows are drawn at random
 LOOKED_AT = 10  # times as many unsure rows as are wanted
 TOGETHER = 2_000  # of them at a time: each is compared with each
+UNSURE, LIKE_OTHERS, AT_RANDOM = "unsure", "like other unsure rows", "at random"  # why a row is chosen
 DECIMALS = 9  # what differs by less is the same, whatever the order of rows
 
 
@@ -49,7 +50,8 @@ def next_to_label(
 
     Of the rows with the smallest margins between the two most probable classes, ten times as many as are wanted, those are
     taken that stand for most of the others: rows like them that are unlike what is labelled, and unlike what was taken before.
-    How alike two rows are is the cosine of what a linear classifier would be given: rare words, values, scaled numbers. A row
+    The row with the smallest margin comes first. How alike two rows are is the cosine of what a linear
+    classifier would be given: rare words, values, scaled numbers. A row
     that has a label in the model's target column is labelled, and is not asked for; ``labelled`` may hold more of them.
 
     ``share`` of the rows are drawn at random from the whole pool, by ``seed``, and marked ``random``: their accuracy is that of
@@ -78,8 +80,11 @@ def next_to_label(
     rest = rest[np.lexsort((rows.hashes[rest], np.round(rows.odds[rest], DECIMALS)))]
     known = [rows.taken(rows.labelled)] if len(rows.labelled) else []
     known += [] if labelled is None else [list(_Rows.of(model, labelled, reading).batches)]
-    unsure = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), known)
-    found = [rows.told(row, False) for row in unsure.tolist()] + [rows.told(row, True) for row in at_random.tolist()]
+    chosen = _standing_for_others(model, rows, rest, min(int(n) - n_random, len(rest)), known)
+    least_sure = set(rest[: len(chosen)].tolist())
+    ranked = chosen[np.argsort(np.round(rows.odds[chosen], DECIMALS), kind="stable")]
+    found = [rows.told(row, UNSURE if row in least_sure else LIKE_OTHERS) for row in ranked.tolist()]
+    found += [rows.told(row, AT_RANDOM) for row in at_random.tolist()]
     return NextToLabel(tuple(found), len(rows.free), rows.n - len(rows.free), float(share), int(seed))
 
 
@@ -158,13 +163,13 @@ class _Rows:
         """These rows, in ascending order."""
         return list(_dataset(self.model, self.batches).take(np.sort(rows)))
 
-    def told(self, row: int, at_random: bool) -> NextRow:
+    def told(self, row: int, why: str) -> NextRow:
         ranked = np.argsort(-self.scores[row], kind="stable")
         classes, shares = self.model.classes, np.exp(self.scores[row])
         first, second = int(ranked[0]), int(ranked[1])
         probability, margin = float(shares[first]), float(shares[first] - shares[second])
         file = None if self.names is None else self.names[row]
-        return NextRow(row, classes[first], classes[second], probability, margin, at_random, file)
+        return NextRow(row, classes[first], classes[second], probability, margin, why, file)
 
 
 def _dataset(model: Model, batches: tuple[Batch, ...]) -> MemoryRows:
@@ -252,7 +257,8 @@ def _of_one_table(batches: list[Batch], columns: Sequence[str]) -> Iterator[Batc
 class NextRow:
     """Row number ``row`` of the pool, from 0: the most probable class, the second, and by how much it is less probable.
 
-    ``random``: whether the row was drawn at random. ``file``: where it was read from, if each row has a file.
+    ``why``: "unsure", if the model is least sure of it; "like other unsure rows", for which it stands; or "at random".
+    ``file``: where it was read from, if each row has a file.
     """
 
     row: int
@@ -260,19 +266,24 @@ class NextRow:
     against: Label
     probability: float
     margin: float
-    random: bool
+    why: str
     file: str | None = None
+
+    @property
+    def random(self) -> bool:
+        """Whether the row was drawn at random."""
+        return self.why == AT_RANDOM
 
     def to_dict(self) -> dict[str, Any]:
         """The row, as JSON can hold it."""
-        own = asdict(self)
+        own = {**asdict(self), "random": self.random}
         file = {} if self.file is None else {"file": self.file}
         return {"row": own.pop("row"), **file, **{name: value for name, value in own.items() if name != "file"}}
 
 
 @dataclass(frozen=True, repr=False)
 class NextToLabel(Listed):
-    """The rows to ask about, in order: those the model is unsure of, then those at random; ``bb.next_to_label`` finds them.
+    """The rows to ask about: those the model is unsure of, the least sure first, then those at random.
 
     ``n_rows`` of the pool have no label, ``labelled`` have one.
     """
@@ -306,8 +317,7 @@ class NextToLabel(Listed):
         for row in self.rows:
             where = f"{row.row + first:,}" if row.file is None else row.file
             best, second = (errors.shortened(repr(label)) for label in (row.predicted, row.against))
-            why = "at random" if row.random else "unsure"
-            told.append([where, best, percent(row.probability), second, percent(row.margin), why])
+            told.append([where, best, percent(row.probability), second, percent(row.margin), row.why])
         return told
 
     @property

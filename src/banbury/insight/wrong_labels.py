@@ -1,8 +1,10 @@
 """Wrong labels: rows whose label all other rows speak against.
 
-Every row is left out and asked for its class; the answers are made honest; and a row whose own label is improbable is suspicious.
-How many labels of each class are really of another is counted as C. Northcutt, L. Jiang and I. Chuang do it, *Confident learning:
-estimating uncertainty in dataset labels* (2021).
+Every row is left out and asked for its class; the answers are calibrated; and a row whose label is far less probable than
+another is suspicious. Classes overlap, so most rows that are answered wrongly have the right label. How many labels are wrong
+is therefore estimated where the classes do not overlap: among the rows of which the model is surest. T. Liu and D. Tao call
+them anchor points, *Classification with noisy labels by importance reweighting* (2016); C. Northcutt, L. Jiang and I. Chuang
+choose them by thresholds, *Confident learning: estimating uncertainty in dataset labels* (2021).
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from banbury.tally.schema import Features, Missing, Schema
 from banbury.tally.table import content_hashes
 from banbury.tally.tally import Label
 
-By = Literal["self_confidence", "margin"]
-BYS = ("self_confidence", "margin")
+By = Literal["margin", "self_confidence"]
+BYS = ("margin", "self_confidence")
 ALPHA = 0.1  # a rare word must be able to say that a label is wrong
 FOLDS = 10
 LEAST = 1e-300  # a probability below this has the odds of this
@@ -45,6 +47,10 @@ FARTHEST = -1e200  # nats: a class farther behind is as far behind as this, so t
 SAME = 1e-9  # probabilities that differ by less are the same, whatever the order of rows
 TELLING = 3  # pieces of evidence that are shown of each row
 SHOWN = 10  # pairs of classes that are shown
+# The share of the rows answered with a class that show how many of its labels are wrong. Of 7,000 rows of Adult with 0, 141 and
+# 683 labels changed, a fifth gives 10, 155 and 684; half gives 198, 370 and 924, and confident learning 371, 697 and 1,224.
+SUREST = 0.2
+FEWEST_SUREST = 30
 
 
 def suspicious(
@@ -53,7 +59,7 @@ def suspicious(
     y: Any = None,
     *,
     n: int = 10,
-    by: By = "self_confidence",
+    by: By = "margin",
     alpha: float = ALPHA,
     weigh: bool | Mapping[str, Any] = False,
     features: Features = "auto",
@@ -67,9 +73,10 @@ def suspicious(
     """The ``n`` rows whose labels look most wrong, each with the label that the other rows suggest and why.
 
     Every row is scored by the model of all others, exactly, and posteriors are calibrated on the same scores. ``by``: the row
-    comes first whose own label is least probable ("self_confidence"), or falls farthest behind another ("margin").
-    ``joint`` counts, for every two classes, the rows of the one that are confidently of the other: their posterior of it is
-    at least what rows of that class have on average.
+    comes first whose label falls farthest behind another ("margin"), or is least probable ("self_confidence"); rows that are
+    equal in that are in the order of their margins before calibration. ``wrong`` estimates how many labels are wrong, and
+    ``pairs`` which. ``joint`` counts, for every two classes, the rows of the one that are confidently of the other: their
+    posterior of it is at least what rows of that class have on average.
 
     With ``groups`` (a column, or one for each row), rows that belong together never speak for each other: ten folds are then
     left out in turn, as with ``weigh``, which weighs the evidence as ``bb.EvidenceClassifier`` does. What a row holds alone
@@ -96,7 +103,7 @@ def suspicious(
     return find_suspicious(rows, recipe_from(settings, 0), n, by)
 
 
-def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "self_confidence") -> Suspicious:
+def find_suspicious(rows: MemoryRows, recipe: Recipe, n: int = 10, by: By = "margin") -> Suspicious:
     """The rows whose labels look most wrong to models that a recipe makes of the other rows."""
     errors.check_whole("n", n, 1)
     if by not in BYS:
@@ -224,6 +231,7 @@ def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     scores = np.where(known[kept], np.round(np.maximum(behind, FARTHEST), DECIMALS), -np.inf)
     posteriors = calibrate("isotonic", scores, truth, weights).apply(scores)
     joint, thresholds, confident = confident_joint(posteriors, truth, weights)
+    noise = estimate_wrong(posteriors, truth, weights)
     at = np.arange(len(kept))
     own, raw = posteriors[at, truth], scores[at, truth]
     others, others_raw = posteriors.copy(), scores.copy()
@@ -235,8 +243,29 @@ def _ranked(rows: MemoryRows, answers: Answers, n: int, by: By) -> Suspicious:
     columns = tested, truth, suggested, own, others[at, suggested], confident != truth
     found, alone = tuple(column[order] for column in columns), int(np.count_nonzero(~comparable & weighs))
     size = float(len(kept)) if weights is None else float(weights.sum())
-    counts = joint, thresholds, size, rows.skipped, alone
+    counts = joint, thresholds, noise, size, rows.skipped, alone
     return Suspicious(found, rows.classes, *counts, by, answers.told_by, rows, answers)
+
+
+def estimate_wrong(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> Real:
+    """How many rows of each label (down) are really of each other class (across).
+
+    Among the rows answered with a class those of which the model is surest show how often such a row has another label: where
+    classes do not overlap, only a wrong label differs from the answer. All rows answered so are taken to have as many.
+    """
+    n_classes = posteriors.shape[1]
+    row_weights = np.ones(len(truth)) if weights is None else weights
+    answers = posteriors.argmax(axis=1)
+    wrong = np.zeros((n_classes, n_classes))
+    for answer in np.unique(answers):
+        rows = np.flatnonzero(answers == answer)
+        rows = rows[np.argsort(-posteriors[rows, answer], kind="stable")]
+        n_surest = max(int(SUREST * len(rows)), min(FEWEST_SUREST, len(rows)))
+        surest = rows[posteriors[rows, answer] >= posteriors[rows[n_surest - 1], answer] - SAME]
+        labels = np.bincount(truth[surest], row_weights[surest], n_classes)
+        wrong[:, answer] = labels / labels.sum() * row_weights[rows].sum()
+    np.fill_diagonal(wrong, 0.0)
+    return wrong
 
 
 def confident_joint(posteriors: Real, truth: NDArray[np.int32], weights: Real | None = None) -> tuple[Real, Real, Int]:
@@ -336,15 +365,16 @@ class Listed(Tabular):
 class Suspicious(Listed):
     """The rows whose labels look wrong, the worst first; ``bb.suspicious`` finds them.
 
-    ``joint`` counts the rows of each label (down) that are confidently of each class (across); ``thresholds`` are the mean
-    posteriors that a row must reach. ``n_rows`` were compared; ``skipped`` have no label; ``alone`` are the only rows of their
-    class, which nothing can be compared with.
+    ``noise`` estimates how many rows of each label (down) are really of each other class (across). ``joint`` counts the rows of
+    each label that are confidently of each class; ``thresholds`` are the mean posteriors that a row must reach. ``n_rows``
+    were compared; ``skipped`` have no label; ``alone`` are the only rows of their class, which nothing can be compared with.
     """
 
     _found: tuple[NDArray[Any], ...]  # what each row has, in columns
     classes: tuple[Label, ...]
     joint: Real
     thresholds: Real
+    noise: Real
     n_rows: float
     skipped: int
     alone: int
@@ -368,26 +398,17 @@ class Suspicious(Listed):
         """The numbers of the rows."""
         return self._found[0].astype(np.int64)
 
-    @cached_property
-    def wrong(self) -> float:
-        """How many labels are wrong, by the joint: each label's confident rows stand for all rows that have it."""
-        counts, every = self.joint, self.joint.sum(axis=1)
-        away = every - counts.diagonal()
-        return float((self._per_label * np.divide(away, every, out=np.zeros(len(away)), where=every > 0)).sum())
-
     @property
-    def _per_label(self) -> Real:
-        data = self._data
-        labelled = data.labels >= 0
-        weights = None if data.weights is None else data.weights[labelled]
-        return np.bincount(data.labels[labelled], weights, len(self.classes)).astype(np.float64)
+    def wrong(self) -> float:
+        """About how many labels are wrong."""
+        return float(self.noise.sum())
 
     @property
     def pairs(self) -> list[tuple[Label, Label, float]]:
-        """The label, the class that its rows are confidently of, and how many of them: most first."""
-        places = [(g, c) for g in range(len(self.classes)) for c in range(len(self.classes)) if g != c]
-        cells = [(self.classes[g], self.classes[c], float(self.joint[g, c])) for g, c in places if self.joint[g, c] > 0]
-        return sorted(cells, key=lambda cell: -cell[2])
+        """The label, the class that its rows are really of, and about how many are: most first."""
+        cells = np.argwhere(self.noise > 0).tolist()
+        pairs = [(self.classes[g], self.classes[c], float(self.noise[g, c])) for g, c in cells]
+        return sorted(pairs, key=lambda pair: -pair[2])
 
     @cached_property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -445,15 +466,21 @@ class Suspicious(Listed):
 
     @property
     def head(self) -> str:
-        """How many labels look wrong."""
-        return f"{self.wrong:,.0f} of {self.n_rows:,.6g} labels look wrong, by {self.told_by}"
+        """About how many labels are wrong."""
+        n_wrong = round(self.wrong)
+        how_many = f"About {n_wrong:,} of" if n_wrong else "None or hardly any of"
+        verb = "seems" if n_wrong == 1 else "seem"
+        return f"{how_many} {self.n_rows:,.6g} labels {verb} wrong, by {self.told_by}"
 
     @property
     def feet(self) -> list[str]:
-        """Which labels are confidently others, and the notes, a sentence each."""
-        pairs = [f"{n:,.6g} {given!r} rather {other!r}" for given, other, n in self.pairs]
-        often = [f"confidently of another class: {errors.listed(pairs, SHOWN)}"] if pairs else []
-        return [*often, *self.notes]
+        """Which labels are really others, a line for each pair of classes, and the notes."""
+        pairs = [(round(n), given, other) for given, other, n in self.pairs if round(n)]
+        lines = [
+            f"about {n:,} labelled {given!r} {'is' if n == 1 else 'are'} really {other!r}" for n, given, other in pairs
+        ]
+        more = [f"and {len(lines) - SHOWN:,} more pairs of classes"] if len(lines) > SHOWN else []
+        return [*lines[:SHOWN], *more, *self.notes]
 
 
 def _said(evidence: Evidence, alone: bool) -> str:

@@ -674,7 +674,7 @@ class Model(Displayed):
             errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _score(
-        self, n_rows: int, parts: list[tuple[Any, ...]], want: str, threads: int | None = None
+        self, n_rows: int, parts: list[_core.Part], want: str, threads: int | None = None
     ) -> tuple[NDArray[Any], int]:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(threads or self.threads))
 

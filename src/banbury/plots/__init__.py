@@ -19,7 +19,11 @@ from banbury.plots.results import (
     LearningCurveDisplay,
     PosteriorDisplay,
 )
+from banbury.plots.shapes import ShapesDisplay
+
+shapes = ShapesDisplay.from_model
 
 __all__ = ["BandwidthDisplay", "CalibrationDisplay", "ComparedEvidenceDisplay", "ConfusionMatrixDisplay"]
 __all__ += ["ConvergenceDisplay", "DecisionBoundaryDisplay", "DensityDisplay", "EvidenceDisplay", "LabelsDisplay"]
 __all__ += ["LearningCurveDisplay", "LikelihoodDisplay", "NetworkDisplay", "NomogramDisplay", "PosteriorDisplay"]
+__all__ += ["ShapesDisplay", "shapes"]

@@ -15,6 +15,7 @@ from banbury.families.bags.occurrences import telling_columns
 from banbury.families.bernoulli import named_flags
 from banbury.families.evidence import NamedValues, no_line
 from banbury.families.family import Feature, Parameters
+from banbury.families.quantile_tree import value_range
 from banbury.model.naive_bayes import Model
 from banbury.rows.labelled import load_rows
 from banbury.sums import Counts
@@ -143,8 +144,22 @@ def _called(key: Any) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else "missing" if key is None else str(key)
 
 
+def _counted_range(model: Model, feature: str) -> tuple[float, float] | None:
+    """The least and the greatest number of a column, where they are counted."""
+    if feature not in model.schema.index:
+        return None  # a column of a block
+    parts = parts_of(model, feature)
+    if not isinstance(parts.sums, Counts):
+        return None
+    low_and_high = value_range(parts.feature, parts.sums.feature(parts.at)[0])
+    return low_and_high if low_and_high is not None and low_and_high[0] < low_and_high[1] else None
+
+
 def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
-    """Where to draw: from the lowest to the highest of the values, or of nearly all that the model would draw."""
+    """Where to draw: from the lowest to the highest of the values, or counted number, or nearly all that the model would draw."""
+    counted = _counted_range(model, feature) if values is None else None
+    if counted is not None:
+        return counted
     if values is None:
         drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
         low, high = np.quantile(np.clip(drawn[~np.isnan(drawn)], -FARTHEST, FARTHEST), [0.005, 0.995])

@@ -156,7 +156,8 @@ class LikelihoodDisplay(Display):
             hatch = {"hatch": "//", "edgecolor": "white"} if c >= 8 else {}
             ax.barh(places, self.likelihood[:, c], thick * 0.9, color=colour(c), label=label, **hatch)
         ax.set_yticks(np.arange(n_values), names(self.value_names))
-        ax.set(xlim=(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0), ylim=(n_values - 0.5, -0.5))
+        most = float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0
+        ax.set(xlim=(0.0, min(most, 1.0)), ylim=(n_values - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
         what = self.what
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")

@@ -117,8 +117,9 @@ class ConfusionMatrixDisplay(Display):
     def _draw(self, ax: Any) -> None:
         n, called, shares = len(self.classes), names(self.classes), self.shares
         longest = max(map(len, called))
-        tilted = n > 6 or longest > 9
-        cell, label = 0.34 if n > 8 else 0.6, 0.075 * longest
+        label = 0.075 * longest
+        tilted = n > 8
+        cell = 0.34 if tilted else max(0.6, label + 0.15)  # wide enough for a label that stands upright
         ax = self._begin(ax, max(0.7 + label + cell * n, 4.2), max(0.8 + label * tilted + cell * n, 3.2))
         ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
         ax.set_xticks(np.arange(n), called, **({"rotation": 90} if tilted else {}))

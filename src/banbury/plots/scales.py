@@ -169,7 +169,7 @@ def _of_names(feature: Feature, decibans: Real, cells: NamedCells, rows: Real) -
 
 def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second: tuple[Cells, Real]) -> Scale:
     """Cells are drawn that speak most strongly on either side, and those that tell most: how much, times how often."""
-    (nodes, n_rows), (others, n_others) = _nodes(*first), _nodes(*second)
+    (nodes, n_rows), (others, n_others) = node_names(*first), node_names(*second)
     values, called = ([(a[k], b[k]) for a in nodes for b in others] for k in (0, 1))
     often = np.outer(n_rows, n_others).ravel()
     ends = {int(decibans.argmin()), int(decibans.argmax())}
@@ -179,7 +179,7 @@ def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second
     return Scale(feature.name, values, decibans, together, often, False, 0.0, shown)
 
 
-def _nodes(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
+def node_names(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
     """The names of a column's nodes as pairs have them, in full and in short, and their rows; the last has all other values."""
     fine = cells.nodes.fine[:-1]
     first, last = np.unique(fine, return_index=True)[1], np.unique(fine[::-1], return_index=True)[1]

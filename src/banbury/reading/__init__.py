@@ -72,9 +72,10 @@ def read(
     ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
     Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
     read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
-    CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on; ``header=True``: it
-    has one, which ``columns`` takes the place of. ``quote`` is what quotes there (\", but for tab-separated text without one in
-    the header), or "none"; lines that begin with ``comment`` are passed over, as are the first ``skip_lines``. ``kinds`` fixes
+    CSV file then has no header. ``header=False``: it has none, and its columns are named "1", "2" and so on, as they are if the
+    first line looks like a row; ``header=True``: it has one, which ``columns`` takes the place of. ``quote`` is what quotes there
+    (\", but for tab-separated text without one in the header), or "none"; lines that begin with ``comment`` are passed over, as
+    are the first ``skip_lines``. ``kinds`` fixes
     columns of text files instead of inferring them.
 
     Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
@@ -337,6 +338,8 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
     once = iter(data) is data or (isinstance(data, (list, tuple)) and any(hasattr(table, "__next__") for table in data))
     are_files = isinstance(data, (list, tuple)) and isinstance(data[0], (str, os.PathLike))
     reading = opened(data[0]).reading if are_files else {}  # type: ignore[index]
+    if reading.get("header") is False and options.header is None:
+        options = replace(options, header=False)  # the other files are like the first
 
     def batches(beside: Beside[Any] | None = None) -> Iterator[Batch]:
         return _aligned(batch for table in data for batch in opened(table).each(beside))

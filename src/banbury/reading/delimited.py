@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -32,13 +33,14 @@ from banbury.reading.blocks import (
 )
 from banbury.reading.columns import Coded, Codes, Column, Numbers, decoded, empty_column, regrouped
 from banbury.reading.decoding import LONE_SURROGATE
-from banbury.reading.options import Options, is_mark
+from banbury.reading.options import TABLE_SETTINGS, Options, is_mark
 from banbury.reading.packed import NamedMatrix, PackedColumns, side_by_side
 from banbury.reading.tables import no_rows
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
+HEADER_CELLS = 20_000  # cells of the first rows that are compared with the first line: a few milliseconds
 FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
 
@@ -47,11 +49,13 @@ FALSE = ("false", "False", "FALSE")
 
 
 def from_delimited(path: str, options: Options) -> Source:
-    """A delimited text file, which need not fit in memory. Where its columns are named, it has no header unless that is said."""
+    """A delimited text file, which need not fit in memory. Without a header if columns are named or its first line is a row."""
     mark = options.delimiter
     fits = mark is None or (is_mark(mark) and mark != (options.quote or '"'))
     errors.require(fits, "delimiter", mark, "one ASCII character that does not quote, or None to have it found out")
-    return Source(_DelimitedFile(path, options).batches, path, holds_no_lists=True, parses=True)
+    file = _DelimitedFile(path, options)
+    reading = options.settings(TABLE_SETTINGS) | ({"header": False} if file.first_row else {})
+    return Source(file.batches, path, reading=reading, holds_no_lists=True, parses=True)
 
 
 class _DelimitedFile(BlockFile):
@@ -67,6 +71,7 @@ class _DelimitedFile(BlockFile):
         self.words: dict[str, list[str]] = {}  # of the first block, column by column, in order
         self.known: list[bytes] = []  # the same, a text of lines for each column
         self.has_header = options.columns is None if options.header is None else options.header
+        self.first_row = ""  # what shows that the first line is a row, where nobody said whether it is
         mark = '"' if options.quote is None else options.quote
         comment = b"" if options.comment in (None, "none") else options.comment.encode()
         self.layout = Layout(quote=b"" if mark == "none" else mark.encode(), comment=comment)
@@ -80,6 +85,12 @@ class _DelimitedFile(BlockFile):
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
         if options.quote is None and self.delimiter == "\t" and not (self.has_header and b'"' in header):
             self.layout = replace(self.layout, quote=b"")
+        elif options.quote is None and _is_single_quoted(self._text(sample), self.delimiter):
+            self.layout = replace(self.layout, quote=b"'")
+            self.start, header = self._header(head, options.skip_lines)
+        if options.header is None and options.columns is None:
+            self.first_row = self._first_row(head[self.start - len(header) :])
+            self.has_header = not self.first_row
         self.named = options.columns is not None or (self.has_header and not options.numbered)
         self.names = self._named(header, options.columns)
         if not self.named and not set(self.names).issuperset(self.kinds):
@@ -110,6 +121,18 @@ class _DelimitedFile(BlockFile):
         if quote and head.count(quote, begin, end) % 2:
             end = first_end
         return end, head[begin:end]
+
+    def _first_row(self, head: bytes) -> str:
+        """What shows that the first line is a row rather than a header; empty if it is a header."""
+        n_fields = head.partition(self.layout.newline)[0].count(self.delimiter.encode()) + 1
+        try:
+            rows = list(islice(self._records(head), max(HEADER_CELLS // n_fields, 2)))
+        except csv.Error:
+            return ""
+        first, *others = [[field.strip(BLANKS) for field in row] for row in rows if row] or [[]]
+        if not self.kinds.keys().isdisjoint(first):  # the names of the columns of the model that is to answer
+            return ""
+        return evidence_of_a_row(first, [row for row in others if len(row) == len(first)], self.missing_values)
 
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         if header.count(self.delimiter.encode()) >= MOST_COLUMNS:
@@ -167,10 +190,11 @@ class _DelimitedFile(BlockFile):
         if coded := self._codes_among(block):
             self.types |= dict.fromkeys(coded, arrow().string())
             batch = self._batch(block)
-        if self.has_header and self.named and not self.told and (why := looks_like_a_row(batch)):
+        if self.first_row and not self.told:
             self.told = True
-            what = f"the first line of {self.path} is read as the header, and looks like a row: {why}"
-            errors.warn(f"{what}. If the file has no header, say header=False, or give columns=[...].")
+            numbered = f"columns are numbered from 1 to {len(self.names):,}"
+            text = f"{self.path} seems to have no header: its first line looks like a row ({self.first_row}), so"
+            errors.warn(f"{text} {numbered}. If it is a header, pass header=True.")
         self.plain = self._plain_kinds(batch)
         return batch
 
@@ -364,7 +388,7 @@ class _DelimitedFile(BlockFile):
                     title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
                     said = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
                     shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
-                    said += f": {shown}. Mend the line, or name the delimiter with delimiter=.{title}"
+                    said += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}"
                     return errors.BadFile(f"{self.path}, line {line:,}: {said}", path=self.path, line=line)
             return errors.bad_file(self.path, reason(error))
         first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
@@ -477,22 +501,54 @@ def _fit(texts: Any, data_type: Any) -> bool:
     return True
 
 
-def looks_like_a_row(batch: Batch) -> str | None:
-    """Why a header is rather a row: it has numbers where the columns do, or words that its own columns hold; None if not."""
-    kinds = {name: batch.kind(name) for name in batch.names}
-    numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
-    words = [name for name, kind in kinds.items() if kind == "string"]
-    held = [name for name in words if name in batch.codes(name).values]
-    if not numbers:
-        return f"{errors.listed(held, 3)} are below, too" if 2 * len(held) > max(len(words), 2) else None
-    row = all(map(is_number, numbers)) and (not _is_counting(numbers) or len(words) == len(held) > 0)
-    return f"{errors.listed(numbers, 3)} where there are numbers below" if row else None
+def evidence_of_a_row(first: Sequence[str], rows: Sequence[Sequence[str]], missing: frozenset[str]) -> str:
+    """What shows that a file's first line is a row: numbers above numbers, or words found below; else nothing."""
+    columns = [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
+    fields = [(name, column) for name, column in zip(first, columns, strict=False) if column]
+    numeric = [(name, all(map(is_number, column))) for name, column in fields]
+    numbers = [name for name, is_numeric in numeric if is_numeric and not (name and name in missing)]
+    words = [name for name, is_numeric in numeric if not is_numeric and not (name and name in missing)]
+    repeated = [name for name, column in fields if name in words and name in column]
+    texts = [name for name, column in fields if name not in repeated and _is_text(name) and any(map(_is_text, column))]
+    if numbers:
+        below = len(words) == len(repeated) > 0
+        if all(map(is_number, numbers)) and (below or not _are_positions(numbers)):
+            return f"{errors.listed(numbers, 3)} above numbers"
+        return ""
+    is_row = 2 * len(repeated) > max(len(words), 2) or (repeated and len(repeated) + len(texts) == len(words))
+    return f"{errors.listed(map(errors.shortened, repeated), 3)} also found below" if is_row else ""
 
 
-def _is_counting(numbers: Sequence[str]) -> bool:
-    """Whether whole numbers go up one by one: positions, or years."""
-    whole = [int(number) for number in numbers if number.isdecimal()]
-    return len(whole) == len(numbers) > 1 and whole == list(range(whole[0], whole[0] + len(whole)))
+def _is_text(cell: str) -> bool:
+    return len(cell.split()) > 2
+
+
+def _are_positions(numbers: Sequence[str]) -> bool:
+    """Whether they are whole numbers in equal steps, or years: columns may well be named so."""
+    if not all(number.isdecimal() for number in numbers):
+        return False
+    whole = [int(number) for number in numbers]
+    steps = set(np.diff(whole).tolist())
+    return (
+        whole == [0]
+        or steps == {1}
+        or (len(whole) > 2 and len(steps) == 1 and steps != {0})
+        or all(1800 <= number <= 2200 for number in whole)
+    )
+
+
+def _is_single_quoted(text: str, delimiter: str) -> bool:
+    """Whether fields stand in single quotes: every quotation ends where its field does, and none is a double quote."""
+    at_field = rf"(?:^|[{re.escape(delimiter)}\n]) *"
+    if re.search(at_field + '"', text) or not re.search(at_field + "'", text):
+        return False
+    lines = text.splitlines(keepends=True)
+    whole = "".join(lines[:-1] if len(lines) > 2 else lines)  # the end of the sample may cut a line
+    reader = csv.reader(io.StringIO(whole, newline=""), delimiter=delimiter, quotechar="'", strict=True)
+    try:
+        return len({len(fields) for fields in reader if fields}) == 1
+    except csv.Error:
+        return False
 
 
 def is_number(text: str) -> bool:

@@ -10,7 +10,6 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from banbury import errors
@@ -126,7 +125,7 @@ def from_table(path: str, options: Options) -> Source:
             raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
     refuse_zero_bytes(path, head)
     if kind == "CSV":
-        return replace(from_delimited(path, options), reading=options.settings(TABLE_SETTINGS))
+        return from_delimited(path, options)
     return from_lines(path, options) if kind == "JSON" else from_arff(path, options)
 
 

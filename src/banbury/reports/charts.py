@@ -11,6 +11,7 @@ import numpy as np
 from banbury.arrays import Real
 from banbury.labels import LabelEvaluation
 from banbury.notebooks import safe
+from banbury.plots.shapes import Shape, limits, strip_density
 from banbury.quality import LearningCurve
 from banbury.quality.calibration import Reliability
 
@@ -18,6 +19,7 @@ WIDTH, HEIGHT = 360, 270
 LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn
 SMALLEST, LARGEST = 3.0, 9.0  # radii of marks
 STEPS, MOST_MARKED = 4, 6  # of an axis
+ROW, NAMES = 17, 118  # the height of a bar, and the width of the names beside them
 KINDS = ("one", "two")  # of curves
 Z = 1.96  # deviations that hold 95% of a normal distribution
 
@@ -71,6 +73,15 @@ class Chart:
         height = HEIGHT - BOTTOM - top
         self._parts.append(_tag("rect", "column", title, x=left, y=top, width=right - left, height=height))
 
+    def strip(self, start: float, end: float, share: float, title: str) -> None:
+        """A part of the strip below the chart, the darker the more rows lie there; the pointer is told of all above it."""
+        left, right, bottom = self.x(start), self.x(end), HEIGHT - BOTTOM
+        shade = _tag("rect", "strip", x=left, y=float(bottom + 1), width=right - left, height=5.0)
+        self._parts.append(shade.replace("<rect ", f'<rect fill-opacity="{share:.2f}" ', 1))
+        self._parts.append(
+            _tag("rect", "hover", title, x=left, y=float(TOP), width=right - left, height=float(bottom - TOP))
+        )
+
     def level(self, y: float) -> None:
         """A dashed level across the chart."""
         self._parts.append(_tag("line", "level", x1=LEFT, x2=WIDTH - RIGHT, y1=self.y(y), y2=self.y(y)))
@@ -104,6 +115,116 @@ def _tag(name: str, kind: str, title: str | None = None, **places: float | str) 
     attributes = "".join(f' {k}="{f"{v:.1f}" if isinstance(v, float) else v}"' for k, v in places.items())
     start = f'<{name} class="{kind}"{attributes}'
     return f"{start}/>" if title is None else f"{start}><title>{safe(title)}</title></{name}>"
+
+
+# Shapes ---------------------------------------------------------------------------------------------------------------
+
+
+def shape(drawn: Shape) -> str:
+    """The evidence of a column: steps above a strip of rows, bars, or a heat map."""
+    if drawn.kind == "numbers":
+        return _steps(drawn)
+    return _heat_map(drawn) if drawn.kind == "pairs" else _bars(drawn)
+
+
+def importance(drawn: Shape) -> str:
+    return f"{drawn.importance:.1f} on average"
+
+
+def _said(decibans: float) -> str:
+    return f"{decibans:+.1f} decibans".replace("-", "−")
+
+
+def _steps(drawn: Shape) -> str:
+    places, marked = drawn.places()
+    low, high = limits(drawn)
+    y = linear("decibans", low, high, lambda tick: f"{tick:+.3g}".replace("-", "−") if tick else "0")
+    named = dict(marked)
+    x = Axis("", 0.0, 1.0, [place for place, _ in marked], named.__getitem__)
+    chart = Chart(f"{drawn.feature}: evidence in decibans", x, y)
+    ends = np.repeat(places, 2)[1:-1].tolist()
+    steps = np.repeat(drawn.decibans, 2)
+    if drawn.error is not None:
+        error = np.repeat(drawn.error, 2)
+        below, above = (np.clip(edge, y.low, y.high).tolist() for edge in (steps - error, steps + error))
+        chart.band(ends, below, above, "one")
+    chart.level(0.0)
+    chart.line(ends, steps.tolist(), "one")
+    density = strip_density(drawn, places).tolist()
+    edges = drawn.ends if drawn.ends is not None else places
+    each = zip(places[:-1].tolist(), places[1:].tolist(), density, edges[:-1], edges[1:], drawn.decibans, strict=True)
+    for left, right, share, start, end, decibans in each:
+        chart.strip(left, right, share, f"{start:,.6g} to {end:,.6g}: {_said(float(decibans))}")
+    if drawn.missing is not None:
+        chart.mark(
+            1.0, float(np.clip(drawn.missing, y.low, y.high)), SMALLEST + 1, "two", f"missing: {_said(drawn.missing)}"
+        )
+    return str(chart)
+
+
+def _bars(drawn: Shape) -> str:
+    """One bar for each value, its name to the left; the axis is where evidence is 0."""
+    low, high = limits(drawn)
+    low, high = min(low, 0.0), max(high, 0.0)
+    top, size = 6, ROW
+    height = top + size * len(drawn.decibans) + 26
+    room = WIDTH - NAMES - 14
+
+    def at(decibans: float) -> float:
+        return NAMES + room * (min(max(decibans, low), high) - low) / ((high - low) or 1.0)
+
+    parts = [_tag("line", "grid", x1=at(0.0), x2=at(0.0), y1=top, y2=height - 24)]
+    for k, (text, decibans) in enumerate(zip(drawn.names[0], drawn.decibans.tolist(), strict=True)):
+        y = top + size * k
+        ends = sorted((at(0.0), at(decibans)))
+        kind = "one" if decibans >= 0 else "two"
+        title = f"{text}: {_said(decibans)}"
+        parts.append(
+            _tag(
+                "rect", f"bar {kind}", title, x=ends[0], y=y + 2.0, width=max(ends[1] - ends[0], 0.8), height=size - 5.0
+            )
+        )
+        if drawn.error is not None:
+            error = float(drawn.error[k])
+            parts.append(
+                _tag("line", "error", x1=at(decibans - error), x2=at(decibans + error), y1=y + 7.0, y2=y + 7.0)
+            )
+        parts.append(f'<text x="{NAMES - 6}" y="{y + 11}" text-anchor="end">{safe(_short(text))}</text>')
+    for tick in linear("", low, high, percent).ticks:
+        if low <= tick <= high:
+            text = f"{tick:+.3g}".replace("-", "−") if tick else "0"
+            parts.append(f'<text x="{at(tick):.1f}" y="{height - 10}" text-anchor="middle">{text}</text>')
+    head = f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{safe(drawn.feature)}: evidence in decibans">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
+def _heat_map(drawn: Shape) -> str:
+    """A cell for each two values, the deeper the more it says."""
+    down, across = drawn.names
+    left, width = 118, WIDTH - 118 - 8
+    wide, high = width / len(across), min(ROW + 4, 190 / len(down))
+    bottom = 6 + high * len(down)
+    most = max(float(np.abs(drawn.decibans).max(initial=0.0)), 1e-9)
+    parts = []
+    for i, first in enumerate(down):
+        y = 6 + high * i
+        parts.append(
+            f'<text class="small" x="{left - 5}" y="{y + high / 2 + 3:.1f}" text-anchor="end">{safe(_short(first))}</text>'
+        )
+        for j, second in enumerate(across):
+            decibans = float(drawn.decibans[i, j])
+            cell = _tag("rect", f"cell {'one' if decibans >= 0 else 'two'}", f"{first} with {second}: {_said(decibans)}",
+                x=left + wide * j, y=y, width=wide - 1, height=high - 1)  # fmt: skip
+            parts.append(cell.replace("<rect ", f'<rect fill-opacity="{abs(decibans) / most:.3f}" ', 1))
+    for j, second in enumerate(across):
+        turned = f"translate({left + wide * (j + 0.5) + 3:.1f} {bottom + 5:.1f}) rotate(-90)"
+        parts.append(f'<text class="small" transform="{turned}" text-anchor="end">{safe(_short(second))}</text>')
+    head = f'<svg viewBox="0 0 {WIDTH} {bottom + 96:.0f}" role="img" aria-label="{safe(drawn.feature)}: evidence in decibans">'
+    return f"{head}{''.join(parts)}</svg>"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 16 else f"{text[:15]}…"
 
 
 # Scales ---------------------------------------------------------------------------------------------------------------

@@ -168,6 +168,14 @@ def measure(
         often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
         shown = [model.classes[c] for c in np.sort(often)]
     plain = judged.recipe.recipe if isinstance(judged.recipe, Calibrated) else judged.recipe
+    diagnosis = diagnose(
+        source,
+        names,
+        schema=some.schema,
+        weights=some.weights,
+        missing="category" if isinstance(plain, Weighed) else "skip",
+        threads=some.threads,
+    )
     return Findings(
         model=model,
         n_rows=rows.n_labelled,
@@ -179,7 +187,7 @@ def measure(
         learning_curve=None if why_no_curve else learn_sizes(some, plain, repeats=repeats),
         informative=model.informative(telling, shown),
         mistakes=tuple(_mistakes(rows, judged, mistakes)),
-        diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
+        diagnosis=diagnosis,
         n_sampled=some.n_labelled,
         why_no_curve=why_no_curve,
         alternatives=_tried(data, target, judged.recipe, seed, counting) if tries and own_rows else None,

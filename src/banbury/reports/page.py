@@ -19,6 +19,7 @@ from banbury.model.explain import page as evidence
 from banbury.model.explain.page import percent, printable, stated
 from banbury.notebooks import STYLE as NOTEBOOK_STYLE
 from banbury.notebooks import safe
+from banbury.plots.shapes import Shape, shapes_by_class
 from banbury.reports import charts
 from banbury.reports.alternatives import Alternatives
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
@@ -30,6 +31,9 @@ MANY = 8  # classes from which it is set small
 CLASSES = 100  # rows of a table of classes
 COLUMNS = 15  # of the model that are shown at once
 ALL_COLUMNS = 300  # and when asked for
+UPRIGHT = 8  # classes up to which the labels of the confusion matrix stand upright
+SHAPES, MOST_SHAPES = 12, 60  # pictures of columns that are shown at once, and at all
+SHAPE_CLASSES = 6  # classes that have pictures, if there are more than two
 CONFUSED = 15  # pairs of classes that are named
 CARDS = 24  # classes up to which the telling values of all are shown at once
 FIRST_CARDS = 12  # how many of more
@@ -54,6 +58,7 @@ def page(findings: Findings, title: str) -> str:
         ("confusion", "Confusion", _confusion(findings)),
         ("calibration", "Calibration", _calibration(findings)),
         ("learning", "Learning curve", _learning(findings)),
+        *([("shapes", "What it has learned", shapes)] if (shapes := _shapes(findings)) else []),
         ("telling", "What tells the classes apart", _telling(findings)),
         ("mistakes", "The worst mistakes", _mistakes(findings)),
         ("pairs", "Pairs that break independence", _pairs(findings)),
@@ -336,9 +341,8 @@ def _confusion(findings: Findings) -> str:
 
 
 def _matrix(table: Any, classes: Sequence[Any]) -> str:
-    upright = len(classes) > 4 or any(len(str(name)) > 14 for name in classes)
     head = "".join(f"<th>{safe(_cut(c))}</th>" for c in classes)
-    if upright:
+    if len(classes) > UPRIGHT:
         head = "".join(f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' for c in classes)
     rows = []
     for c, name in enumerate(classes):
@@ -420,6 +424,43 @@ def _sample(findings: Findings) -> str:
     return sample if findings.n_sampled < findings.n_rows else ""
 
 
+# What it has learned --------------------------------------------------------------------------------------------------
+
+
+def _shapes(findings: Findings) -> str:
+    """The evidence of every column, those that tell most first; of several classes each against all others."""
+    groups = [(label, _shape_figures(shapes)) for label, shapes in shapes_by_class(findings.model, SHAPE_CLASSES)]
+    if not any(text for _, text in groups):
+        return ""
+    if len(groups) == 1:
+        [(label, drawn)] = groups
+        return _paragraph(_shape_note(label, str(findings.model.classes[0])), "soft") + drawn
+    drawn = "".join(
+        f"<details{' open' * (k == 0)}><summary>{_named(label)}</summary>{text}</details>"
+        for k, (label, text) in enumerate(groups)
+    )
+    return _paragraph(_shape_note("a class", "all others together"), "soft") + drawn
+
+
+def _shape_note(label: Any, other: str) -> str:
+    text = f"The evidence of every value for {safe(_cut(label))} against {safe(_cut(other))}, in decibans "
+    text += "(10 are odds of ten to one). "
+    text += "Lines and bands are 95 % intervals. A strip under a column of numbers shows where the rows are, and a dot at its "
+    return text + "right end the evidence of a missing one. The largest mean evidence is first."
+
+
+def _shape_figures(shapes: Sequence[Shape]) -> str:
+    figures = [
+        _figure(f'{safe(_cut(s.feature))} <span class="key">{charts.importance(s)}</span>', charts.shape(s))
+        for s in shapes
+    ]
+    if not figures:
+        return ""
+    more = f'<div class="charts shapes">{"".join(figures[SHAPES:MOST_SHAPES])}</div>'
+    shown = f'<div class="charts shapes">{"".join(figures[:SHAPES])}</div>'
+    return shown + (_folded(many(len(figures) - SHAPES, "more picture"), more) if len(figures) > SHAPES else "")
+
+
 # What tells -----------------------------------------------------------------------------------------------------------
 
 
@@ -458,7 +499,7 @@ def _information(findings: Findings) -> str:
 
 
 def _card(informative: Informative, label: Any) -> str:
-    ratios = informative.ratios[label]
+    ratios = sorted(informative.ratios[label], key=lambda ratio: -ratio.ratio)
     rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
@@ -518,6 +559,11 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
 
 def _pairs(findings: Findings) -> str:
     diagnosis = findings.diagnosis
+    advice = diagnosis.advice
+    if diagnosis.pairs and isinstance(findings.model.weighing, Weighing):
+        error = findings.validation.calibration_error
+        advice = "This model weighs its evidence, which takes these pairs into account: the probabilities that it gives differ "
+        advice += f"from how often it is right by {100 * error:.1f} points on average."
     note = (
         "Naive Bayes takes columns for independent once the class is known. "
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
@@ -536,4 +582,4 @@ def _pairs(findings: Findings) -> str:
         rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
         notes += "<h3>Columns that tell nothing about the class</h3>"
         notes += _long_table(["column", "why"], rows, "column", n=len(idle))
-    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(diagnosis.advice), 'advice')}{table}{notes}"
+    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(advice), 'advice')}{table}{notes}"

@@ -71,6 +71,7 @@ details > summary { color: var(--one); }
 
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: .9rem; margin: .9rem 0; }
 figure { margin: 0; padding: .8rem .8rem .5rem; }
+.charts.shapes { align-items: start; }
 .charts > figure:only-child { max-width: 34rem; }
 figcaption { font-size: .9rem; font-weight: 600; margin: 0 0 .3rem .3rem; }
 figcaption .key { font-weight: 400; color: var(--soft); margin-left: .8rem; white-space: nowrap; }
@@ -91,6 +92,12 @@ svg .whisker { stroke-width: 1.3; opacity: .55; }
 svg .mark { stroke: var(--card); stroke-width: 1.2; }
 svg .mark.one, svg .column { fill: var(--one); }
 svg .mark.two { fill: var(--two); }
+svg .bar.one, svg .cell.one { fill: var(--one); }
+svg .bar.two, svg .cell.two { fill: var(--two); }
+svg .error { stroke: var(--soft); stroke-width: 1.2; }
+svg .strip { fill: var(--ink); }
+svg .hover { fill: transparent; }
+svg text.small { font-size: 9.5px; }
 svg .band { fill: var(--one); opacity: .18; }
 
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr)); gap: .8rem; margin: .9rem 0;

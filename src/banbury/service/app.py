@@ -227,7 +227,7 @@ async def explain(service: Service, request: Request) -> Any:
 
 
 async def put_row(service: Service, request: Request) -> Any:
-    given, _ = await service.json(request, ("row", "label", "note"))
+    given, _ = await service.json(request, ("row", "label", "note", "new_class"))
     return await service.change(_put(service, request.path_params["id"], given), _answer_put)
 
 
@@ -242,7 +242,10 @@ def _put(service: Service, id: Any, given: dict[str, Any]) -> Put:
     note = given.get("note")
     if note is not None and not (type(note) is str and len(note) <= 2_000):
         raise Problem(422, "note must be a text of 2,000 characters at most.")
-    return Put(id, service.check_row(given["row"]), given.get("label"), note)
+    new_class = given.get("new_class", False)
+    if type(new_class) is not bool:
+        raise Problem(422, "new_class must be true or false.")
+    return Put(id, service.check_row(given["row"]), given.get("label"), note, new_class)
 
 
 async def put_rows(service: Service, request: Request) -> Any:
@@ -250,7 +253,7 @@ async def put_rows(service: Service, request: Request) -> Any:
     rows = service.check_rows(given.get("rows"))
     puts = []
     for each in rows:
-        if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note"}:
+        if type(each) is not dict or not {"id", "row"} <= each.keys() <= {"id", "row", "label", "note", "new_class"}:
             raise Problem(422, "each of rows must be an object with id, row and label, and no other names.")
         puts.append(_put(service, each["id"], each))
     return await service.change(Together(tuple(puts)), _answer_puts)

@@ -11,11 +11,13 @@ import banbury
 from banbury import errors
 from banbury.arrays import FARTHEST
 from banbury.families.evidence import check_line
+from banbury.families.quantile_tree import value_range
 from banbury.labels import yes_no
 from banbury.model.explain.explanation import strict
 from banbury.model.naive_bayes import estimate
 from banbury.service.learner import ServedLearner
 from banbury.service.state import ServedState
+from banbury.sums import Counts
 from banbury.tally.schema import Schema
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ MOST_FIELDS = 300
 MOST_VALUES = 2_000
 LANES = 20  # columns of a nomogram: those that tell most
 POINTS = 60  # of a curve
+MIDDLE = 0.1  # of the rows lie below the least number that is named, and above the greatest
 SAMPLED = 400  # rows that are drawn to tell the range of numbers
 
 
@@ -56,6 +59,7 @@ def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
     drawn = {} if model is None else model.sample(SAMPLED)
     groups = () if model is None else model.parameters
     places = {f.name: (group, k) for group in groups for k, f in enumerate(group.features)}
+    ranges = {} if model is None else _ranges(model)
     for feature, column in columns:
         told = {"name": column, "kind": "text", "values": None, "low": None, "high": None}
         if feature.reads_text:
@@ -67,13 +71,29 @@ def _fields(learner: ServedLearner) -> Iterator[dict[str, Any]]:
             yield told | {"kind": "category", "values": [v for v in listed if v is not None][:MOST_VALUES]}
             continue
         kind = {"string": "category", "list": "list"}.get(str(kinds.get(column)), "number")
-        yield told | {"kind": kind} | (_ends(drawn[column]) if kind == "number" and column in drawn else {})
+        if column in ranges:
+            low, high = ranges[column]
+            yield told | {"kind": kind, "low": low, "high": high}
+        else:
+            yield told | {"kind": kind} | (_ends(drawn[column]) if kind == "number" and column in drawn else {})
+
+
+def _ranges(model: Any) -> dict[str, tuple[float, float]]:
+    """Between which numbers eight in ten rows lie, of columns whose numbers are counted one by one: such as rows have."""
+    ranges = {}
+    for _, features, sums in model.tally.groups:
+        for k, feature in enumerate(features if isinstance(sums, Counts) else ()):
+            keys, rows = sums.feature(k)
+            middle = value_range(feature, keys, rows.value.sum(axis=1), MIDDLE)
+            if middle is not None:
+                ranges[feature.name] = middle
+    return ranges
 
 
 def _ends(values: Any) -> dict[str, float | None]:
-    """Between which numbers most lie, in two digits."""
+    """Between which numbers most that a model draws lie, in two digits."""
     numbers = np.asarray(values, dtype=np.float64)
-    low, high = np.quantile(np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [0.1, 0.9]).tolist()
+    low, high = np.quantile(np.clip(numbers[~np.isnan(numbers)], -FARTHEST, FARTHEST), [MIDDLE, 1.0 - MIDDLE]).tolist()
     return {"low": float(f"{low:.2g}"), "high": float(f"{high:.2g}")}
 
 

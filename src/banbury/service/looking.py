@@ -14,10 +14,14 @@ from banbury import errors
 from banbury.model.explain.page import stated
 from banbury.model.explain.ratios import LikelihoodRatio
 from banbury.model.naive_bayes import estimate
+from banbury.plots.shapes import shapes_by_class
 from banbury.quality import CrossValidation, cross_validate
+from banbury.quality.calibration import reliability
 from banbury.quality.curves import learn_sizes
 from banbury.quality.recipes import Recipe, Weighed, recipe_of
 from banbury.quality.validation import default_folds, validate
+from banbury.reports import charts
+from banbury.reports.findings import BINS
 from banbury.rows.labelled import MemoryRows, load_rows
 from banbury.service.log import Kept
 from banbury.service.rows import key
@@ -32,6 +36,8 @@ FEWEST = 4  # rows that figures are made of
 CURVE = 30  # rows from which on there is a learning curve
 LAST = 0.1  # of the rows: those that are held against the rest
 SHOWN = 24  # classes whose telling values are listed
+SHAPES, SHAPE_CLASSES = 24, 4  # pictures of columns for each class, and of so many classes
+Z = 1.96  # deviations that hold 95 % of a normal distribution
 CELL = 50  # rows of a cell of the confusion matrix
 
 
@@ -125,8 +131,10 @@ class Looking:
             told["measured"] = self._of_labels(rows)
         else:
             told["measured"] = None if found is None else _figures(found) | _right(found)
+        told["charts"] = self._charts(rows, found)
+        told["shapes"] = [] if model.schema.labels is not None else _shapes(model)
         why = f"Figures need {FEWEST} rows of the state with a label, of two classes; there are {len(rows)}."
-        return told | {"why": why, "curve": self._curve(rows), "drift": self._drift(rows)}
+        return told | {"why": why, "drift": self._drift(rows)}
 
     def cell(self, truth: int, answer: int) -> dict[str, Any]:
         """The rows of one class that were taken for another, those first of which that was surest."""
@@ -148,16 +156,20 @@ class Looking:
         what = f"{found.what}, all labels and no other (micro F1 {found.micro_f1:.3f})"
         return {"what": what, "rows": len(rows), **figures}
 
-    def _curve(self, rows: list[Kept]) -> list[dict[str, Any]]:
-        if len(rows) < CURVE or self.state.learner.schema.labels is not None:
+    def _charts(self, rows: list[Kept], found: CrossValidation | None) -> list[dict[str, str]]:
+        """Those of a report, with their captions."""
+        if found is None:
             return []
+        curve = reliability(found.posteriors, found.truth, BINS, found.weights)
+        drawn = [_figure("Right answers by confidence", charts.calibration({"out of fold": curve}))]
+        if len(rows) < CURVE:
+            return drawn
         try:
             recipe = self._recipe()
-            found = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
+            grown = learn_sizes(self._load_rows(rows), recipe, repeats=1 if isinstance(recipe, Weighed) else 5)
         except errors.BanburyError:  # too few rows of some class
-            return []
-        each = zip(found.sizes.tolist(), found.accuracy.mean(axis=0).tolist(), strict=True)
-        return [{"rows": n, "accuracy": share} for n, share in each]
+            return drawn
+        return [*drawn, _figure("Accuracy by rows learned from", charts.accuracy_curve(grown))]
 
     def _drift(self, rows: list[Kept]) -> dict[str, Any] | None:
         """Whether the rows that came last can be told from those before: two classes like any others."""
@@ -169,15 +181,34 @@ class Looking:
         apart = replace(self.state.learner.schema, target=None, target_kind=None, labels=None)
         batch = batch_of(self.state, rows)
         found = cross_validate(batch, flags, folds=min(10, n), schema=apart)
+        noise = (
+            0.5 + Z * ((len(rows) + 1) / (12.0 * n * (len(rows) - n))) ** 0.5
+        )  # of the AUC of rows that do not differ
+        if found.auc <= noise:
+            said = f"No drift detected: a model cannot tell the last {n:,} rows from the {len(rows) - n:,} before. "
+            said += f"AUC {found.auc:.2f}; up to {noise:.2f} may be chance."
+            return {"said": said, "auc": found.auc, "telling": []}
         told = _informative(estimate(count(batch, flags, schema=apart)))
         telling: list[Any] = next((own["ratios"] for own in told if own["class"] == "last"), [])
-        alike = "cannot be told" if found.auc < 0.6 else "can be told" if found.auc > 0.75 else "differ a little"
-        return {
-            "said": f"The last {n:,} rows {alike} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no "
-            "difference.",
-            "auc": found.auc,
-            "telling": telling,
+        differ = "differ" if found.auc > 0.75 else "differ a little"
+        said = f"The last {n:,} rows {differ} from the {len(rows) - n:,} before: AUC {found.auc:.2f}, where 0.5 is no difference."
+        return {"said": said, "auc": found.auc, "telling": telling}
+
+
+def _figure(caption: str, svg: str) -> dict[str, str]:
+    return {"caption": caption, "svg": svg}
+
+
+def _shapes(model: Any) -> list[dict[str, Any]]:
+    """The evidence of every column, for each class."""
+    groups = shapes_by_class(model, SHAPE_CLASSES)
+    return [
+        {
+            "class": label,
+            "charts": [_figure(f"{s.feature}: {charts.importance(s)}", charts.shape(s)) for s in shapes[:SHAPES]],
         }
+        for label, shapes in groups
+    ]
 
 
 def _right(found: CrossValidation) -> dict[str, float]:
@@ -187,11 +218,9 @@ def _right(found: CrossValidation) -> dict[str, float]:
 
 
 def _figures(found: CrossValidation) -> dict[str, Any]:
-    each = zip(*(sums.tolist() for sums in found.outcomes.by_confidence), strict=True)
-    bins = [{"confidence": said / n, "right": true / n, "rows": n} for said, true, n in each if n > 0]
     figures = {"what": found.what.capitalize(), "rows": len(found.truth), "log_loss": float(found.log_loss)}
     whole = [[round(x, 6) for x in row] for row in np.asarray(found.confusion, dtype=np.float64).tolist()]
-    return figures | {"classes": list(found.classes), "confusion": whole, "calibration": bins}
+    return figures | {"classes": list(found.classes), "confusion": whole}
 
 
 def _informative(model: Any) -> list[dict[str, Any]]:
@@ -204,7 +233,10 @@ def _informative(model: Any) -> list[dict[str, Any]]:
         each = [(label, found.words, ratios) for label, ratios in list(found.ratios.items())[:SHOWN]]
     else:
         each = []
-    return [{"class": name, "ratios": [_ratio(r, words) for r in ratios]} for name, words, ratios in each]
+    return [
+        {"class": name, "ratios": [_ratio(r, words) for r in sorted(ratios, key=lambda r: -r.ratio)]}
+        for name, words, ratios in each
+    ]
 
 
 def _ratio(ratio: LikelihoodRatio, words: frozenset[str]) -> dict[str, Any]:

@@ -91,16 +91,15 @@ class JsonRows:
         """Raises where a row could not be learned, whichever label it got."""
         self.part(row, [] if self.schema.labels is not None else "")
 
-    def label(self, label: Any, classes: Sequence[Any]) -> Any:
+    def label(self, label: Any, classes: Sequence[Any], new_class: bool = False) -> Any:
         """A label as it is counted: a class, or of sets of labels a list of them, each once and in order."""
         if self.schema.labels is None:
-            return _one(label, classes)
-        errors.require(
-            type(label) is list, "label", label, "a list of labels, which may be empty: rows have sets of labels here"
-        )
+            return _class_of(label, classes, new_class)
+        wanted = "a list of labels, which may be empty: rows have sets of labels here"
+        errors.require(type(label) is list, "label", label, wanted)
         names: dict[str, Any] = {}
         for one in label:
-            name = _one(one, [*classes, *names.values()])
+            name = _class_of(one, [*classes, *names.values()], new_class)
             names[key(name)] = name
         return [names[text] for text in sorted(names)]
 
@@ -119,19 +118,32 @@ def key(value: Any) -> str:
     return text
 
 
-def _one(label: Any, classes: Sequence[Any]) -> Any:
-    """A class that there is, or a new one of the kind of the others."""
+def _class_of(label: Any, classes: Sequence[Any], new_class: bool) -> Any:
+    """The class with the same text as a label, so that "1" is class 1; a new class only where that is asked for."""
     if type(label) not in (str, int, float, bool) or (type(label) is int and not -LARGEST <= label < LARGEST):
         raise errors.bad_setting("label", label, "a text, a number, true or false")
     if type(label) is str and not label:
         raise errors.bad_setting("label", label, "a text that is not empty; null keeps a row without a label")
-    for name in classes:
-        if name == label and isinstance(name, bool) == isinstance(label, bool):
-            return name
-    named = [name for name in classes if name != ""]
-    if named and _kind(label) not in map(_kind, named):
-        raise errors.unknown_class(label, named)
+    key(label)  # raises where JSON cannot hold it
+    named = {_text(name): name for name in classes if name != ""}
+    if (text := _text(label)) in named:
+        return named[text]
+    kind = _kind(label)
+    kinds = {_kind(name) for name in named.values()}
+    if not new_class:
+        how = 'To learn it as a new class, send "new_class": true.'
+        known = f"  Classes: {errors.listed(named.values())}. {how}" if named else f"  There is no class yet. {how}"
+        raise errors.UnknownClass(f"no class {label!r}.\n{known}", name=label, known=list(named.values()))
+    if kinds and kind not in kinds:
+        raise errors.bad_setting("label", label, f"a {errors.listed(sorted(kinds))}, as the other classes are")
     return label
+
+
+def _text(label: Any) -> str:
+    """A label as people write it, whichever type JSON gave it: 1, 1.0 and "1" are the same class."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _kind(label: Any) -> str:

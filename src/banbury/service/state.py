@@ -59,12 +59,13 @@ class NotKept(errors.BanburyError):
 
 @dataclass(frozen=True)
 class Put:
-    """Learn a row under an id; a label of None keeps it without one."""
+    """Learn a row under an id; a label of None keeps it without one. Only ``new_class`` lets a label be a new class."""
 
     id: str
     row: Any
     label: Any = None
     note: str | None = None
+    new_class: bool = False
 
 
 @dataclass(frozen=True)
@@ -469,7 +470,7 @@ class ServedState:
         id, kept = check_id(put.id), self.log.row(put.id, within=True)
         text = key(put.row)
         same = kept is not None and kept.row == text
-        label = None if put.label is None else self.learner.rows.label(put.label, self._classes())
+        label = None if put.label is None else self.learner.rows.label(put.label, self._classes(), put.new_class)
         told = None if label is None else key(label)
         if kept is not None and same and kept.label == told:
             return {"action": "unchanged", "id": id, "label": label, "change": kept.change}
@@ -506,8 +507,8 @@ class ServedState:
         return {"action": "undone", "id": kept.id, "label": label, "undoes": last.change, "change": change}
 
     def _classes(self) -> list[Any]:
-        """The classes that rows have, those of the change that is under way among them."""
-        return list(dict.fromkeys((*self.learner.classes, *self._new_classes)))
+        """The classes that rows have, those of the change that is under way among them, and those that are offered."""
+        return list(dict.fromkeys((*self.learner.classes, *self._new_classes, *(self.names or []))))
 
     def _plan(self, change: int, old: Part | None, new: Part | None) -> None:
         """Notes what a change takes out of the sums and adds to them."""

@@ -257,7 +257,7 @@ class _TableFold:
         self.plain = _scores(counted, *fitted, self.held_out, own=False)
         self.learner = CellLearner(evidence.layout.corrections, rows, offsets, alike, seed)
 
-    def scores(self, strength: float) -> Real:
+    def scores(self, strength: float, threads: int) -> Real:
         """The scores of rows held out, with corrections of this strength."""
         if not strength:
             return self.plain
@@ -266,27 +266,29 @@ class _TableFold:
         if self.across is not None:
             return np.asarray(self.plain + np.einsum("ij,jc->ic", self.across, learner.surprise))
         ones, none = np.ones(len(learner.terms)), np.zeros(self.plain.shape[1])
-        return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, 1)
+        return self.plain + learner.terms.scores(self.held_out.codes, learner.table.ravel(), ones, none, None, threads)
 
 
 def _chosen_strength(
     evidence: EvidenceTables, fitted: Fitted, alike: Real | None, seed: int
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
-    rows = evidence.rows
-    folds = [
-        _TableFold(evidence, fitted, rows.weights - share, share, alike, seed)
-        for share in rows.folds(rows.n_folds).T
-        if share.any() and (rows.weights - share).any()
-    ]
-    if len(folds) < 2:
+    rows, threads = evidence.rows, evidence.threads
+    shares = [share for share in rows.folds(rows.n_folds).T if share.any() and (rows.weights - share).any()]
+    if len(shares) < 2:
         return 0.0, 1.0, ()
-    weights = np.concatenate([fold.held_out.weights for fold in folds])
-    labels = np.concatenate([fold.held_out.labels for fold in folds])
-    with ThreadPoolExecutor(max(1, min(evidence.threads, len(folds)))) as pool:
+    with ThreadPoolExecutor(max(1, min(threads, len(shares)))) as pool:
+
+        def fold_of(share: Real) -> _TableFold:
+            return _TableFold(evidence, fitted, rows.weights - share, share, alike, seed)
+
+        folds = list(pool.map(fold_of, shares))
+        weights = np.concatenate([fold.held_out.weights for fold in folds])
+        labels = np.concatenate([fold.held_out.labels for fold in folds])
+        threads_each = max(1, threads // len(folds))  # passes take one, and scoring what is left
 
         def scores(strength: float) -> Real:
-            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength), folds)))
+            return np.concatenate(list(pool.map(lambda fold: fold.scores(strength, threads_each), folds)))
 
         steps = StrengthSearch((0.0, *STRENGTHS), _loss).follow(scores, labels, weights)
     best = least_loss(steps)

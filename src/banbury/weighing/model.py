@@ -245,9 +245,9 @@ class WeighedParameters(Parameters):
     tables: tuple[Real, ...]
     counts: tuple[Real, ...]  # rows per cell and class, of columns
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         columns = cells_by_column(self.cells, rows, n_threads(getattr(rows, "threads", None)))
-        return [("cells", columns, self.found_by, self._table)]
+        return [_core.CellsPart(columns, self.found_by, self._table)]
 
     @cached_property
     def _table(self) -> Real:

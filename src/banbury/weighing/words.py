@@ -69,7 +69,7 @@ class WordColumnScores(Parameters):
         bags = self.lexicon.bags(rows, self.sums, threads)
         return bags, bags.values(self.often, self.scale, threads), threads
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         bags, values, threads = self._bags(rows)
         scores = bags.scores(values, self.table, threads)
         return [line_by_line(np.arange(rows.n_rows), scores)]
@@ -109,7 +109,7 @@ class ScaledParameters(Parameters):
         assert list(index) == [0]
         return self
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         threads = n_threads(getattr(rows, "threads", None))
         parts = self.own.parts(rows)
         try:

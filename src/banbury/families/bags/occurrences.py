@@ -261,7 +261,7 @@ class OccurrencesParameters(Parameters):
 
     # Scoring
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         given = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(rows)]
@@ -269,10 +269,10 @@ class OccurrencesParameters(Parameters):
             asked = np.unique(given[1][1])
             self._make_rows(self.ids[asked] if len(asked) < len(self.ids) // 4 else None)
         if self._small and self._finite:
-            return [("linear", *given[1:], self.weights, self.scores.constant)]
+            return [_core.LinearPart(given[1:], self.weights, self.scores.constant)]
         scores = self.scores
-        rough = self._rough_of(given[1])
-        return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None, rough)]
+        rows_of_words = UNREAD, self.table, scores.weights, scores.base, scores.constant
+        return [_core.WordsPart(given, *rows_of_words, False, None, self._rough_of(given[1]))]
 
     def _rough_of(self, cells: Any) -> _core.Rough | None:
         """What the columns weigh in single precision, once so many cells are asked about that it pays to make it."""
@@ -308,7 +308,7 @@ class OccurrencesParameters(Parameters):
     def _finite(self) -> bool:
         return bool(np.isfinite(self.weights).all())
 
-    def _unsmoothed(self, rows: ColumnReader) -> tuple[Any, ...]:
+    def _unsmoothed(self, rows: ColumnReader) -> _core.Part:
         """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
         assert self.scores.certain is not None
         weights, sure = self.weights, self.weights == CERTAIN

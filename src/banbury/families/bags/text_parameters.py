@@ -72,24 +72,24 @@ class TextParameters(Parameters):
 
     # Scoring
 
-    def part(self, texts: Any) -> tuple[Any, ...]:
+    def part(self, texts: Any) -> _core.Part:
         """The kernel's arguments for texts as ``Text.texts`` gives them."""
         family, scores = self.family, self.scores
         self._make_rows_of(texts)
         base = scores.base if scores.polya is None else None
         rows = self.table, scores.weights, base, scores.constant
-        return ("words", texts, family.tokeniser, *rows, self.counting, scores.polya)
+        return _core.WordsPart(texts, family.tokeniser, *rows, self.counting, scores.polya, None)
 
     @property
     def counting(self) -> bool | str:
         """Whether words count once however often they occur; or as the kernel calls another way."""
         return self.family.once
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[_core.Part]:
         texts = self.family.texts(rows, self.features[0].name)
         return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]
 
-    def _unsmoothed(self, texts: Any) -> tuple[Any, ...]:
+    def _unsmoothed(self, texts: Any) -> _core.Part:
         """The same where every text of some class has some word: a text without it is impossible there, which no sum can say.
 
         It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.

@@ -41,14 +41,15 @@ def diagnose(
     features: Features = "auto",
     schema: Schema | None = None,
     weights: Any = None,
-    missing: Missing = "skip",
+    missing: Missing = "category",
     threads: int | None = None,
     n: int = 20,
     **reading: Any,
 ) -> Diagnosis:
     """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
 
-    ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
+    ``data``, ``target``, ``features``, ``schema``, ``weights`` and ``reading`` are those of ``bb.count``. A missing value may
+    tell the class too, as it does in a weighed model; with ``missing="skip"`` it tells nothing, as in a plain one. The table
     is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
     ``n`` is how many pairs, and words of a text, are listed.
 
@@ -93,9 +94,12 @@ def diagnose(
 def _diagnosed(table: Table, n: int) -> Diagnosis:
     tally, assigned, schema = _counted(table)
     scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
+    rows_of_classes = tally.rows.value if table.missing == "category" else None
     for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
         tests |= zip(
-            (column.name for column in columns), test_features(family, columns, sums, scale, n, tests), strict=True
+            (column.name for column in columns),
+            test_features(family, columns, sums, scale, n, tests, rows_of_classes),
+            strict=True,
         )
     ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
     compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)

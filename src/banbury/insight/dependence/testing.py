@@ -26,12 +26,18 @@ def joins(feature: Feature) -> bool:
 
 
 def test_features(
-    family: Family, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
+    family: Family,
+    features: tuple[Feature, ...],
+    sums: Any,
+    scale: float,
+    n: int,
+    columns: Mapping[str, ColumnTest],
+    rows_of_classes: Real | None,
 ) -> list[ColumnTest]:
     """What each feature tells; of words the best n. A weight of 1 is worth ``scale`` rows.
 
     ``columns`` has the tests of a block's columns one by one: a block tells no less than the best of them, of which finer groups
-    show more.
+    show more. With ``rows_of_classes`` a missing number is a value, too; missing categories are among the keys already.
     """
     if isinstance(sums, Words):
         return [_test_words(features[0], sums, scale, n)]
@@ -46,7 +52,14 @@ def test_features(
             continue
         keys, rows = sums.feature(f)
         limit = int(float(rows.value.sum()) * scale / (2 * ROWS_PER_CELL * rows.shape[1]))
-        test = table_test(rows.value, groups_of(feature, keys, rows.value, limit), scale)
+        cells = rows.value
+        groups = groups_of(feature, keys, cells, limit)
+        if rows_of_classes is not None and family.has_density():
+            missing = np.maximum(rows_of_classes - sums.present.value[f], 0.0)
+            if len(keys) and missing.any():
+                cells = np.vstack([cells, missing])
+                groups = np.append(groups, groups.max() + 1)
+        test = table_test(cells, groups, scale)
         test = test._replace(different=test.different and not feature.columns)
         tests.append(test.at_least(best) if best and family.has_density() else test)
     return tests

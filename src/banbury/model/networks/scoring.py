@@ -11,8 +11,7 @@ import numpy as np
 
 from banbury.arrays import Int, Real
 from banbury.families.dirichlet import log
-from banbury.families.forests import NodeForest
-from banbury.families.nodes import MISSING, UNSEEN, Places
+from banbury.families.nodes import MISSING, UNSEEN, NodeForest, Places
 from banbury.model.networks.elimination import ROW, Factor, eliminated, products_of_others
 from banbury.model.networks.structure import ancestors
 

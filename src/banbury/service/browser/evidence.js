@@ -26,15 +26,14 @@ export function waterfall(why, strike) {
     drawn("rect", { class: to >= from ? "for" : "against", x: Math.min(place(from), place(to)), y: 1.5,
       width: Math.max(Math.abs(place(to) - place(from)), 0.4), height: 7 }));
   const rows = steps.map(([name, e, weight], k) => {
-    const value = e ? said(e) : "";
-    const button = e && e.positions.length && strike
-      ? node("button", { class: "small", type: "button", onclick: () => strike(e), "aria-label": `Strike out ${e.value}` }, "strike out")
-      : "";
-    return [name, value, decibans(weight), fall(spans[k]), button];
+    const value = e && e.positions.length && strike
+      ? node("button", { class: "word", type: "button", onclick: () => strike(e), "aria-label": `Strike out ${e.value}`, title: "Strike out" }, said(e))
+      : e ? said(e) : "";
+    return [name, value, decibans(weight), fall(spans[k])];
   });
-  rows.push({ kind: "sum", cells: ["sum", "", decibans(why.decibans), "", ""] });
-  return table(["evidence", "value", "decibans", `for ${named(why.winner)}, against ${named(why.against)}`, ""], rows,
-    ["value", "value", "number", "fall", ""]);
+  rows.push({ kind: "sum", cells: ["sum", "", decibans(why.decibans), fall([0, at])] });
+  return table(["evidence", "value", "decibans", `for ${named(why.winner)}, against ${named(why.against)}`], rows,
+    ["value", "value", "number", "fall"]);
 }
 
 function said(e) {

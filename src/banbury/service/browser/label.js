@@ -3,10 +3,12 @@ import { shaded } from "./evidence.js";
 import { about, ask, drawn, fill, get, keep, named, node, percent, post, say, shown, table } from "./service.js";
 
 const AHEAD = 24; // rows that are fetched before they are needed
+const FEWEST_POINTS = 5; // of the accuracy, before they are drawn as a curve
 const POSTPONED = "banbury.postponed";
 let queue = [];
 let done = new Set(); // ids that were answered here, and may still be in a list that is on its way
 let current = null;
+const created = new Set(); // classes that were typed here
 let picked = []; // of several labels, those that are chosen so far
 let doubts = [];
 let started = false;
@@ -101,7 +103,10 @@ function drawKeys() {
     if (event.key !== "Enter" || !other.value.trim()) return;
     event.preventDefault();
     const name = other.value.trim();
-    if (!about.names.map(String).includes(name)) about.names.push(name);
+    if (!about.names.map(String).includes(name)) {
+      about.names.push(name);
+      created.add(name);
+    }
     choose(about.names.find((each) => String(each) === name));
     drawKeys();
   });
@@ -146,7 +151,8 @@ function give(label) {
   const { id } = current;
   done.add(id);
   localStorage.setItem(POSTPONED, JSON.stringify(postponed().filter((each) => each !== id)));
-  send(current, { label, ...noted() });
+  const isNew = [label].flat().some((name) => created.has(name));
+  send(current, { label, ...noted(), ...(isNew ? { new_class: true } : {}) });
   current = null;
   picked = [];
   document.getElementById("task").focus({ preventScroll: true });
@@ -214,7 +220,7 @@ async function aside() {
   const { labelled, unlabelled } = told;
   const good = told.accuracy === null ? "" : ` Right on ${percent(told.accuracy)} ± ${(100 * told.error).toFixed(1)} of the rows labelled, each judged by a model without it.`;
   fill("progress", `${labelled.toLocaleString("en")} labelled, ${unlabelled.toLocaleString("en")} to go.${good}`);
-  fill("grown", told.grown.length > 1 ? growth(told.grown) : null);
+  fill("grown", told.grown.length >= FEWEST_POINTS ? growth(told.grown) : null);
   doubts = labelled > 3 && !about.labels ? (await get("/suspicious?n=5&recent=true").catch(() => ({ rows: [] }))).rows.filter((each) => each.margin < 0) : [];
   fill("suspicious", doubts.length ? table(["row", "label", "rather", "probability", ""], doubts.map((each, k) => [
     `${each.id}: ${shown(content(each.row), 80)}`, named(each.given), named(each.suggested), percent(each.probability),

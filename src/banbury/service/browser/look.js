@@ -1,11 +1,11 @@
 // Look: what the model is, how good it is, what it goes by, where it errs, and whether the last rows are like the rest.
-import { about, drawn, fill, figure, get, named, node, percent, say, shown, table } from "./service.js";
+import { about, fill, figure, get, named, node, percent, say, shown, table } from "./service.js";
 
 export async function openLook() {
   Object.assign(about, await get("/model"));
   fill("looked", node("p", {}, "Measuring…"));
   const told = await get("/look");
-  fill("looked", facts(), measured(told), telling(told), columns(told), drift(told));
+  fill("looked", facts(), measured(told), shapes(told), telling(told), columns(told), drift(told));
 }
 
 function facts() {
@@ -28,11 +28,24 @@ function measured(told) {
   const good = told.measured;
   const made = [node("h2", {}, "How good it is"), node("p", {}, `${good.what}: right on ${percent(good.accuracy)} ± ${(100 * good.error).toFixed(1)} of ${figure(good.rows)} rows; log loss ${good.log_loss.toFixed(4)}.`)];
   if (good.confusion) made.push(node("h3", {}, "Confusion"), node("p", { class: "soft" }, "Rows: what a row is. Columns: what it was taken for. Open a cell to see its rows."), confusion(good), node("div", { id: "cell" }));
-  const charts = [];
-  if (good.calibration) charts.push(node("figure", {}, node("figcaption", {}, "Right answers by confidence"), calibration(good.calibration)));
-  if (told.curve && told.curve.length > 1) charts.push(node("figure", {}, node("figcaption", {}, "Accuracy by rows learned from"), curve(told.curve)));
-  made.push(node("div", { class: "charts" }, charts));
+  made.push(charts(told.charts));
   return made;
+}
+
+// The pictures that the report has, too: they come as SVG, and are parsed as such rather than as a page.
+function charts(pictures, kind = "charts") {
+  return node("div", { class: kind }, pictures.map(({ caption, svg }) => {
+    const parsed = new DOMParser().parseFromString(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" '), "image/svg+xml");
+    return node("figure", {}, node("figcaption", {}, caption), document.importNode(parsed.documentElement, true));
+  }));
+}
+
+function shapes(told) {
+  const groups = told.shapes.filter((group) => group.charts.length);
+  if (!groups.length) return [];
+  const note = "The evidence of every value, in decibans: blue speaks for the class, orange against it. Bands and lines are 95 % intervals; a strip shows where the rows are.";
+  return [node("h2", {}, "What it has learned"), node("p", { class: "soft" }, note),
+    groups.map((group, k) => node("details", { open: k === 0 }, node("summary", {}, `for ${named(group.class)}`), charts(group.charts, "charts shapes")))];
 }
 
 function confusion({ classes, confusion: counts }) {
@@ -50,35 +63,10 @@ async function cell(truth, answer) {
   document.getElementById("cell").focus();
 }
 
-function axes(inside, x, y) {
-  return drawn("svg", { viewBox: "0 0 320 240", role: "img", "aria-label": `${y} by ${x}` },
-    drawn("line", { class: "tick", x1: 40, x2: 310, y1: 200, y2: 200 }), drawn("line", { class: "tick", x1: 40, x2: 40, y1: 10, y2: 200 }),
-    drawn("text", { x: 8, y: 18 }, "100"), drawn("text", { x: 14, y: 108 }, "50"), drawn("text", { x: 22, y: 204 }, "0"),
-    drawn("text", { x: 175, y: 232, "text-anchor": "middle" }, x), inside);
-}
-
-function calibration(bins) {
-  const x = (p) => 40 + 270 * p;
-  const y = (p) => 200 - 190 * p;
-  return axes([drawn("line", { class: "ideal", x1: x(0), x2: x(1), y1: y(0), y2: y(1) }),
-    drawn("polyline", { class: "line", points: bins.map((b) => `${x(b.confidence)},${y(b.right)}`).join(" ") }),
-    bins.map((b) => drawn("circle", { class: "dot", cx: x(b.confidence), cy: y(b.right), r: 4 }, drawn("title", {}, `${figure(b.rows)} rows: ${percent(b.confidence)} sure, ${percent(b.right)} right`)))], "how sure it was, 0 to 100", "right answers");
-}
-
-function curve(points) {
-  const most = Math.log(points[points.length - 1].rows);
-  const least = Math.log(Math.max(points[0].rows, 1));
-  const x = (n) => 45 + (260 * (Math.log(n) - least)) / Math.max(most - least, 1e-9);
-  const y = (p) => 200 - 190 * p;
-  return axes([drawn("polyline", { class: "line", points: points.map((p) => `${x(p.rows)},${y(p.accuracy)}`).join(" ") }),
-    points.map((p) => drawn("circle", { class: "dot", cx: x(p.rows), cy: y(p.accuracy), r: 4 }, drawn("title", {}, `${figure(p.rows)} rows: ${percent(p.accuracy)}`))),
-    drawn("text", { x: 45, y: 216 }, figure(points[0].rows)), drawn("text", { x: 305, y: 216, "text-anchor": "end" }, figure(points[points.length - 1].rows))], "rows learned from", "accuracy");
-}
-
 function telling(told) {
   const cards = told.informative.map((own) => node("div", {}, node("h3", {}, named(own.class ?? own.label)), node("ol", {},
     own.ratios.map((each) => node("li", {}, `${each.word ? "" : `${each.feature}: `}${shown(each.value, 40)} `, node("span", { class: "soft" }, `${each.shown} : 1`))))));
-  return cards.length ? [node("h2", {}, "What tells"), node("p", { class: "soft" }, "How many times as probable a value is in the class as in all others together."), node("div", { class: "cards" }, cards)] : [];
+  return cards.length ? [node("h2", {}, "What tells"), node("p", { class: "soft" }, "How many times as probable a value is in the class as in all others together; the most telling first."), node("div", { class: "cards" }, cards)] : [];
 }
 
 function columns(told) {

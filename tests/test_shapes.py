@@ -1,0 +1,115 @@
+"""bb.plots.shapes: what a model has learned, column by column, in decibans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import banbury as bb
+from banbury import errors
+from banbury.plots.shapes import Shape, shapes_of
+
+pytest.importorskip("matplotlib")
+
+
+def rows(n: int = 600) -> dict[str, Any]:
+    """Numbers, whole numbers, a category and a category that is often missing, of two classes."""
+    rng = np.random.default_rng(46)
+    y = rng.integers(2, size=n)
+    age = np.where(rng.random(n) < 0.1, np.nan, rng.normal(30 + 8 * y, 6).round(2))
+    word = np.where(rng.random(n) < 0.3, None, np.array(["a", "b", "c"])[(y + (rng.random(n) < 0.3)) % 3])
+    return {"age": age, "children": rng.poisson(1 + y), "word": word.tolist(), "y": np.array(["no", "yes"])[y].tolist()}
+
+
+def models() -> dict[str, Any]:
+    table = rows()
+    features = {name: table[name] for name in ("age", "children", "word")}
+    weighed = bb.EvidenceClassifier().fit(features, table["y"]).model_
+    return {"plain": bb.estimate(bb.count(table, "y")), "weighed": weighed}
+
+
+def read_off(shape: Shape, value: Any) -> float:
+    """The evidence of a value, as a reader takes it from the picture."""
+    if shape.kind == "numbers":
+        if np.isnan(value):
+            return float(shape.missing or 0.0)
+        assert shape.ends is not None
+        return float(
+            shape.decibans[np.clip(np.searchsorted(shape.ends, value, side="right") - 1, 0, len(shape.decibans) - 1)]
+        )
+    text = "missing" if value is None else str(value)
+    return float(shape.decibans[shape.names[0].index(text)]) if text in shape.names[0] else 0.0
+
+
+@pytest.mark.parametrize("kind", ["plain", "weighed"])
+def test_the_evidence_of_a_row_can_be_read_off(kind: str) -> None:
+    model, table = models()[kind], rows()
+    shapes = {shape.feature: shape for shape in shapes_of(model) if shape.kind != "pairs"}
+    assert {"age", "children", "word"} <= shapes.keys()
+    for k in range(0, 100, 7):
+        row = {name: table[name][k] for name in shapes}
+        why = model.between("yes", "no").explain(row)
+        sign = 1.0 if why.winner == "yes" else -1.0
+        for evidence in why.evidence:
+            if evidence.feature in shapes:
+                read = read_off(shapes[evidence.feature], row[evidence.feature])
+                assert read == pytest.approx(sign * evidence.decibans, abs=1e-6 if kind == "weighed" else 1.5)
+
+
+def test_pictures_end_where_the_numbers_do_and_the_strongest_is_first() -> None:
+    for model in models().values():
+        shapes = shapes_of(model)
+        assert [s.importance for s in shapes] == sorted((s.importance for s in shapes), reverse=True)
+        table = rows()
+        for shape in shapes:
+            if shape.kind == "numbers":
+                values = np.asarray(table[shape.feature], dtype=float)
+                assert shape.ends is not None
+                assert (shape.ends[0], shape.ends[-1]) == (np.nanmin(values), np.nanmax(values))
+                assert (np.diff(shape.ends) >= 0).all() and len(shape.ends) == len(shape.decibans) + 1
+            if shape.error is not None:
+                assert (shape.error > 0).all() and np.isfinite(shape.error).all()
+        assert shapes[0].rows.sum() <= 600
+
+
+def test_a_class_of_several_is_drawn_against_all_others() -> None:
+    iris = {"size": [1.0, 2.0, 3.0] * 20, "colour": ["red", "blue", "red", "green", "blue", "red"] * 10}
+    model = bb.estimate(bb.count(iris, ["a", "b", "c"] * 20))
+    (shape,) = [each for each in shapes_of(model, "a") if each.feature == "colour"]
+    counts = {"red": (10, 20), "green": (10, 0), "blue": (0, 20)}  # of class a and of the others, by hand
+    n = {"a": 20, "rest": 40}
+    expected = {
+        value: 10 * np.log10((own + 1) / (n["a"] + 3) / ((others + 2) / (n["rest"] + 6)))
+        for value, (own, others) in counts.items()
+    }
+    assert dict(zip(shape.names[0], shape.decibans.tolist(), strict=True)) == pytest.approx(expected)
+    assert shape.decibans.tolist() == sorted(shape.decibans.tolist(), reverse=True)
+    one_other = {s.feature: s for s in shapes_of(model, "a", "b")}
+    assert sorted(one_other["colour"].decibans) != sorted(shape.decibans)
+    with pytest.raises(errors.BadSetting, match="against"):
+        shapes_of(model, "a", "a")
+
+
+def test_shapes_are_drawn_for_every_kind(tmp_path: Any) -> None:
+    drawn = bb.plots.shapes(models()["weighed"], n=4).save(tmp_path / "shapes.png")
+    assert len(drawn.ax_) == min(4, len(drawn.shapes)) and (tmp_path / "shapes.png").stat().st_size > 10_000
+    texts = ["cheap pills now", "cheap watches", "lunch at noon", "see you at noon"] * 5
+    spam = bb.plots.shapes(bb.estimate(bb.count(texts, target=["spam", "spam", "ham", "ham"] * 5)), "spam")
+    (words,) = spam.shapes
+    assert (
+        words.kind == "words"
+        and words.names[0][0] in "cheap pills watches now"
+        and words.names[0][-1] in "lunch noon see you at"
+    )
+    with pytest.raises(errors.BadSetting, match="ax"):
+        spam.plot(ax=object())
+
+
+def test_a_report_has_a_picture_for_every_column() -> None:
+    table = rows()
+    model = bb.estimate(bb.count(table, "y"))
+    html = bb.report(model, table, target="y", alternatives=False).html
+    section = html.partition('<section id="shapes">')[2].partition("</section>")[0]
+    assert section.count("<svg") == 3 and "evidence in decibans" in section
