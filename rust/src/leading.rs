@@ -18,8 +18,6 @@ pub const MOST: usize = 1 << 14;
 /// Columns that are read together, and rows of them at a time.
 const TOGETHER: usize = 32;
 const BLOCK: usize = 1 << 10;
-/// Bytes of cells that a processor keeps at hand.
-const CACHE: usize = 1 << 20;
 /// Rows whose values are copied at a time, while all columns of them are in the first cache.
 pub(crate) const READ: usize = MOST_LISTED;
 
@@ -52,10 +50,8 @@ pub fn count_leading(
     demand(shifts.iter().all(|shift| (0..64).contains(shift)), "shifts must be from 0 to 63")?;
     demand((2..=MOST).contains(&most), "most must be from 2 to 2**14")?;
     let threads = threads::worth(threads, n.saturating_mul(features));
-    // Neighbours often share cache lines, so that a thread reads some columns together, block by block: as many as have their
-    // cells in its cache. With all of twenty columns of twenty classes, counting takes 2.3 times as long.
-    let fit = CACHE / (most * rows.n_classes.max(1) * size_of::<u32>());
-    let group = features.div_ceil(threads).clamp(1, TOGETHER).min(fit.max(1));
+    // Neighbours often share cache lines, so that a thread reads some columns together, block by block.
+    let group = features.div_ceil(threads).clamp(1, TOGETHER);
     let groups = threads::try_map(threads, features.div_ceil(group), |i| {
         let some = i * group..features.min((i + 1) * group);
         match rows.weights {

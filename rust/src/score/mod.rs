@@ -543,10 +543,8 @@ impl<'a> Each<'a> {
         demand(out.len() == self.which.len() * width, "out must be (rows, classes)")?;
         let work = self.tasks.iter().map(Scoring::work).max().unwrap_or(0);
         let threads = threads::worth(threads, work);
-        // So many rows that each task has some whole blocks among them; and up to four times as many where that leaves each
-        // thread some pieces, since the tables of a task have to be fetched again for each.
-        let least = (8 * ROWS * self.tasks.len()).clamp(64 * ROWS, 512 * ROWS);
-        let rows = (self.which.len() / (4 * threads)).clamp(least, 4 * least);
+        // So many rows that each task has some whole blocks among them, and the cache holds them.
+        let rows = (8 * ROWS * self.tasks.len()).clamp(64 * ROWS, 512 * ROWS);
         let lost = threads::try_pieces(threads, out, rows * width, |i, piece| {
             self.piece(i * rows, width, want, piece)
         })?;
