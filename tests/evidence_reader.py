@@ -10,8 +10,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "export.md"
 
 
 def reader() -> dict[str, Any]:
-    """The functions of the first block of code of the page."""
-    (source, *_) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    """The functions of the block of code that has them."""
+    (source,) = re.findall(r"```python\n(import banbury as bb\n.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(source, str(PAGE), "exec"), names)
     return names

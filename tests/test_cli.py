@@ -478,17 +478,26 @@ def test_a_setting_that_cannot_be_is_wrong_usage_or_unknown(options, words, here
 
 def test_fit_without_a_target_lists_the_columns(here, capsys):
     code, message = refused(capsys, "fit", "weather.csv")
-    assert code == 2 and "--target play" in message and "outlook, temperature" in message
+    assert code == 2 and "--target COLUMN\n" in message and "outlook, temperature" in message
+    assert "With few values, as classes have: outlook, temperature, humidity, wind, play" in message
+    Path("mixed.csv").write_text("kind,size\na b,1.5\nb,2.5\na b,3.5\nb,4.5\n")
+    assert "--target kind\n" in refused(capsys, "fit", "mixed.csv")[1]  # not the last, which has numbers
+    Path("films.csv").write_text("y,a,b\n1,x,u\n0,y,v\n1,x,u\n0,y,v\n")
+    assert "--target y\n" in refused(capsys, "fit", "films.csv")[1]
+
+
+def test_files_of_one_text_per_line_are_told_of_the_option(here, capsys):
+    Path("rt.pos").write_text("good, old film\nfine\nnice, short, sweet\n")
+    Path("rt.neg").write_text("bad film, really\nawful\n")
+    message = refused(capsys, "fit", "rt.pos", "rt.neg")[1]
+    assert "--format lines" in message
+    assert main("fit rt.pos rt.neg --format lines --json".split()) == 0
 
 
 def test_a_suggested_target_can_be_pasted_and_the_header_is_doubted(here, capsys, monkeypatch):
     Path("rows.data").write_text("39,State-gov,<=50K\n50,Private,>50K\n")
     code, message = refused(capsys, "fit", "rows.data")
-    assert (
-        code == 2
-        and "--target '<=50K'\n" in message
-        and "taken for the header; if the file has none, say --no-header, or give --names" in message
-    )
+    assert code == 2 and "--target COLUMN\n" in message and "if its first line is one, pass --header" in message
     Path("rows.tsv").write_text("ham\tgo until the point where the line is too long to be a name\nspam\tfree\n")
     message = refused(capsys, "fit", "rows.tsv")[1]
     assert "--target COLUMN\n" in message and "Columns: ham, go until the point where the line is to…\n" in message

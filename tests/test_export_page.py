@@ -62,7 +62,7 @@ def ask_table(tab: Any, columns: list[str], rows: list[list[Any]], n_answers: in
     tab.set_input_files("#file", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content.encode("utf-8")})
     with tab.expect_download() as download:
         tab.click("#scored a")
-    lines = Path(download.value.path()).read_text("utf-8").split("\r\n")
+    lines = Path(download.value.path()).read_bytes().decode("utf-8").split("\r\n")
     return np.array([[float(x) for x in line.split(",")[-n_answers:]] for line in lines[1:]])
 
 

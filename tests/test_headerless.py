@@ -340,7 +340,7 @@ def test_the_command_line_says_how_to_read_a_file_without_a_header(capsys):
     assert "If it is a header, pass --header." in err and "if its first line is one, pass --header" in err
     assert said("fit rows.csv --target setosa --header", capsys)[0] == 0
     code, _, err = said("fit named.csv", capsys)
-    assert code == 2 and "--target kind" in err and "pass --no-header, or --names" in err
+    assert code == 2 and "as classes have: colour, kind" in err and "pass --no-header, or --names" in err
 
 
 def test_the_command_line_reads_odd_tables(capsys, monkeypatch):

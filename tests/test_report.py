@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
+from banbury.plots.shapes import shapes_of
 from banbury.quality.calibration import reliability
 from banbury.reports import charts, findings
 from banbury.rows.labelled import load_rows as held
@@ -77,11 +78,15 @@ def check(made: bb.Report) -> Page:
     """What holds for every page."""
     page = Page(made.html)
     next_step = ["next"] if made.findings.alternatives or made.findings.next_steps else []
-    assert [each["id"] for each in page.of("section")] == [*next_step, *SECTIONS]
+    sections = [each["id"] for each in page.of("section")]
+    model = made.findings.model
+    pictures = len(model.classes) > 1 and any(shape.importance > 0 for shape in shapes_of(model, model.classes[1]))
+    assert "shapes" in sections or not pictures
+    assert [name for name in sections if name != "shapes"] == [*next_step, *SECTIONS]
     for _, attributes in page.tags:
         assert "src" not in attributes and not any(name.startswith("on") for name in attributes)
         assert (attributes.get("href") or "#").startswith("#")
-    assert {each["href"] for each in page.of("a")} == {f"#{name}" for name in [*next_step, *SECTIONS]}
+    assert {each["href"] for each in page.of("a")} == {f"#{name}" for name in sections}
     assert not page.of("script") and not page.of("link") and not page.of("img")
     style = "".join(re.findall(r"<style>(.*?)</style>", made.html, re.DOTALL))
     assert "@import" not in style and "url(" not in style and "http" not in style

@@ -25,7 +25,7 @@ from banbury.reading import Source, header_columns, read
 from banbury.reading.archives import divided
 from banbury.reading.batches import Batch, numbered
 from banbury.reading.blocks import BYTE_ORDER_MARK, COMPRESSED, head_of
-from banbury.reading.columns import decoded
+from banbury.reading.columns import decoded, missing
 from banbury.reading.files import PARQUET, is_document, is_named_table, kind_of_table, near
 from banbury.reading.options import TABLE_SETTINGS
 from banbury.reading.tables import from_texts
@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # what few files hold is imported with the first of them: a s
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "parquet": ".parquet", "arff": ".arff"}
 CHUNK = 1 << 16
+TARGET_NAMES = ("class", "target", "label", "category", "outcome", "y")
+MOST_CLASSES = 20  # values of a column that may be the target, where none is named
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
 
@@ -127,12 +129,32 @@ def _check_classes(args: Namespace, source: Source) -> None:
         message += "the classes; or say --class-from 'spm*=spam,*=ham' if file names tell the classes, or --format "
         message += "lines, of several files, if each line is a text and each file a class."
     else:
-        example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
-        named = f"{errors.listed(map(errors.shortened, first.names), 20)}{errors.header_hint(source.name)}"
-        message = f"which column{there} is to be learned? Name it: --target {shlex.quote(example)}\n  Columns: {named}"
+        likely = _likely_targets(first)
+        example = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
+        hint = errors.header_hint(source.name) if first.named else errors.A_HEADER * (source.name is not None)
+        named = f"{errors.listed(map(errors.shortened, first.names), 20)}"
+        few = f"\n  With few values, as classes have: {errors.listed(map(errors.shortened, likely), 20)}" * (
+            len(likely) > 1
+        )
+        message = f"which column{there} is to be learned? Name it: --target {example}\n  Columns: {named}{few}{hint}"
         if len(first.names) == 1 or all(path.lower().endswith(".txt") for path in args.input):
             message += "\n  If each line is a text, and each of several files a class, say --format lines."
     raise errors.BadSetting(message, setting="target", value=None)
+
+
+def _likely_targets(first: Batch) -> list[str]:
+    """The column that is named like a target; or else those of few values, which most rows share with others."""
+    called = [name for name in first.names if name.lower() in TARGET_NAMES]
+    if len(called) == 1:
+        return called
+    few = []
+    for name in first.names:
+        if first.kind(name) not in ("string", "boolean", "integer") or len(name) > errors.SHORT:
+            continue
+        n_values = len({cell for cell in first.column(name).cells() if not missing(cell)})
+        if 2 <= n_values <= min(MOST_CLASSES, max(first.n_rows // 2, 2)):
+            few.append(name)
+    return few
 
 
 def _check(path: str) -> None:

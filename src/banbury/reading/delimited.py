@@ -40,6 +40,7 @@ from banbury.reading.tables import no_rows
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 CODE = r"^[ \t]*[+-]?0([0-9]+|[xX].*)[ \t]*$"  # what looks like a number, and is none: its zeros say something
+TABLE_ENDINGS = (".csv", ".tsv", ".tab", ".data", ".gz", ".zip")  # of files whose lines are no texts, most likely
 HEADER_CELLS = 20_000  # cells of the first rows that are compared with the first line: a few milliseconds
 FEW_WORDS = 4  # rows for each different word of a column, at least, where it is no column of texts
 TOGETHER = 500  # columns that Arrow parses at once: it takes 27 KB for each while it does
@@ -388,7 +389,12 @@ class _DelimitedFile(BlockFile):
                     title = " If the first line is a title, pass it over with skip_lines=1." if line == 2 else ""
                     said = f"{errors.many(len(fields), 'field')} where the {line_1} has {expected}"
                     shown = f"{text if len(text) <= 80 else text[:77] + '...'!r}"
-                    said += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}"
+                    lines = (
+                        ""
+                        if self.path.lower().endswith(TABLE_ENDINGS)
+                        else " If each line is a text, pass format='lines'."
+                    )
+                    said += f": {shown}. Fix the line, or pass the delimiter with delimiter=.{title}{lines}"
                     return errors.BadFile(f"{self.path}, line {line:,}: {said}", path=self.path, line=line)
             return errors.bad_file(self.path, reason(error))
         first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
