@@ -186,7 +186,7 @@ MIXTURES = {
         {
             **{"a": NUMBER, "b": NUMBER, "normal": NUMBER, "rate": Column(TIMES, AMOUNTS), "bin": BIN, "kernel": BIN},
             "tree": NUMBER,
-            **{"wait": AMOUNT, "income": AMOUNT},
+            **{"wait": AMOUNT, "income": AMOUNT, "size": AMOUNT},
             **{"c": WORD, "d": WORD, "word": WORD, "flag": Column(BOOLEANS)},
             **{"text": TEXT, "p": OCCURRENCE, "q": OCCURRENCE, "r": WORD, "s": BIN},
         },
@@ -196,6 +196,7 @@ MIXTURES = {
             "rate": bb.Poisson(),
             "wait": bb.Exponential(),
             "income": bb.Gamma(),
+            "size": bb.LogNormal(),
             "bin": bb.Histogram(),
             "kernel": bb.KernelDensity(),
             "tree": bb.QuantileTree(),

@@ -72,7 +72,7 @@ def judge(args: Namespace, data: Any, compares: bool = True, takes_sets: bool = 
         plain = plain_recipe(args, data)
         of_labels = PlainLabels(plain.how, None, args.calibrate, plain.seed, plain.alpha)
         return KeptRecipe(rows, plain if not rows.has_sets else of_labels, None, (note,))
-    grid, notes = grid_of(args, data, rows) if not rows.has_sets else label_grid(args, data, rows)
+    grid, notes = (label_grid if rows.has_sets else grid_of)(args, data, rows)
     if not compares:
         return _not_compared(args, rows, grid, notes)
     if not isinstance(rows, MemoryRows):
@@ -117,25 +117,11 @@ def tune(args: Namespace, data: Any) -> Tuning:
     rows = load_rows(data, labels.target(args, data), groups=args.groups, threads=args.threads, **counting)
     if rows.n_labelled < 2:
         raise errors.BadSetting("one row only, so there is nothing to validate settings on. Give more rows.")
-    grid = _tuned_classes(args, data, rows) if not rows.has_sets else label_grid(args, data, rows, tunes=True)[0]
+    grid, _ = (label_grid if rows.has_sets else grid_of)(args, data, rows, tunes=True)
     folds, _ = folds_of(args, rows, list(grid.weighings))
     tuning = grid.tune(rows, folds)
     tuning.warn_of_edges()
     return tuning
-
-
-def _tuned_classes(args: Namespace, data: Any, rows: MemoryRows) -> Tuned:
-    """What `tune` compares."""
-    estimating = settings.estimating_any(args, data)
-    alpha, how, prior = estimating["alpha"], estimating["how"], estimating["class_prior"]
-    choose, text = "choose" if settings.chooses(args) else "auto", settings.several_texts(args.text)
-    weigh = not args.plain and _weight(rows) >= FEWEST_ROWS and len(rows.classes) > 1
-    weigh = weigh and not ONLY_PLAIN.issuperset(estimating["how"])
-    weigh = weigh and (args.weigh or not looks_measured(rows.schema.target_kind, rows.classes))
-    more: dict[str, Any] = {"missing": args.missing, "scoring": args.scoring}
-    each = [False, True] if weigh else False
-    grid = Tuned.of(alpha, how, text, choose, prior, int(args.seed), args.calibrate, each, **more)
-    return replace(grid, also=Plain(class_prior=prior, seed=int(args.seed)))
 
 
 def _not_compared(args: Namespace, rows: LabelledRows, grid: Tuned, notes: list[str]) -> KeptRecipe:
@@ -197,43 +183,48 @@ def plain_recipe(args: Namespace, data: Any) -> Plain:
     return Plain(estimating["how"], float(first), estimating["class_prior"], int(args.seed))
 
 
-def grid_of(args: Namespace, data: Any, rows: LabelledRows) -> tuple[Tuned, list[str]]:
-    """The recipes that are compared, and what is to be said of those that are not."""
+def grid_of(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
+    """The recipes that are compared, and what is to be said of those that are not; with `fit` beside what `tune` tries."""
     weighs, notes = _weighs(args, rows)
-    estimating = settings.estimating(args, data)
-    prior, how, alpha = estimating["class_prior"], estimating["how"], estimating["alpha"]
+    estimating = _estimating(args, data, tunes)
+    prior, seed, calibrate = estimating["class_prior"], int(args.seed), getattr(args, "calibrate", None)
     choose = "choose" if settings.chooses(args) else "auto"
-    calibrate = getattr(args, "calibrate", None)
-    each = [False, {"fewest": 0} if args.weigh else True] if weighs else False
-    grid = Tuned.of(alpha, how, None, choose, prior, int(args.seed), calibrate, each, missing=args.missing)
-    return grid, notes
+    weighed = {"fewest": 0} if args.weigh and _weight(rows) < FEWEST_ROWS else True
+    each = [False, weighed] if weighs else False
+    tried = estimating["alpha"], estimating["how"], settings.several_texts(args.text) if tunes else None, choose
+    scoring = args.scoring if tunes else "log_loss"
+    grid = Tuned.of(*tried, prior, seed, calibrate, each, args.missing, scoring)
+    return replace(grid, also=Plain(class_prior=prior, seed=seed)) if tunes else grid, notes
 
 
 def label_grid(args: Namespace, data: Any, rows: LabelledRows, tunes: bool = False) -> tuple[Tuned, list[str]]:
-    """The recipes that are compared where rows have sets of labels, and what is to be said of them."""
+    """The same where rows have sets of labels."""
     inputs.refuse_for_sets(args, "tan", "class-prior", "bins", "groups")
     wanted = "a whole number from 2 up where rows have sets of labels"
     errors.require(args.folds != "loo", "--folds", args.folds, wanted)
     errors.require(not args.weigh or not args.plain, "--weigh", "--plain", "one of the two")
     is_enough = rows.n_labelled >= FEWEST_ROWS
-    estimating = (settings.estimating_any if tunes else settings.estimating)(args, data)
-    alpha, how, seed, threshold = estimating["alpha"], estimating["how"], int(args.seed), "f1" if is_enough else None
+    estimating = _estimating(args, data, tunes)
+    alpha, seed, threshold = estimating["alpha"], int(args.seed), "f1" if is_enough else None
     weighs = not args.plain and (args.weigh or (is_enough and can_weigh(rows.tally, rows.n_rows)))
     chooses_alpha = is_auto(alpha) if tunes else is_enough and not settings.alpha_given(args)
-    grid = Tuned.of_labels(
+    tried = (
         ALPHAS if chooses_alpha and not tunes else alpha,
-        how,
+        estimating["how"],
         settings.several_texts(args.text) if tunes else None,
-        seed,
-        args.calibrate,
-        [False, True] if weighs else False,
-        args.scoring if tunes else "log_loss",
-        threshold,
+        "auto",
     )
+    scoring, each = args.scoring if tunes else "log_loss", [False, True] if weighs else False
+    sets: dict[str, Any] = {"scoring": scoring, "has_sets": True, "threshold": threshold}
+    grid = Tuned.of(*tried, None, seed, args.calibrate, each, **sets)
     if chooses_alpha and any(feature.reads_text for feature in rows.schema.features):
         grid = replace(grid, also=PlainLabels(grid.hows[0], threshold, args.calibrate, seed, telling=TELLING))
     few = f"thresholds are one half: choosing them takes {FEWEST_ROWS} rows at least"
     return grid, [] if is_enough else [few]
+
+
+def _estimating(args: Namespace, data: Any, tunes: bool) -> dict[str, Any]:
+    return (settings.estimating_any if tunes else settings.estimating)(args, data)
 
 
 def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
@@ -245,7 +236,9 @@ def _weighs(args: Namespace, rows: LabelledRows) -> tuple[bool, list[str]]:
         raise errors.bad_setting(
             "--weigh", f"one class, {rows.classes[0]!r}", "left out where there is nothing to tell apart"
         )
-    options = [f"--how {args.how}"] * (args.how in ONLY_PLAIN) + ["--tan"] * getattr(args, "tan", False)
+    options = [f"--how {args.how}"] * ONLY_PLAIN.issuperset(args.how.split(",")) + ["--tan"] * getattr(
+        args, "tan", False
+    )
     options += ["--folds loo"] * (getattr(args, "folds", None) == "loo")
     if options:
         option = options[0]

@@ -157,7 +157,8 @@ def trees_of(cells: Sequence[Real], threads: int) -> list[tuple[tuple[Tree, Stre
     Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
     """
     every, sizes = np.concatenate(cells), np.array([len(each) for each in cells], dtype=np.int64)
-    priors = np.array([prior_of(each) for each in cells])
+    rows = np.add.reduceat(every, np.cumsum(sizes) - sizes, axis=0) + HALF_ROW
+    priors = rows / rows.sum(axis=1, keepdims=True)
     found = []
     for (levels, strengths), told in _core.Trees.grown(every, every.sum(axis=1), sizes, priors, threads):
         plain = Tree(tuple(levels)), strengths

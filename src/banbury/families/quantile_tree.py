@@ -20,6 +20,7 @@ from banbury.families.cells import (
     MOST_LEAVES,
     SIGN,
     SMALLEST,
+    Forest,
     NumberCells,
     Strengths,
     Tree,
@@ -153,7 +154,7 @@ class QuantileTree(BinnedFamily):
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> QuantileTreeParameters:
         leaves = self.leaves(features, sums)
-        logs = dirichlet.log(np.concatenate([each.shares(choice, rng) for each in leaves]))
+        logs = dirichlet.log(_shares(leaves, choice, rng))
         starts = np.cumsum([0, *(len(each.cells) for each in leaves)])
         each = zip(starts[:-1], leaves, strict=True)
         tables = tuple(logs[a + own.leaf] - own.log_widths[:, None] + own.log_tails[:, None] for a, own in each)
@@ -251,7 +252,7 @@ class Leaves:
         nothing = np.zeros(1, dtype=np.int64)
         counted = [(keys, rows) if len(keys) else (nothing, np.zeros((1, rows.shape[1]))) for keys, rows, _ in columns]
         joined = _joined([rows for _, rows in counted], threads)
-        begins = [np.flatnonzero(np.diff(leaf, prepend=-1)) for leaf, _ in joined]
+        begins = [np.append(0, np.flatnonzero(leaf[1:] != leaf[:-1]) + 1) for leaf, _ in joined]
         each = zip((keys for keys, _ in counted), begins, strict=True)
         # Where all leaves but the last end, where they begin, and where the last one ends.
         outer = [np.concatenate([keys[at[1:] - 1] + 1, keys[at], keys[-1:] + 1]) for keys, at in each]
@@ -327,6 +328,19 @@ class Leaves:
         left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
         had = left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
         return np.asarray(share * had[:, None] / overall)
+
+
+def _shares(leaves: Sequence[Leaves], choice: Choice, rng: np.random.Generator) -> Real:
+    """P(leaf | class) of columns, one below the other; where all have the same rows, their trees are gone through in one call."""
+    priors = np.array([prior_of(each.cells) for each in leaves])
+    if choice.how in ("mle", "gibbs") or (priors != priors[:1]).any():
+        return np.concatenate([each.shares(choice, rng) for each in leaves])
+    sizes = np.array([len(each.cells) for each in leaves])
+    forest = Forest.of([(each.tree, each.strengths) for each in leaves])
+    shares = forest.shares(np.concatenate([each.cells for each in leaves]), priors[0], False, 1)
+    shares = np.delete(shares, np.cumsum(sizes + 1) - 1, axis=0)  # of values in no leaf
+    joint = shares * np.concatenate([each.had() for each in leaves])[:, None]
+    return np.concatenate([rows / rows.sum(axis=0) for rows in np.split(joint, np.cumsum(sizes)[:-1])])
 
 
 def _joined(columns: Sequence[Real], threads: int) -> list[tuple[Int, Real]]:

@@ -105,10 +105,8 @@ def tune(
     table = open_labelled(data, target, engine=engine, partitions=partitions, **counting, **reading)
     if table.has_sets:
         refuse_for_sets(features, class_prior=class_prior, groups=groups)
-        grid = Tuned.of_labels(alpha, how, text, seed, calibrate, weigh, scoring)
-    else:
-        rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None
-        grid = Tuned.of(alpha, how, text, features, *rest)
+    rest = class_prior, seed, calibrate, weigh, missing, scoring, schema is not None, table.has_sets
+    grid = Tuned.of(alpha, how, text, features, *rest)
     tuning = grid.tune(labelled_rows(table, folds, int(seed), id, deal), folds, sample)
     tuning.warn_of_edges()
     return tuning
@@ -144,50 +142,34 @@ class Tuned(Recipe):
         calibrate: Any,
         weigh: Any = False,
         missing: Missing | None = None,
-        scoring: Scoring = "log_loss",
-        has_schema: bool = False,
-    ) -> Tuned:
-        """What the settings of ``bb.tune`` ask for."""
-        if scoring not in SCORINGS:
-            raise errors.unknown_choice("scoring", scoring, SCORINGS)
-        if calibrate is not None and calibrate not in tuple(METHODS):
-            raise errors.unknown_choice("calibrate", calibrate, METHODS)
-        plain, settings = _weighings(weigh)
-        chosen = chooses(features)
-        if settings and not plain:
-            check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
-            errors.require(
-                text is None, "text", text, "left out where evidence is weighed, which chooses how words count"
-            )
-            errors.require(calibrate is None, "calibrate", calibrate, "left out where evidence is weighed")
-        more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
-        weighings = tuple(Weighed.of(setting, **more) for setting in settings)
-        proposes = chosen or (not has_schema and is_auto(alpha))
-        rest = class_prior, int(seed), calibrate, plain, weighings, scoring
-        return cls(_alphas(alpha), _hows(how), text, chosen, proposes, *rest)
-
-    @classmethod
-    def of_labels(
-        cls,
-        alpha: Any,
-        how: Any,
-        text: Any,
-        seed: int,
-        calibrate: Any,
-        weigh: Any,
         scoring: str = "log_loss",
+        has_schema: bool = False,
+        has_sets: bool = False,
         threshold: Any = "f1",
     ) -> Tuned:
-        """The same of rows with sets of labels."""
-        if scoring not in LABEL_SCORINGS:
-            raise errors.unknown_choice("scoring", scoring, LABEL_SCORINGS)
-        if calibrate not in (None, *LABEL_METHODS):
-            raise errors.unknown_choice("calibrate", calibrate, LABEL_METHODS)
+        """What the settings of ``bb.tune`` ask for; of rows with sets of labels with their ``threshold``."""
+        scorings, methods = (LABEL_SCORINGS, LABEL_METHODS) if has_sets else (SCORINGS, METHODS)
+        if scoring not in scorings:
+            raise errors.unknown_choice("scoring", scoring, scorings)
+        if calibrate not in (None, *methods):
+            raise errors.unknown_choice("calibrate", calibrate, methods)
         plain, settings = _weighings(weigh)
-        errors.require(all(one is True for one in settings), "weigh", weigh, "True, False or both")
-        weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) if settings else ()
-        grid = cls(_alphas(alpha), _hows(how), text, seed=int(seed), calibrate=calibrate, plain=plain)
-        return replace(grid, weighings=weighings, scoring=scoring, threshold=threshold)
+        chosen = chooses(features)
+        weighings: tuple[Weighed | WeighedLabels, ...]
+        if has_sets:
+            errors.require(all(one is True for one in settings), "weigh", weigh, "True, False or both")
+            weighings = (WeighedLabels("mean", threshold, calibrate, int(seed)),) if settings else ()
+        else:
+            if settings and not plain:
+                check_weighs_alone(weigh, how, 1.0 if is_auto(alpha) else alpha, chosen)
+                wanted = "left out where evidence is weighed, which chooses how words count"
+                errors.require(text is None, "text", text, wanted)
+                errors.require(calibrate is None, "calibrate", calibrate, "left out where evidence is weighed")
+            more: dict[str, Any] = {"class_prior": class_prior, "seed": int(seed), "missing": missing or "category"}
+            weighings = tuple(Weighed.of(setting, **more) for setting in settings)
+        proposes = not has_sets and (chosen or (not has_schema and is_auto(alpha)))
+        rest = class_prior, int(seed), calibrate, plain, weighings, scoring
+        return cls(_alphas(alpha), _hows(how), text, chosen, proposes, *rest, threshold=threshold)
 
     @property
     def name(self) -> str:  # type: ignore[override]
