@@ -54,28 +54,43 @@ impl Level for f64 {
     }
 }
 
-impl Level for u8 {
-    /// The lowest value above the threshold.
-    type Limit = u8;
-    type Tally = u8;
-    const FULL: usize = 255;
+macro_rules! whole_levels {
+    ($($t:ty, $tally:ty, $full:expr;)*) => {$(
+        impl Level for $t {
+            /// The lowest value above the threshold.
+            type Limit = $t;
+            type Tally = $tally;
+            const FULL: usize = $full;
 
-    fn limit(threshold: f64) -> Option<u8> {
-        let lowest = (threshold.floor() + 1.0).max(0.0);
-        (lowest <= 255.0).then_some(lowest as u8)
-    }
-    #[inline(always)]
-    fn exceeds(self, limit: u8) -> bool {
-        self >= limit
-    }
-    #[inline(always)]
-    fn is_missing(self) -> bool {
-        false
-    }
-    #[inline(always)]
-    fn is_flag(self) -> bool {
-        self < 2
-    }
+            fn limit(threshold: f64) -> Option<$t> {
+                let floor = threshold.floor();
+                if floor >= <$t>::MAX as f64 {
+                    None
+                } else if floor < <$t>::MIN as f64 {
+                    Some(<$t>::MIN)
+                } else {
+                    Some(floor as $t + 1)
+                }
+            }
+            #[inline(always)]
+            fn exceeds(self, limit: $t) -> bool {
+                self >= limit
+            }
+            #[inline(always)]
+            fn is_missing(self) -> bool {
+                false
+            }
+            #[inline(always)]
+            fn is_flag(self) -> bool {
+                (self == 0) | (self == 1)
+            }
+        }
+    )*};
+}
+
+whole_levels! {
+    i64, u64, 1 << 16;
+    u8, u8, 255;
 }
 
 /// Where yes begins, per feature; NaN demands 0 or 1.
@@ -185,7 +200,7 @@ impl Counts {
         let mut room = vec![];
         for (first, block, cols) in columns.pieces(0..columns.features()) {
             let levels = block.levels(range.clone(), cols.clone(), &mut room);
-            let bad = either!(Levels::{F64, U8}, levels, view => {
+            let bad = either!(Levels::{F64, I64, U8}, levels, view => {
                 let by_row = view.ncols() > 1 && view.strides()[1] == 1;
                 match rows.weights {
                     Weights::Ones if by_row => {

@@ -102,7 +102,7 @@ impl<'a> Flags<'a> {
         for ((feature, block, column), yes) in columns {
             let mut room = None;
             let levels = rows.levels(block, column, &mut room);
-            either!(Levels::{F64, U8}, levels, column => {
+            either!(Levels::{F64, I64, U8}, levels, column => {
                 let rule = self.thresholds.rule(feature);
                 let odd = fill_column(column, rule, &mut yes[..rows.len()]);
                 missing |= odd.missing;
@@ -122,7 +122,7 @@ impl<'a> Flags<'a> {
         for ((_, block, column), present) in columns {
             let mut room = None;
             let levels = rows.levels(block, column, &mut room);
-            either!(Levels::{F64, U8}, levels, column => {
+            either!(Levels::{F64, I64, U8}, levels, column => {
                 pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));
             });
         }
