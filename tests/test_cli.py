@@ -907,7 +907,9 @@ def test_cross_validate_and_learning_curve_do_as_the_library_does(here, capsys):
     assert found == plain(bb.cross_validate("weather.csv", target="play", folds="loo"))
     found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--groups", "outlook", "--folds", "3")
     assert found["folds"] == 3 and sum(each["rows"] for each in found["classes"]) == 14
-    found = said(capsys, "learning-curve", "weather.csv", "--target", "play", "--sizes", "4,1.0", "--repeats", "2")
+    found = said(
+        capsys, "learning-curve", "weather.csv", "--target", "play", "--sizes", "4,1.0", "--repeats", "2", "--plain"
+    )
     assert found == plain(bb.learning_curve("weather.csv", target="play", sizes=[4, 1.0], repeats=2))
     rows = lines_of(capsys, "learning-curve", "weather.csv", "--target", "play", "--sizes", "4,8", "--csv")
     assert rows[0] == "rows,accuracy,standard_error,log_loss" and [row.split(",")[0] for row in rows[1:]] == ["4", "8"]

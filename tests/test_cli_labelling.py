@@ -25,7 +25,7 @@ def numbered(facts):
 def test_suspicious_says_what_the_library_says(capsys):
     texts, labels = mail()
     pd.DataFrame({"text": texts, "kind": labels}).to_csv("mail.csv", index=False)
-    facts = said(capsys, "suspicious", "mail.csv", "--target", "kind", "--n", "3")
+    facts = said(capsys, "suspicious", "mail.csv", "--target", "kind", "--n", "3", "--plain")
     assert facts == numbered(bb.suspicious("mail.csv", "kind", alpha=1.0, n=3).to_dict())
     assert sorted(row["row"] for row in facts["rows"]) == [4, 18, 41]
     assert main("suspicious mail.csv --target kind --n 2 --by self_confidence --table".split()) == 0

@@ -63,6 +63,7 @@ def test_the_reader_computes_every_posterior(kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:every class is impossible")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_reader_agrees_on_awkward_rows(shape: str) -> None:
     table, classes = saved_models.shapes()[shape]

@@ -7,6 +7,7 @@ import pwd
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,21 +46,19 @@ def ask_sqlite(script: str, rows: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def postgres() -> Iterator[Any]:
     """A connection to a server that lives as long as the tests of this module."""
     found = [*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.environ["PATH"].split(os.pathsep))]
     home = next((folder for folder in found if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
     if home is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
-    folder = tmp_path_factory.mktemp("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="banbury-"))  # its socket's path must be short, and other users must reach it
     user: dict[str, Any] = {}
     if os.getuid() == 0:  # the server refuses to be run by root
         nobody = next((name for name in ("postgres", "nobody") if name in {u.pw_name for u in pwd.getpwall()}), None)
         user = {"user": nobody}
         shutil.chown(folder, nobody)
-        for parent in [folder, *folder.parents][:3]:
-            parent.chmod(0o755)
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, **user}
     subprocess.run(
         [home / "initdb", "-D", folder / "data", "-U", "tester", "-E", "UTF8", "--locale=C.UTF-8"], check=True, **quiet
@@ -67,7 +66,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     command = [home / "postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     server = subprocess.Popen(command, **quiet)
     try:
-        for _ in range(200):
+        for _ in range(6_000):
             try:
                 connection = psycopg.connect(host=str(folder), user="tester", dbname="postgres", autocommit=True)
                 break
@@ -77,7 +76,8 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             yield connection
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(600)
+        shutil.rmtree(folder)
 
 
 TYPES = {"i": "bigint", "f": "double precision", "b": "boolean", "O": "text"}

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.model.density import AsDensity
 from banbury.model.naive_bayes import Model, log_sum
 from banbury.plots.display import COLOURS, FAINT, Display, colour, legend_beside, name
 from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.reading import read
+
+if TYPE_CHECKING:
+    from banbury.model.density import AsDensity  # imports scikit-learn, which reports and pictures do without
 
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
@@ -62,7 +64,7 @@ class DensityDisplay(Display):
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
-        if not isinstance(density, AsDensity):
+        if not hasattr(density, "anomaly_scores"):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         errors.check_whole("steps", steps, 2, 2_000)
         first, second = two_columns(density._model(), features)
