@@ -210,6 +210,7 @@ DRAWN = {
     "labels": ["labels.banbury papers.ndjson"],
     "learning-curve": ["wine.csv --target target --sizes 60,100 --features gaussian"],
     "network": ["tree.banbury"],
+    "shapes": ["plain.banbury --class red --against white", "weighed.banbury --class red"],
 }
 
 

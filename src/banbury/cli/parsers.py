@@ -500,7 +500,7 @@ $ banbury plot evidence adult.banbury new.csv --row 3 -o evidence.png
 $ banbury plot likelihood adult.banbury adult.csv --columns age -o age.svg
 $ banbury plot learning-curve adult.csv --target income --weigh -o curve.png
 picture PICTURE ? | evidence, compared-evidence, likelihood, bandwidth, boundary, density, nomogram, calibration, confusion, \
-labels, learning-curve or network
+labels, learning-curve, network or shapes
 input INPUT * | the file of the model or network, but for learning-curve; then rows: a CSV, Parquet or NDJSON file, a folder \
 with a sub-folder per class, a pattern in quotes, several files, or - for stdin
 --list | say what each picture shows, and what it is drawn of
