@@ -175,7 +175,7 @@ def grid(model: Model, feature: Feature, column: str, values: Real | None = None
     least = feature.family.least
     if feature.family.has_density():
         start = max(low, least, (high - low) / steps) if least > 0 else max(low, least)
-        return np.linspace(start, high, steps)
+        return 2.0 * np.linspace(0.5 * start, 0.5 * high, steps)  # their difference may be more than a double holds
     low, high = max(np.floor(low), least), np.ceil(high)
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
