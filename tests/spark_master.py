@@ -47,7 +47,7 @@ def dawdle(folder: Path) -> None:
 
     added = spark.Spark.added
 
-    def wrapped(self: Any, work: Any, add: Any) -> Any:
+    def wrapped(self: Any, work: Any) -> Any:
         def run(partition: int, rows: Any) -> Any:  # inside, so that workers need not find this file
             import time
 
@@ -59,7 +59,7 @@ def dawdle(folder: Path) -> None:
                 time.sleep(60)
             return work(partition, rows)
 
-        return added(self, run, add)
+        return added(self, run)
 
     spark.Spark.added = wrapped  # type: ignore[method-assign]
 

@@ -83,11 +83,16 @@ def postgres() -> Iterator[Any]:
 TYPES = {"i": "bigint", "f": "double precision", "b": "boolean", "O": "text"}
 
 
+def is_flags(column: pd.Series) -> bool:
+    """Whether a column has booleans, some of which may be missing."""
+    return column.notna().any() and column.dropna().map(lambda value: isinstance(value, bool | np.bool_)).all()
+
+
 def ask_postgres(connection: Any) -> Ask:
     def ask(script: str, rows: Any, query: str) -> list[tuple[Any, ...]]:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         named = {name: '"' + name.replace('"', '""') + '"' for name in rows.columns}
-        kinds = {name: TYPES.get(rows[name].dtype.kind, "text") for name in rows.columns}
+        kinds = {name: "boolean" if is_flags(rows[name]) else TYPES[rows[name].dtype.kind] for name in rows.columns}
         connection.execute(f'CREATE TABLE "the rows" ({", ".join(f"{named[n]} {kinds[n]}" for n in rows.columns)})')
         with connection.cursor().copy('COPY "the rows" FROM STDIN') as copy:
             for row in rows.astype(object).where(rows.notna(), None).itertuples(index=False):
