@@ -275,12 +275,12 @@ class Mixture(AsDensity, _Maximiser):
         self._warn_of_degenerate(weights)
 
     def _warn_of_degenerate(self, weights: Real) -> None:
-        """Says where a component has find_narrow to a value, or has no rows."""
+        """Says where a component has narrowed to a value, or has no rows."""
         n, rows = self.n_components_, self.model_.tally.rows.value
         if single := find_narrow(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
             errors.warn(
-                "a bell curve has find_narrow to a single value, where its density is as high as variances may be small: "
+                "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
                 f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
