@@ -531,7 +531,8 @@ def test_the_learning_curve_and_the_diagnosis_are_the_functions_own() -> None:
     curve = bb.learning_curve(wine, "cultivar")
     assert made.findings.learning_curve is not None
     assert made.findings.learning_curve.to_dict() == curve.to_dict()
-    assert made.html.count('<polygon class="band one"') == 2
+    learning = made.html.split('<section id="learning">')[1].split("</section>")[0]
+    assert learning.count('<polygon class="band one"') == 2
     told = bb.diagnose(wine, "cultivar")
     assert made.findings.diagnosis.to_dict() == told.to_dict()
     text = check(made).text
