@@ -498,7 +498,7 @@ SHAPES = {"gaussian", "histogram", MDL, "kernel_density", "quantile_tree"}
         (np.arange(400) % 20 - 1, {"categorical", "gaussian", MDL}),
         (np.arange(400) % 20 / 7, {"categorical", "gaussian", MDL}),
         (np.arange(400) % 21, SHAPES | {"poisson", "exponential"}),
-        (np.arange(400) % 21 + 0.5, SHAPES | {"exponential", "gamma"}),
+        (np.arange(400) % 21 + 0.5, SHAPES | {"exponential", "gamma", "log_normal"}),
         (np.arange(400) % 21 - 3.5, SHAPES),
         (np.arange(99) % 3 - 1.5, SHAPES),  # in few rows, few values show nothing
         (np.arange(10_001) % 21 - 3.5, SHAPES - {"kernel_density"}),
