@@ -62,7 +62,7 @@ def next_to_label(
     >>> model = bb.estimate(bb.count({name: column[:8] for name, column in weather.items()}, target="play"))
     >>> found = bb.next_to_label(model, {name: column[8:] for name, column in weather.items() if name != "play"}, n=2)
     >>> [(row.row, row.predicted, row.against) for row in found.rows]
-    [(1, 'yes', 'no'), (5, 'no', 'yes')]
+    [(5, 'no', 'yes'), (1, 'yes', 'no')]
     """
     errors.check_whole("n", n, 1)
     check_seed(seed)

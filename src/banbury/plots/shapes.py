@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Int, Real
+from banbury.arrays import FARTHEST, Int, Real
 from banbury.families.cells import Cells, NamedCells, NumberCells
 from banbury.families.evidence import check_line
 from banbury.families.family import Feature
@@ -289,7 +289,8 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     parts = parts_of(model, feature.name)
     counted_range = value_range(feature, parts.sums.feature(parts.at)[0])
     low, high = span(model, feature.name, cuts) if counted_range is None else counted_range
-    return np.concatenate([[min(low, *cuts[:1])], cuts, [max(high, *cuts[-1:])]])
+    ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
+    return np.clip(ends, -FARTHEST, FARTHEST)
 
 
 # The picture ----------------------------------------------------------------------------------------------------------
