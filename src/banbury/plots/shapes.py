@@ -290,7 +290,7 @@ def _ends(model: Model, feature: Feature, cuts: Real) -> Real:
     counted_range = value_range(feature, parts.sums.feature(parts.at)[0])
     low, high = span(model, feature.name, cuts) if counted_range is None else counted_range
     ends = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
-    return np.clip(ends, -FARTHEST, FARTHEST)
+    return np.asarray(np.clip(ends, -FARTHEST, FARTHEST))
 
 
 # The picture ----------------------------------------------------------------------------------------------------------
